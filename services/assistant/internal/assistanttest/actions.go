@@ -22,18 +22,17 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// Namespace is where all objects are.
+// Namespace contains all objects.
 const Namespace = "shop"
 
 // Cluster has deployments with a number of replicas, in a table of the test's database.
 type Cluster struct {
 	Pool *pgxpool.Pool
-	// Before and After run around the write of Execute; nil does nothing. An error of
-	// theirs is Execute's.
+	// Before and After run around the write of Execute; nil does nothing. Execute returns their errors.
 	Before, After func(context.Context) error
 }
 
-// NewDatabase is a migrated database with deployments of these names, one replica each.
+// NewDatabase returns a migrated database with deployments of these names, one replica each.
 func NewDatabase(t testing.TB, names ...string) (url string) {
 	t.Helper()
 	url = testenv.Migrated(t, "assistant", func(ctx context.Context, url string) error {
@@ -57,7 +56,7 @@ func NewDatabase(t testing.TB, names ...string) (url string) {
 	return url
 }
 
-// OpenPool is a replica's own connection to the database.
+// OpenPool opens a replica's own connection to the database.
 func OpenPool(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
 	pool, err := postgres.Open(context.Background(), url, store.Schema)
@@ -68,14 +67,13 @@ func OpenPool(t testing.TB, url string) *pgxpool.Pool {
 	return pool
 }
 
-// NewReplica is an action service with its own pool on the database, as another process
-// would have it.
+// NewReplica returns an action service with its own pool on the database, like that of another process.
 func NewReplica(t testing.TB, url string, now func() time.Time, c action.Config) (*action.Service, *Cluster) {
 	t.Helper()
 	return NewActions(OpenPool(t, url), now, c, slog.New(slog.NewTextHandler(t.Output(), nil)))
 }
 
-// NewActions is Replica on a pool.
+// NewActions is NewReplica on an existing pool.
 func NewActions(pool *pgxpool.Pool, now func() time.Time, c action.Config, log *slog.Logger) (*action.Service, *Cluster) {
 	cluster := &Cluster{Pool: pool}
 	s, err := action.New(c, action.Deps{
@@ -87,12 +85,12 @@ func NewActions(pool *pgxpool.Pool, now func() time.Time, c action.Config, log *
 	return s, cluster
 }
 
-// ScaleOperation is the one operation that the cluster knows.
+// ScaleOperation returns the only operation that the cluster supports.
 func ScaleOperation(name string, replicas int32) operation.Operation {
 	return operation.Operation{Verb: operation.Scale, Kind: "deployment", Names: []string{name}, Namespace: Namespace, Replicas: &replicas}
 }
 
-// JudgeRole lets all but readonly callers write; scaling to zero always asks.
+// JudgeRole permits writes to all but readonly callers; scaling to zero always requires a decision.
 func JudgeRole(role guard.Role, ops []operation.Expanded) guard.Verdict {
 	v := guard.Verdict{Answer: guard.Approval, Row: guard.MediumWrite, Risk: operation.Medium}
 	if role == guard.Readonly {
@@ -120,7 +118,7 @@ func (c *Cluster) read(ctx context.Context, name string) (deployment, error) {
 	return d, err
 }
 
-// Plan is part of action.Cluster.
+// Plan implements action.Cluster.
 func (c *Cluster) Plan(ctx context.Context, role guard.Role, ops []operation.Operation) (action.Plan, error) {
 	var p action.Plan
 	for _, op := range ops {
@@ -140,7 +138,7 @@ func (c *Cluster) Plan(ctx context.Context, role guard.Role, ops []operation.Ope
 	return p, nil
 }
 
-// Execute is part of action.Cluster.
+// Execute implements action.Cluster.
 func (c *Cluster) Execute(ctx context.Context, a action.Action) (string, error) {
 	if c.Before != nil {
 		if err := c.Before(ctx); err != nil {
@@ -166,13 +164,13 @@ func (c *Cluster) Execute(ctx context.Context, a action.Action) (string, error) 
 	return "Scaled.", nil
 }
 
-// Verify is part of action.Cluster.
+// Verify implements action.Cluster.
 func (c *Cluster) Verify(ctx context.Context, a action.Action) (string, error) {
 	d, err := c.read(ctx, a.Operations[0].Names[0])
 	return fmt.Sprintf("%d replicas, as observed.", d.replicas), err
 }
 
-// Probe is part of action.Probe.
+// Probe implements action.Probe.
 func (c *Cluster) Probe(ctx context.Context, a action.Action) (action.Effect, error) {
 	e := a.Observed[0]
 	d, err := c.read(ctx, e.Names[0])
@@ -191,7 +189,7 @@ func (c *Cluster) Probe(ctx context.Context, a action.Action) (action.Effect, er
 	return action.Unclear, nil
 }
 
-// Edit changes a deployment as somebody else would.
+// Edit changes a deployment like another client would.
 func (c *Cluster) Edit(t testing.TB, name string, replicas int32) {
 	t.Helper()
 	if _, err := c.Pool.Exec(t.Context(), "update public.deployments set replicas = $1, rv = rv + 7, generation = generation + 1 where name = $2", replicas, name); err != nil {
@@ -199,7 +197,7 @@ func (c *Cluster) Edit(t testing.TB, name string, replicas int32) {
 	}
 }
 
-// Writes is how often Execute changed a deployment, and its replicas now.
+// Writes returns how often Execute changed a deployment, and its current replicas.
 func (c *Cluster) Writes(t testing.TB, name string) (writes, replicas int) {
 	t.Helper()
 	if err := c.Pool.QueryRow(t.Context(), "select writes, replicas from public.deployments where name = $1", name).Scan(&writes, &replicas); err != nil {
@@ -214,17 +212,17 @@ type Clock struct {
 	at time.Time // guarded by mu
 }
 
-// NewClock begins at a whole second of the real time.
+// NewClock returns a clock at a whole second of the current time.
 func NewClock() *Clock { return &Clock{at: time.Now().UTC().Truncate(time.Second)} }
 
-// Now reads the clock.
+// Now returns the time of the clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at
 }
 
-// Forward moves the clock.
+// Forward advances the clock.
 func (c *Clock) Forward(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// KillWhenReached starts this test binary again with further variables, waits until it prints "reached" and kills it with
-// SIGKILL.
+// KillWhenReached starts this test binary again with additional variables, waits until it prints "reached" and kills it
+// with SIGKILL.
 func KillWhenReached(t testing.TB, environ ...string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

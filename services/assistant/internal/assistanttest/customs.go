@@ -14,7 +14,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// AddCustomObject adds a manifest of a kind that the scheme of client-go does not know to a snapshot. It reports whether it was one.
+// AddCustomObject adds a manifest of a custom resource, unknown to client-go's scheme, to a snapshot. It reports
+// whether the manifest is one.
 func AddCustomObject(t testing.TB, s *engine.Snapshot, manifest string) bool {
 	t.Helper()
 	var head metav1.TypeMeta

@@ -1,4 +1,4 @@
-// Package assistanttest is the assistant's test kit: what the tests of more than one package need.
+// Package assistanttest is the assistant's test kit: helpers shared by the tests of several packages.
 package assistanttest
 
 import "github.com/mlp-platform/platform/services/assistant/internal/fault"

@@ -8,8 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// GenerateOperation makes a normal operation of the verb, with as many of its members set as
-// chance wants.
+// GenerateOperation returns a random normalized operation of the verb.
 func GenerateOperation(r *rand.Rand, v operation.Verb) operation.Operation {
 	g := generator{r}
 	o := operation.Operation{Verb: v}
@@ -63,7 +62,7 @@ func (g generator) selector() string {
 	return g.pick("app=api", "app!=api", "a in (b,c),!d", "x,y notin (z)", "app=api,tier=web", "n>1")
 }
 
-// text is any text that may stand in a value, and most of what a shell would mind.
+// text returns arbitrary text for a value, often with characters special to a shell.
 func (g generator) text() string {
 	return g.pick("plain", "two words", `it's`, `"quoted"`, "$HOME", "`id`", "a;b|c&d>e<f", "line\nline\ttab", "ünïcode ☸", `back\slash`, "-dash", "--as=admin", "a=b=c", "*?[x]{y}~#!", "<<'EOF'", "''", "\\\n")
 }

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// Updating reports whether go test -update was asked to rewrite the expected files.
+// Updating reports whether go test ran with -update, which rewrites the expected files.
 func Updating() bool { return *update }
 
 // CheckGolden compares got with testdata/file, byte by byte.
@@ -37,7 +37,7 @@ func CheckGolden(t testing.TB, file string, got []byte) {
 	}
 }
 
-// DumpResponse is a response as a client sees it: status, headers in order, body.
+// DumpResponse formats a response as a client sees it: status, headers in order, body.
 func DumpResponse(t testing.TB, resp *http.Response) []byte {
 	t.Helper()
 	body, err := io.ReadAll(resp.Body)

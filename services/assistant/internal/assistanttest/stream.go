@@ -11,14 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// Item is one block of a stream: a comment, or data with the id it bore.
+// Item is one block of a stream: a comment, or data with its id.
 type Item struct {
 	Comment string
 	ID      string
 	Data    []byte
 }
 
-// Chunk is what the data of an item may say.
+// Chunk is the data of an item.
 type Chunk struct {
 	ProtocolVersion string   `json:"protocol_version"` // of a handshake
 	SessionID       string   `json:"session_id"`
@@ -77,8 +77,8 @@ type Usage struct {
 	TotalTokens      int64 `json:"total_tokens"`
 }
 
-// SplitStream splits a stream. It fails on anything but comments, ids and single data lines, each block ended by an empty
-// line, and on characters at which a line splitter of any language cuts.
+// SplitStream splits a stream. It fails on anything but comments, ids and single data lines, on a block without a final
+// empty line, and on characters that end a line for the line splitter of any language.
 func SplitStream(stream []byte) ([]Item, error) {
 	if !utf8.Valid(stream) {
 		return nil, fmt.Errorf("not UTF-8")
@@ -161,7 +161,7 @@ func DecodeChunks(t testing.TB, items []Item) []Chunk {
 	return out
 }
 
-// AnswerText is the text that the chunks add up to.
+// AnswerText concatenates the text of the chunks.
 func AnswerText(chunks []Chunk) string {
 	var b strings.Builder
 	for _, c := range chunks {

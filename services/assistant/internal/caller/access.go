@@ -43,13 +43,13 @@ func NewAccess(d AccessDeps) (*Access, error) {
 	return &Access{d}, nil
 }
 
-// Chain returns the middleware of every route that needs a key: key, then rate limit; keys of alerts are refused. A refusal
-// for a missing key or missing rights is recorded.
+// Chain returns the middleware of every route that needs a key: key, then rate limit; keys for alerts are refused. A
+// refusal for a missing key or missing rights is recorded.
 func (a *Access) Chain() []echo.MiddlewareFunc {
 	return append(a.chain(), refuse("This key sends alerts, and may do nothing else.", guard.Alerts))
 }
 
-// AlertChain is Chain for the route that takes alerts, which readonly callers may not send.
+// AlertChain is Chain for the route that receives alerts, to which readonly callers may not send.
 func (a *Access) AlertChain() []echo.MiddlewareFunc {
 	return append(a.chain(), refuse("Readonly callers send no alerts.", guard.Readonly))
 }
@@ -58,7 +58,7 @@ func (a *Access) chain() []echo.MiddlewareFunc {
 	return []echo.MiddlewareFunc{a.recordRefusals, a.Callers.Middleware, a.limitRate}
 }
 
-// refuse refuses the callers of a role.
+// refuse rejects the callers of a role.
 func refuse(why string, role guard.Role) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {

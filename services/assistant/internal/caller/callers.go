@@ -24,15 +24,15 @@ const Audience = "assistant"
 
 // Caller is a caller whose credential was accepted.
 type Caller struct {
-	Principal string // key id, person, or Local; what sessions belong to
+	Principal string // key id, person, or Local; the owner of sessions
 	Role      guard.Role
-	Via       string // the service that acts for this person; empty: by a key of their own
-	// Behind is the person for whom a service calls with its own key, as its delegation beside the key says. Limits count
-	// by it and facts name it; it grants nothing and owns nothing.
+	Via       string // the service that acts for this person; empty: the caller has its own key
+	// Behind is the person on whose behalf a service calls with its own key, according to its delegation next to the key.
+	// Limits count by it and facts name it; it grants nothing and owns nothing.
 	Behind event.Person
 }
 
-// LimitKey is what the limits of this caller are counted under: the person behind the key, else the principal.
+// LimitKey returns the key for this caller's limits: the person behind it, else the principal.
 func (c Caller) LimitKey() string {
 	if c.Behind == (event.Person{}) {
 		return c.Principal
@@ -42,9 +42,9 @@ func (c Caller) LimitKey() string {
 
 // Config defines the callers.
 type Config struct {
-	// AdminKeys, OperatorKeys, ReadonlyKeys and AlertKeys are comma lists; empty ones have no keys.
+	// AdminKeys, OperatorKeys, ReadonlyKeys and AlertKeys are comma-separated lists; empty ones have no keys.
 	AdminKeys, OperatorKeys, ReadonlyKeys, AlertKeys service.Secret
-	// Backend is static, or hmac to take demo keys as well; empty means static.
+	// Backend is static, or hmac to accept demo keys as well; empty means static.
 	Backend string
 	// DemoSecret signs demo keys; without it there are none.
 	DemoSecret service.Secret
@@ -56,9 +56,9 @@ type Config struct {
 	Addr string
 	// AllowedOrigins are the origins, besides the service's own, whose pages may call while authentication is off.
 	AllowedOrigins []string
-	// DelegationTrust is DELEGATION_TRUST_JSON; empty trusts nobody.
+	// DelegationTrust is DELEGATION_TRUST_JSON; empty trusts no issuer.
 	DelegationTrust service.Secret
-	// Once remembers delegations that were used for a write; needed with DelegationTrust.
+	// Once remembers delegations that were used for a write; required with DelegationTrust.
 	Once auth.Once
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -183,7 +183,7 @@ func bearerKey(h http.Header) (string, error) {
 	if len(values) == 0 {
 		return "", fault.NoKey("Send a key in the header Authorization: Bearer <key>.")
 	}
-	if len(values) > 1 { // it is unclear which one is meant, so none is accepted
+	if len(values) > 1 { // ambiguous, so none is accepted
 		return "", fault.BadKey("Send one Authorization header.")
 	}
 	scheme, key, _ := strings.Cut(strings.TrimSpace(values[0]), " ")

@@ -47,7 +47,7 @@ func newCallers(t testing.TB, cfg caller.Config) *caller.Callers {
 	return c
 }
 
-// newServer answers who called, and mints demo keys.
+// newServer responds with the caller, and mints demo keys.
 func newServer(c *caller.Callers) *echo.Echo {
 	e := echo.New()
 	e.HTTPErrorHandler = fault.Handler(slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -289,7 +289,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// once is what libs/coord does for services, for one process.
+// once does for one process what libs/coord does for services.
 type once struct {
 	mu   sync.Mutex // guards used
 	used map[string]bool
@@ -315,7 +315,7 @@ func newDelegatingServer(t testing.TB, o *once, scopes string) (*echo.Echo, *aut
 		t.Fatal(err)
 	}
 	cfg := keys
-	cfg.Now = nil // tokens are made by the real clock
+	cfg.Now = nil // tokens are created with the real clock
 	cfg.Once = o
 	cfg.DelegationTrust = service.Secret(`{"dashboard":{"public_key":"` + d.PublicKey() + `","tenants":["default"],"scopes":` + scopes + `}}`)
 	return newServer(newCallers(t, cfg)), d
@@ -360,7 +360,7 @@ func TestDelegation(t *testing.T) {
 	if resp := ask("GET", "/v1/who", mint("assistant", "read")); resp.StatusCode != 403 || !strings.Contains(bodyOf(t, resp), `"code":"forbidden"`) {
 		t.Errorf("no role: %d; want resp.StatusCode == 403 && strings.Contains(bodyOf(t, resp), `\"code\":\"forbidden\"`)", resp.StatusCode)
 	}
-	// A route's own error is its own, whatever it looks like.
+	// A route's error is passed on unchanged, whatever it looks like.
 	if got := bodyOf(t, ask("GET", "/v1/broken", mint("assistant", "operator"))); !strings.Contains(got, `"code":"invalid_credential"`) {
 		t.Errorf("%s; want strings.Contains(got, `\"code\":\"invalid_credential\"`)", got)
 	}
@@ -369,7 +369,7 @@ func TestDelegation(t *testing.T) {
 	}
 }
 
-// A person cannot have the name of a caller who is none, and so not that caller's sessions.
+// A person cannot have the name of a caller without a person, and so cannot own that caller's sessions.
 func TestDelegationForAReservedName(t *testing.T) {
 	t.Parallel()
 	e, d := newDelegatingServer(t, onceOnly(), `["operator"]`)

@@ -47,7 +47,7 @@ func (d *Demo) sign(payload string) string {
 	return hex.EncodeToString(h.Sum(nil))[:signatureLen]
 }
 
-// expiryOf reads the digits after the last colon: an address may have colons of its own.
+// expiryOf parses the digits after the last colon: an address may itself contain colons.
 func expiryOf(payload string) (int64, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(payload)
 	if err != nil {
@@ -57,6 +57,6 @@ func expiryOf(payload string) (int64, bool) {
 	if colon < 0 {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(string(raw[colon+1:]), 10, 63) // takes digits only, no sign
+	n, err := strconv.ParseUint(string(raw[colon+1:]), 10, 63) // accepts digits only, no sign
 	return int64(n), err == nil
 }

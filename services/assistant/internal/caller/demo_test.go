@@ -20,7 +20,7 @@ import (
 
 var admin = caller.Caller{Principal: "p", Role: guard.Admin}
 
-// sealPayload makes a demo key as the format says, from any payload.
+// sealPayload creates a demo key in the documented format from any payload.
 func sealPayload(secret, text string) string {
 	payload := base64.RawURLEncoding.EncodeToString([]byte(text))
 	h := hmac.New(sha256.New, []byte(secret))
@@ -124,7 +124,7 @@ func TestMint(t *testing.T) {
 	}
 }
 
-// FuzzKey: a bearer is known or refused with 401, and no key but those of the lists and those sealed is known.
+// FuzzKey: a bearer is either known or refused with 401, and only keys in the lists and sealed keys are known.
 func FuzzKey(f *testing.F) {
 	c, err := caller.New(keys)
 	if err != nil {
@@ -162,7 +162,7 @@ func FuzzKey(f *testing.F) {
 	})
 }
 
-// FuzzDemoKey: what was minted is valid until it expires, and not a second longer.
+// FuzzDemoKey: a minted key is valid until it expires, and not a second longer.
 func FuzzDemoKey(f *testing.F) {
 	f.Add("ana@example.org", 1)
 	f.Add("a:b@x.y", 720)

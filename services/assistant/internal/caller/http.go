@@ -15,7 +15,7 @@ import (
 // maxPath limits the path in an audit record, in bytes; a path can be as long as a header.
 const maxPath = 512
 
-// recordedKey marks a request whose refusal the code that refused has recorded.
+// recordedKey marks a request whose refusal has already been recorded.
 const recordedKey = "refusal recorded"
 
 // maxMint limits the body of a request for a demo key, in bytes.

@@ -21,9 +21,9 @@ type list struct {
 }
 
 const (
-	// keyPrefix is what all keys begin with and no delegation does.
+	// keyPrefix is the prefix of all keys and of no delegation.
 	keyPrefix = "ki-"
-	// readOnlyPrefix is also that of demo keys.
+	// readOnlyPrefix is also the prefix of demo keys.
 	readOnlyPrefix = keyPrefix + "ro-"
 )
 
@@ -39,7 +39,7 @@ func newLists() []list {
 	}
 }
 
-// read takes the entries of a comma list. Faults and warnings name an entry by its number, as it is a secret.
+// read parses a comma-separated list. Faults and warnings refer to an entry by number, since it is secret.
 func (l *list) read(text string) (faults []error, warnings []string) {
 	n := 0
 	for entry := range strings.SplitSeq(text, ",") {
@@ -72,7 +72,8 @@ func (l *list) read(text string) (faults []error, warnings []string) {
 	return faults, warnings
 }
 
-// has compares digests with every entry, so that the time tells neither how much of a key is right nor which one it was.
+// has compares digests with every entry, so that the time reveals neither how much of a key is right nor which entry
+// matched.
 func (l *list) has(key string) bool {
 	sum := sha256.Sum256([]byte(key))
 	found := 0
@@ -89,7 +90,7 @@ func isVisibleASCII(s string) bool {
 
 var keyID = regexp.MustCompile(`^[0-9A-Fa-f]{16}$`)
 
-// KeyID is the name under which a key's holder is known and logged.
+// KeyID returns the id under which a key's holder is known and logged.
 func KeyID(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:8])

@@ -25,7 +25,7 @@ var roles = auth.Rules{Scopes: map[string][]string{
 }}
 
 // Middleware admits requests of known callers, and stores the caller in the context, where logs find the principal.
-// Mount it on routes: a path that is not a route must answer 404 to everybody.
+// Mount it on routes: a path without a route must return 404 to all callers.
 func (c *Callers) Middleware(next echo.HandlerFunc) echo.HandlerFunc {
 	delegated := c.delegated(next)
 	return func(ec echo.Context) error {
@@ -53,12 +53,13 @@ func (c *Callers) Middleware(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// onBehalfOf is the header in which a service that calls with its own key names the person it calls for, by a delegation:
-// all people behind it would otherwise share the limits of one key, and the ledger would know the key alone.
+// onBehalfOf is the header in which a service that calls with its own key names, by a delegation, the person it calls
+// for: without it, all people behind the service would share the limits of one key, and the ledger would know only the
+// key.
 const onBehalfOf = "X-PLATFORM-On-Behalf-Of"
 
-// personBehind is the person that a delegation names, with the issuer; empty for an invalid one, so that its sender is
-// counted by the key. It is not spent: it allows nothing.
+// personBehind returns the person named by a delegation, with the issuer; empty for an invalid one, whose sender is
+// then counted by the key. The delegation is not consumed, since it permits nothing.
 func (c *Callers) personBehind(delegation string) event.Person {
 	if delegation == "" || c.delegation == nil {
 		return event.Person{}
@@ -112,8 +113,8 @@ func (c *Callers) delegated(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// isReservedName reports whether a name is the principal of a caller without a person: a key's id, or that of auth off. Whoever
-// had it would own the sessions of that caller.
+// isReservedName reports whether a name is the principal of a caller without a person: a key's id, or the principal
+// with auth off. A person with that name would own that caller's sessions.
 func isReservedName(name string) bool {
 	return keyID.MatchString(name) || strings.EqualFold(name, Local) || strings.EqualFold(name, "anonymous")
 }
@@ -137,7 +138,7 @@ func translateRefusal(err error) error {
 }
 
 // localOnly refuses web pages while authentication is off: a page that reached the address by DNS rebinding has its own
-// name in Host, one of another site its own in Origin.
+// name in Host, and one of another site has its own in Origin.
 func (c *Callers) localOnly(r *http.Request) error {
 	if !loopbackHost(r.Host) {
 		return fault.Forbidden.New("Without keys the assistant answers on localhost only: call it as 127.0.0.1 or localhost, or configure keys.")

@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 )
 
-// Minted is the answer to a request for a demo key.
+// Minted is the response to a request for a demo key.
 type Minted struct {
 	APIKey           string `json:"api_key"`
 	Email            string `json:"email"`
@@ -24,11 +24,11 @@ type Minted struct {
 	ExpiresInSeconds int64  `json:"expires_in_seconds"`
 }
 
-// maxEmail is the longest address that mail can be sent to (RFC 5321 section 4.5.3.1.3, less the brackets).
+// maxEmail is the maximum length of a deliverable address (RFC 5321 section 4.5.3.1.3, less the brackets).
 const maxEmail = 254
 
-// MayMint reports whether a demo key can be made for this caller at all: before the body is read, in the order of the API.
-// The error is a problem: 403 or 503.
+// MayMint reports whether this caller may create a demo key at all: it is checked before the body is read, in the order
+// of the API. The error is a problem: 403 or 503.
 func (c *Callers) MayMint(by Caller) error {
 	switch {
 	case by.Role != guard.Admin:
@@ -39,7 +39,7 @@ func (c *Callers) MayMint(by Caller) error {
 	return nil
 }
 
-// Mint makes the demo key that a body asks for. The error is a problem: 403, 503, 422 or 400, in this order.
+// Mint creates the demo key that a body requests. The error is a problem: 403, 503, 422 or 400, in this order.
 func (c *Callers) Mint(by Caller, body []byte) (Minted, error) {
 	if err := c.MayMint(by); err != nil {
 		return Minted{}, err
@@ -78,7 +78,7 @@ func (c *Callers) readMint(body []byte) (email string, hours int, err error) {
 	return *in.Email, hours, nil
 }
 
-// readHours takes JSON integers of any size: one too large for an int is too long, not malformed.
+// readHours accepts JSON integers of any size: one too large for an int is too long, not malformed.
 func (c *Callers) readHours(raw json.RawMessage) (hours int, tooLong, ok bool) {
 	s := string(raw)
 	if s == "" || s == "null" {
@@ -94,14 +94,14 @@ func (c *Callers) readHours(raw json.RawMessage) (hours int, tooLong, ok bool) {
 	return n, false, true
 }
 
-// validEmail holds for x@y.z without blanks and with one @. Whether mail arrives there is not the question: the address
-// names the holder.
+// validEmail accepts x@y.z without blanks and with one @. Whether the address is deliverable does not matter: it names
+// the holder.
 func validEmail(s string) bool {
 	if len(s) > maxEmail || strings.Count(s, "@") != 1 {
 		return false
 	}
 	if strings.IndexFunc(s, func(r rune) bool { return r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsPrint(r) }) >= 0 {
-		return false // RuneError is what a JSON parser leaves of broken bytes
+		return false // a JSON parser replaces invalid bytes by RuneError
 	}
 	name, domain, _ := strings.Cut(s, "@")
 	labels := strings.Split(domain, ".")

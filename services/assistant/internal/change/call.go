@@ -50,7 +50,7 @@ type call struct {
 	// copyOf and sources are the objects that a created object is made from.
 	copyOf  object
 	sources []operation.Target
-	// proofs are what the object holds if the call was made, where that is not the body.
+	// proofs lists the contents of the object after the call, if they are not the body.
 	proofs []object
 	// known are objects and revisions whose values are not new in this object.
 	known []object
@@ -67,8 +67,8 @@ func (s *Service) send(ctx context.Context, c call, rehearse bool) (*unstructure
 	o, err := s.sendOnce(ctx, c, true)
 	switch {
 	case err != nil && onlyOwn(err):
-		// Fields that the assistant set by other verbs count as another owner's. The call is
-		// bound to the same version, so nobody else's field can have been added in between.
+		// Fields that the assistant set by other verbs count as another owner's. The call is bound to the same version, so no
+		// other owner can have added fields in between.
 		c.force = true
 	case rehearse, err != nil && !cannotDryRun(err):
 		return o, err

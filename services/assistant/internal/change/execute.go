@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Execute is part of action.Cluster. The calls are made in order; the first failure ends it, and the text lists what
+// Execute implements action.Cluster. The calls are made in order; the first failure ends it, and the text lists what
 // was written before and what was not tried.
 func (s *Service) Execute(ctx context.Context, a action.Action) (string, error) {
 	var done, left []string
@@ -40,7 +40,7 @@ func (s *Service) Execute(ctx context.Context, a action.Action) (string, error) 
 	return strings.Join(done, " "), nil
 }
 
-// stoppedEarly describes an action that ended early. told is what the failed call did nevertheless.
+// stoppedEarly describes an action that ended early. told describes what the failed call did nevertheless.
 func stoppedEarly(done []string, told string, left []string, ref operation.Ref, err error) (string, error) {
 	if told != "" {
 		done = append(done, told)
@@ -63,8 +63,8 @@ func stoppedEarly(done []string, told string, left []string, ref operation.Ref, 
 	return "", errors.New(text)
 }
 
-// perform makes the call of an operation on one of its objects, provided the object is as approved. told beside an
-// error is what was written nevertheless.
+// perform makes the call of an operation on one of its objects, provided the object is as approved. If it returns an
+// error, told describes what was written nevertheless.
 func (s *Service) perform(ctx context.Context, e operation.Expanded, t operation.Target, stamp string) (told string, err error) {
 	for range maxMoves {
 		c, err := s.prepare(ctx, e.Operation, t.Ref, stamp)
@@ -75,7 +75,7 @@ func (s *Service) perform(ctx context.Context, e operation.Expanded, t operation
 			return "", operation.Refuse(operation.Conflict, "", "%s has changed since it was looked at.", t.Ref)
 		}
 		if c.way == patches && c.live.GetResourceVersion() != t.ResourceVersion && satisfiesBody(c.live.Object, c.body, false) {
-			// Somebody else was faster, or this is a call that was considered dead: nothing is written twice.
+			// Another client was faster, or this is a call that was considered dead: nothing is written twice.
 			return t.Ref.String() + " is as asked for already; nothing was written.", nil
 		}
 		switch c.way {
@@ -100,7 +100,7 @@ func (s *Service) perform(ctx context.Context, e operation.Expanded, t operation
 	return "", operation.Refuse(operation.Conflict, "", "%s is changed by others all the time; it could not be written.", t.Ref)
 }
 
-// notSentError is an error from before the call: nothing was written.
+// notSentError wraps an error from before the call: nothing was written.
 func notSentError(err error) error {
 	if isUnanswered(err) && !errors.Is(err, context.Canceled) {
 		return operation.Refuse(operation.Unavailable, "", "The cluster did not answer a look at the object.")
@@ -108,8 +108,8 @@ func notSentError(err error) error {
 	return err
 }
 
-// matchesBinding reports whether an object and its copy sources are what the call was bound to. The resource version
-// may have changed: a new status does not change the wanted state.
+// matchesBinding reports whether an object and its copy sources match those that the call was bound to. The resource
+// version may have changed: a new status does not change the wanted state.
 func matchesBinding(c call, e operation.Expanded, t operation.Target) bool {
 	now := bindTarget(e.Operation, t.Ref, c.live)
 	if c.live == nil && c.way != creates || now.UID != t.UID || now.Fingerprint != t.Fingerprint {

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// What differs from what was approved is not written, whichever part of it differs.
+// An object that differs from the approved state is not written, whichever part differs.
 func TestStale(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for command, patch := range map[string]struct{ short, namespace, name, patch string }{
@@ -42,8 +42,7 @@ func TestStale(t *testing.T) {
 	})
 }
 
-// A new status is no other wish: the call is made on the new version. Beyond a few
-// times it gives up.
+// A new status does not change the wanted state: the call is made on the new version. After a few retries it gives up.
 func TestConflictWithEqualFingerprint(t *testing.T) {
 	inWorld(t, func(w *world) {
 		busy := func(times int) func(int, *http.Request) (bool, bool) {
@@ -74,8 +73,7 @@ func TestConflictWithEqualFingerprint(t *testing.T) {
 	})
 }
 
-// Of several calls the first that fails ends the action, and the result says how far it
-// came.
+// The first of several calls that fails ends the action, and the result describes the progress.
 func TestSecondCallFails(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.approved(w.propose("kubectl scale deployment/cart --replicas=3", "kubectl scale deployment/redis --replicas=2", "kubectl scale deployment/db --replicas=2"))
@@ -93,7 +91,7 @@ func TestSecondCallFails(t *testing.T) {
 			t.Error("the third was tried")
 		}
 
-		// The same for several objects of one operation, and for an answer that is lost.
+		// The same for several objects of one operation, and for a lost answer.
 		a = w.approved(w.propose("kubectl delete deployment cart redis db"))
 		w.wire.writes.Store(0)
 		w.wire.lose = func(n int, _ *http.Request) (bool, bool) { return true, n != 2 }
@@ -111,8 +109,7 @@ func TestSecondCallFails(t *testing.T) {
 	})
 }
 
-// Each role gets what the table says, and what nobody may reach is neither read closely
-// nor rehearsed.
+// Each role gets the answer in the table, and objects out of reach are neither read closely nor dry-run.
 func TestVerdicts(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for _, c := range []struct {
@@ -148,7 +145,7 @@ func TestVerdicts(t *testing.T) {
 	})
 }
 
-// Nothing is asked of the cluster for what role or namespace refuse by themselves.
+// A refusal by role or namespace alone makes no request to the cluster.
 func TestRefusedWithoutACall(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.propose("kubectl label service/cart a=b")
@@ -171,8 +168,8 @@ func TestRefusedWithoutACall(t *testing.T) {
 	})
 }
 
-// An image that stands in a log and nowhere else asks, whoever approved beforehand; one
-// that the user wrote or that ran before does not for this reason.
+// An image that occurs only in a log requires a decision, whatever was approved in advance; one that the user wrote or
+// that ran before does not for this reason.
 func TestOrigin(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const evil = "registry.example/shop/evil:1"
@@ -189,14 +186,14 @@ func TestOrigin(t *testing.T) {
 		if err != nil || p.Verdict.Answer != guard.Approval {
 			t.Errorf("%+v, %v; want p.Verdict.Answer == guard.Approval", p.Verdict, err)
 		}
-		// At the decision nobody knows the words any more, and the verdict stays.
+		// At the decision the words are no longer known, and the verdict stays.
 		if p, err = w.Plan(w.ctx, guard.Operator, []operation.Operation{p.Operations[0].Operation}); err != nil || p.Verdict.Answer != guard.Approval {
 			t.Errorf("%+v, %v; want p.Verdict.Answer == guard.Approval", p.Verdict, err)
 		}
 	})
 }
 
-// A server that does not answer the look before the call leaves nothing open.
+// A server that fails the read before the call leaves no outcome open.
 func TestUnreachable(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.approved(w.propose("kubectl scale deployment/cart --replicas=3"))

@@ -48,8 +48,7 @@ func callError(ref operation.Ref, err error) error {
 	return &operation.Fault{Reason: fault.Reason, Field: fault.Field, Sentence: text}
 }
 
-// errorSentence is [failed] as text for a result. A cause that only the log may have is left
-// out.
+// errorSentence is [callError] as text for a result. It omits causes that belong only in the log.
 func errorSentence(ref operation.Ref, err error) string {
 	err = callError(ref, err)
 	var fail *turn.Fail
@@ -59,8 +58,8 @@ func errorSentence(ref operation.Ref, err error) string {
 	return err.Error()
 }
 
-// isUnanswered reports whether it is unknown if a call took effect: the server may have made
-// the change without being able to say so.
+// isUnanswered reports whether it is unknown if a call took effect: the server may have made the change without being
+// able to answer.
 func isUnanswered(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -13,9 +13,9 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// prepareJSONPatch works a JSON patch out on the live object and makes a merge patch of what differs. So it is bound, dry-run,
-// judged and read back like every other patch, and a place in a list means what stood there when it was shown: the target's
-// fingerprint covers all that the steps can see of it, see [bindTarget].
+// prepareJSONPatch applies a JSON patch to the live object and turns the difference into a merge patch. So it is bound,
+// dry-run, judged and read back like any other patch, and a list position means the element that was there when it was
+// shown: the target's fingerprint covers everything that the steps can read, see [bindTarget].
 func prepareJSONPatch(c *call, op operation.Operation) error {
 	steps, err := operation.PatchSteps(op.Patch)
 	if err != nil {
@@ -27,13 +27,13 @@ func prepareJSONPatch(c *call, op operation.Operation) error {
 	}
 	c.body, c.done = diffObjects(c.live.Object, after), "patched"
 	if redact.HoldsMark(c.body) {
-		// A list goes along whole, and of a Secret in it only the mark was read.
+		// A list is sent whole, and of a Secret in it only the mark was read.
 		return operation.Refuse(operation.InvalidArgument, "patch", "%s holds values that are redacted here, and the patch would write the mark in their place; do it yourself with your own rights.", c.ref)
 	}
 	return nil
 }
 
-// stepError tells which step cannot be made. It is shown to people, and quotes no value.
+// stepError names the step that cannot be applied. It is shown to people, and quotes no value.
 type stepError struct {
 	number int
 	step   operation.PatchStep
@@ -47,7 +47,7 @@ func (e *stepError) Error() string {
 	return text + "finds no such path in the object."
 }
 
-// applySteps makes the steps one by one; the first that cannot be made is the error.
+// applySteps applies the steps one by one; the first that cannot be applied is the error.
 func applySteps(live object, steps []operation.PatchStep) (object, error) {
 	doc, err := json.Marshal(live)
 	if err != nil {
@@ -70,8 +70,8 @@ func applySteps(live object, steps []operation.PatchStep) (object, error) {
 	return after, utiljson.Unmarshal(doc, &after)
 }
 
-// diffObjects is the merge patch that makes one object of another. The library's own compares numbers as floats, which are the
-// same for different large ones.
+// diffObjects returns the merge patch that turns one object into another. The library's function compares numbers as
+// floats, which are equal for different large ones.
 func diffObjects(before, after object) object {
 	patch := object{}
 	for key, value := range after {
@@ -95,8 +95,8 @@ func diffObjects(before, after object) object {
 	return patch
 }
 
-// bindTarget is the target that an approval of an operation is bound to. A JSON patch goes by places in lists, those of the
-// metadata too, which no generation counts: so it is bound to all of the object but the status.
+// bindTarget returns the target that an approval of an operation is bound to. A JSON patch refers to list positions,
+// including those of the metadata, which no generation counts: so it is bound to the whole object except the status.
 func bindTarget(op operation.Operation, ref operation.Ref, live *unstructured.Unstructured) operation.Target {
 	t := newTarget(ref, live)
 	if live != nil && op.PatchType == operation.JSONPatch {
@@ -105,8 +105,8 @@ func bindTarget(op operation.Operation, ref operation.Ref, live *unstructured.Un
 	return t
 }
 
-// provingBodies are what an object holds if the steps were made, one body for each step. ok is false where that cannot be seen
-// later: a removal leaves nothing, and what was inserted into a list may be anywhere.
+// provingBodies returns what an object contains after the steps, one body for each step. ok is false where that cannot
+// be verified later: a removal leaves no trace, and an element inserted into a list may be anywhere.
 func provingBodies(live object, steps []operation.PatchStep) (bodies []object, ok bool) {
 	for _, step := range steps {
 		switch step.Op {
@@ -126,7 +126,8 @@ func provingBodies(live object, steps []operation.PatchStep) (bodies []object, o
 	return bodies, len(bodies) > 0
 }
 
-// nestAlong puts a value at the end of a path as the object has it: an entry of a list is told by its name.
+// nestAlong nests a value at the end of a path, following the live object: an entry of a list is identified by its
+// name.
 func nestAlong(live any, path []string, value any) (any, bool) {
 	if len(path) == 0 {
 		return value, true

@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 )
 
-// TestJSONPatch: the steps are worked out on the object, shown as a diff, and read back.
+// TestJSONPatch: the steps are applied to the object, shown as a diff, and read back.
 func TestJSONPatch(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const line = `kubectl patch service/catalog --type=json -p '[{"op":"test","path":"/spec/selector/version","value":"v2"},{"op":"replace","path":"/spec/selector/version","value":"v1"}]'`
@@ -76,7 +76,7 @@ func TestJSONPatchMeetsEachGate(t *testing.T) {
 			{"all finalizers", "configmap/held", `{"metadata":{"finalizers":null}}`, `[{"op":"remove","path":"/metadata/finalizers"}]`, guard.RemovesFinalizer, ""},
 			{"finalizers, moved away", "configmap/held", `{"metadata":{"finalizers":null},"data":{"x":"y"}}`, `[{"op":"replace","path":"/metadata/finalizers","value":[]},{"op":"add","path":"/data","value":{"x":"y"}}]`, guard.RemovesFinalizer, ""},
 			{"owner", "service/cart", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"held","uid":"1"}]}}`, `[{"op":"add","path":"/metadata/ownerReferences","value":[{"apiVersion":"v1","kind":"ConfigMap","name":"held","uid":"1"}]}]`, guard.ChangesOwner, ""},
-			{"taint", "node/worker-1", `{"spec":{"taints":[{"key":"a","effect":"NoExecute"}]}}`, `[{"op":"add","path":"/spec/taints","value":[{"key":"a","effect":"NoExecute"}]}]`, "", "protected_namespace"}, // of the pods that it evicts
+			{"taint", "node/worker-1", `{"spec":{"taints":[{"key":"a","effect":"NoExecute"}]}}`, `[{"op":"add","path":"/spec/taints","value":[{"key":"a","effect":"NoExecute"}]}]`, "", "protected_namespace"}, // from the pods that it evicts
 			{"protected namespace", "deployment/coredns -n kube-system", `{"metadata":{"labels":{"a":"b"}}}`, `[{"op":"add","path":"/metadata/labels/a","value":"b"}]`, "", "protected_namespace"},
 			{"the namespace itself", "namespace/kube-system", `{"metadata":{"labels":{"a":"b"}}}`, `[{"op":"add","path":"/metadata/labels/a","value":"b"}]`, "", "protected_namespace"},
 			{"hidden namespace", "configmap/x -n kube-public", `{"data":{"a":"b"}}`, `[{"op":"add","path":"/data","value":{"a":"b"}}]`, "", "not_found"},
@@ -112,7 +112,7 @@ func TestJSONPatchMeetsEachGate(t *testing.T) {
 	})
 }
 
-// TestJSONPatchIsBoundToPlaces: what a number in a path means must be what was shown, in the metadata too.
+// TestJSONPatchIsBoundToPlaces: an index in a path must refer to the element that was shown, in the metadata too.
 func TestJSONPatchIsBoundToPlaces(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.create("cm", "shop", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"held","finalizers":["x.example/a","x.example/b"]}}`)
@@ -130,7 +130,7 @@ func TestJSONPatchIsBoundToPlaces(t *testing.T) {
 	})
 }
 
-// TestJSONPatchShowsNoSecret: the name that tells a secret is in the path, away from the value.
+// TestJSONPatchShowsNoSecret: the name that marks a secret is in the path, away from the value.
 func TestJSONPatchShowsNoSecret(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.create("cm", "shop", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"app"},"data":{"colour":"red"}}`)

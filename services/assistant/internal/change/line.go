@@ -9,8 +9,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// kubectlLine is the kubectl line that does the same, for people: values that may be secret
-// are taken out. Several operations run until one fails, as with && in a shell.
+// kubectlLine returns the equivalent kubectl command line, for people: values that may be secret are removed. Several
+// operations run until one fails, as with && in a shell.
 func kubectlLine(ops []operation.Expanded) string {
 	lines := make([]string, len(ops))
 	for i, e := range ops {
@@ -32,14 +32,15 @@ func kubectlLine(ops []operation.Expanded) string {
 	return strings.Join(lines, " && ")
 }
 
-// redactSteps is the patch of an operation. In a JSON patch the name that tells a secret is in the path, away from the value.
+// redactSteps returns the patch of an operation, redacted. In a JSON patch the name that marks a secret is in the path,
+// away from the value.
 func redactSteps(o operation.Operation) string {
 	if o.PatchType != operation.JSONPatch {
 		return o.Patch
 	}
 	steps, err := operation.PatchSteps(o.Patch)
 	if err != nil {
-		return o.Patch // it was never valid, and is redacted as text
+		return o.Patch // it was never valid, so it is redacted as text
 	}
 	for i, step := range steps {
 		if text, ok := step.Value.(string); ok {

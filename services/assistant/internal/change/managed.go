@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 )
 
-// managers notes the applications of Argo CD that an object belongs to: what is changed here is not what their source holds. That
-// they cannot be read keeps nobody from a change.
+// managers notes the Argo CD applications that an object belongs to: a change made here differs from their source.
+// Failing to read them does not prevent a change.
 func (s *Service) managers(ctx context.Context, c *call) (notes []string) {
 	served, err := s.Cluster.Resources(ctx)
 	at := slices.IndexFunc(served, func(r cluster.Resource) bool { return r.Group == argocd.Group && r.Resource == "applications" })

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// argoWire serves the applications of Argo CD before a cluster that does not know them.
+// argoWire serves Argo CD applications in front of a cluster that lacks them.
 type argoWire struct {
 	next         http.RoundTripper
 	applications string // the list; empty: forbidden
@@ -44,7 +44,7 @@ func (w argoWire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.next.RoundTrip(r)
 }
 
-// TestManagedByArgoCD: who proposes to change what Argo CD manages is told what becomes of the change.
+// TestManagedByArgoCD: a proposal to change an object that Argo CD manages states what will happen to the change.
 func TestManagedByArgoCD(t *testing.T) {
 	application := func(policy, resource string) string {
 		return `{"metadata":{"namespace":"argocd","name":"shop"},"spec":{"destination":{"server":"https://kubernetes.default.svc","namespace":"shop"},"syncPolicy":` + policy +
@@ -61,7 +61,7 @@ func TestManagedByArgoCD(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.propose("kubectl scale deploy/cart --replicas=5") // opens the connection
 				w.wire.next = argoWire{w.wire.next, c.applications}
-				time.Sleep(31 * time.Second) // what the cluster serves is read again
+				time.Sleep(31 * time.Second) // the API discovery is refreshed
 				for _, line := range []string{"kubectl scale deploy/cart --replicas=3", "kubectl set env deployment/cart MODE=fast", "kubectl delete deployment/cart"} {
 					notes := strings.Join(w.propose(line).Verdict.Notes, " ")
 					if c.want == "" && strings.Contains(notes, "Argo") || !strings.Contains(notes, c.want) {

@@ -28,7 +28,7 @@ func TestCreate(t *testing.T) {
 	inWorld(t, func(w *world) {
 		create := operation.Operation{Verb: operation.Create, Manifest: twoMaps}
 		p := w.planned(create)
-		// Pods may wait for a ConfigMap, so a new one changes what runs.
+		// Pods may wait for a ConfigMap, so a new one changes the running program.
 		if len(p.Operations[0].Targets) != 2 || p.Operations[0].Namespace != "shop" || p.Verdict.Answer != guard.AlwaysAsk || !slices.Contains(p.Verdict.Confirms, guard.ChangesProgram) {
 			t.Errorf("%+v, %+v; want 2 targets in shop, and guard.AlwaysAsk since it changes a program", p.Operations, p.Verdict)
 		}
@@ -56,7 +56,7 @@ func TestCreate(t *testing.T) {
 	})
 }
 
-// What goes into a namespace of the same manifest cannot be rehearsed, so it asks.
+// An object in a namespace of the same manifest cannot be dry-run, so it requires a decision.
 func TestCreateWithItsNamespace(t *testing.T) {
 	inWorld(t, func(w *world) {
 		manifest := "apiVersion: v1\nkind: Namespace\nmetadata: {name: fresh}\n---\n" + strings.ReplaceAll(twoMaps, "  labels: {set: a}", "  namespace: fresh")
@@ -86,12 +86,12 @@ func TestApply(t *testing.T) {
 		before := w.wire.writes.Load()
 		_, told = w.runPlan(p)
 		w.want("result", told, "configmap/one in shop was applied.")
-		// The fields were the assistant's own already: nothing is written only to be refused.
+		// The assistant owned the fields already: no write is made only to be refused.
 		if n := w.wire.writes.Load() - before; n != 2 {
 			t.Errorf("%d writes for two objects; want 2", n)
 		}
 
-		// Another's field is taken over only when asked for.
+		// A field of another owner is taken over only with a flag.
 		w.edit("cm", "shop", "two", `{"data":{"colour":"theirs"}}`)
 		_, err := w.plan(apply)
 		if err == nil {
@@ -170,7 +170,7 @@ func TestDelete(t *testing.T) {
 		w.want("verification", seen, "is gone.")
 		w.refused("Nothing in the cluster matches", "kubectl delete pods -l app=nobody")
 
-		// Comma lists expand, and one member makes the whole a member.
+		// Comma-separated lists expand, and one member makes the whole a member.
 		p = w.propose("kubectl delete cm,ns --all -n team-a")
 		if !slices.Contains(p.Verdict.Confirms, guard.DeletesCascadingKind) && p.Verdict.Answer != guard.Refuse {
 			t.Errorf("%+v; want (slices.Contains(p.Verdict.Confirms, guard.DeletesCascadingKind) || p.Verdict.Answer == guard.Refuse)", p.Verdict)

@@ -10,7 +10,7 @@ import (
 // setUnschedulable cordons or uncordons a node.
 func setUnschedulable(c *call, closed bool) {
 	c.done = "uncordoned"
-	var value any // null removes it, as false is left out by the server anyway
+	var value any // null removes it; the server omits false anyway
 	if closed {
 		c.done, value = "cordoned", true
 	}

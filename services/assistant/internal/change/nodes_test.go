@@ -60,7 +60,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// A budget that lets no pod go is told beforehand, and ends the drain with what it did.
+// A budget that blocks all evictions is reported in advance, and ends the drain with a report of its progress.
 func TestDrainAgainstBudget(t *testing.T) {
 	inWorld(t, func(w *world) {
 		pods, err := w.hand.CoreV1().Pods("shop").List(w.ctx, metav1.ListOptions{LabelSelector: "app=cart"})
@@ -81,7 +81,7 @@ func TestDrainAgainstBudget(t *testing.T) {
 	})
 }
 
-// Pods of a protected namespace that nobody saw stay.
+// Pods of a protected namespace that the approver did not see stay.
 func TestDrainLeavesTheUnseen(t *testing.T) {
 	inWorld(t, func(w *world) {
 		dns, err := w.hand.CoreV1().Pods("kube-system").List(w.ctx, metav1.ListOptions{LabelSelector: "k8s-app=kube-dns"})

@@ -89,7 +89,7 @@ func hashWanted(o *unstructured.Unstructured) string {
 	return hashObject(o)
 }
 
-// hashObject is a hash of everything except status and what each write moves.
+// hashObject hashes everything except the status and the fields that every write changes.
 func hashObject(o *unstructured.Unstructured) string {
 	kept := maps.Clone(o.Object)
 	delete(kept, "status")
@@ -107,7 +107,7 @@ func hashObject(o *unstructured.Unstructured) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// valueAt follows a path into plain values; nil if there is nothing.
+// valueAt follows a path into plain values; nil if it leads nowhere.
 func valueAt(v any, path ...string) any {
 	for _, key := range path {
 		m, ok := v.(object)

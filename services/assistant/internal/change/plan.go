@@ -34,7 +34,7 @@ func (s *Service) plan(ctx context.Context, ops []operation.Operation, c guard.C
 	for _, w := range warnings() {
 		p.Verdict.Notes = append(p.Verdict.Notes, "The server warns: "+w)
 	}
-	// Notes quote values: of what is to be written, and of logs.
+	// Notes quote values, both new ones and those from logs.
 	for i, note := range p.Verdict.Notes {
 		p.Verdict.Notes[i] = redact.Text(note)
 	}
@@ -130,7 +130,7 @@ func (s *Service) look(ctx context.Context, c chosen, stamp string, made map[str
 			return nil
 		})
 	}
-	_ = g.Wait() // the faults tell; the first object's is the answer, whichever came first
+	_ = g.Wait() // faults has the errors; the first object's is returned, whichever came first
 	for _, err := range faults {
 		if err != nil {
 			return nil, err
@@ -139,7 +139,7 @@ func (s *Service) look(ctx context.Context, c chosen, stamp string, made map[str
 	return seen, nil
 }
 
-// expand adds to an operation what was read of its objects.
+// expand adds to an operation the state that was read of its objects.
 func (s *Service) expand(ctx context.Context, e *operation.Expanded, seen []rehearsal, c *guard.Case, stamp string) (notes []string, err error) {
 	for i, r := range seen {
 		if seen[i].removes, err = s.removed(ctx, r); err != nil {
@@ -172,7 +172,7 @@ func (s *Service) expand(ctx context.Context, e *operation.Expanded, seen []rehe
 		e.At = stamp
 	case operation.Undo:
 		if n := revisionOf(seen); n > 0 {
-			e.Revision = n // of "the one before", there is another after the next rollout
+			e.Revision = n // "the previous revision" would be another one after the next rollout
 		}
 	}
 	e.Affected, notes, err = s.affected(ctx, *e, seen)
@@ -191,7 +191,7 @@ type rehearsal struct {
 	call        call
 	after       object // nil: the object is gone
 	unrehearsed bool
-	removes     []operation.Ref // what a controller deletes on account of it
+	removes     []operation.Ref // objects that a controller deletes as a result
 }
 
 // maxMoves limits how often a call is rebuilt because its object got another version with the
@@ -232,7 +232,7 @@ func (s *Service) dryRun(ctx context.Context, c call) (*unstructured.Unstructure
 		if _, err := s.send(ctx, gone, true); err != nil {
 			return nil, err
 		}
-		c.way = updates // the closest that the
+		c.way = updates // the closest that the server can dry-run
 		after, err := s.send(ctx, c, true)
 		if err != nil && !isConflict(err) {
 			return nil, errUndryable{err}
@@ -243,7 +243,7 @@ func (s *Service) dryRun(ctx context.Context, c call) (*unstructured.Unstructure
 	if err != nil || c.sub != "scale" {
 		return after, err
 	}
-	// The server gave a Scale back, not the object.
+	// The server returned a Scale, not the object.
 	whole := c.live.DeepCopy()
 	return whole, unstructured.SetNestedField(whole.Object, numberAt(after.Object, "spec", "replicas"), "spec", "replicas")
 }

@@ -159,8 +159,7 @@ func (s *Service) fromManifest(ctx context.Context, op operation.Operation, ref 
 	case c.live == nil && op.Verb == operation.Replace && !op.Force:
 		return c, operation.Refuse(operation.NotFound, "", "%s is not there, so it cannot be replaced.", ref)
 	case c.live == nil:
-		// Created, not applied: a create fails when somebody else was quicker, an apply
-		// would change what they made.
+		// Created, not applied: a create fails if another client was faster, while an apply would change its object.
 	case op.Verb == operation.Apply:
 		c.way, c.kind, c.force, c.done = patches, types.ApplyPatchType, op.Force, "applied"
 	case op.Force:

@@ -18,8 +18,7 @@ import (
 // this action's. Beyond that the outcome is unclear, which is safe.
 const maxSkew = 2 * time.Second
 
-// Probe is part of action.Probe. One object that differs from the others makes the
-// whole unclear.
+// Probe implements action.Probe. One object that differs from the others makes the whole unclear.
 func (s *Service) Probe(ctx context.Context, a action.Action) (action.Effect, error) {
 	var seen []action.Effect
 	for i, e := range a.Observed {
@@ -64,7 +63,7 @@ func (s *Service) probe(ctx context.Context, a action.Action, e operation.Expand
 	}
 	c, err := s.rebuild(ctx, e, t, stamp)
 	if refused := (*operation.Fault)(nil); errors.As(err, &refused) {
-		return action.Unclear, nil // it cannot be made of what is there now
+		return action.Unclear, nil // it cannot be rebuilt from the present state
 	}
 	if err != nil {
 		return action.Unclear, err
@@ -72,7 +71,7 @@ func (s *Service) probe(ctx context.Context, a action.Action, e operation.Expand
 	same := live != nil && string(live.GetUID()) == t.UID
 	switch c.way {
 	case removes, evicts:
-		// Whoever deleted it, it is deleted.
+		// It is deleted, no matter by which client.
 		if !same || live.GetDeletionTimestamp() != nil {
 			return action.Present, nil
 		}
@@ -129,7 +128,7 @@ func (s *Service) rebuild(ctx context.Context, e operation.Expanded, t operation
 		}
 		return call{body: rollbackPatch(t.Ref, r)}, nil
 	case e.PatchType == operation.JSONPatch:
-		// Made again of the object as it is now, it would be another change.
+		// Rebuilt from the present object, it would be another change.
 		live, err := s.readIf(ctx, t.Ref)
 		if err != nil || live == nil {
 			return call{}, errors.Join(err, operation.Refuse(operation.NotFound, "", "%s is gone.", t.Ref))
@@ -146,7 +145,7 @@ func (s *Service) rebuild(ctx context.Context, e operation.Expanded, t operation
 	}
 	c, err := s.prepare(ctx, e.Operation, t.Ref, stamp)
 	if err == nil && t.UID == "" && c.way != recreates {
-		c.way = creates // an apply or replace of what was not there
+		c.way = creates // an apply or replace of an absent object
 	}
 	return c, err
 }
@@ -169,7 +168,7 @@ func writtenByUs(live *unstructured.Unstructured, body object, started *time.Tim
 	return false
 }
 
-// ownsValue reports whether any value of a body stands at a place that the fields list.
+// ownsValue reports whether any value of a body is at a path in the fields.
 func ownsValue(fields object, body any) bool {
 	switch body := body.(type) {
 	case object:

@@ -12,15 +12,14 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// writes are one of each class, with what another hand does to the object meanwhile.
+// writes has one of each class, with a concurrent change by another client.
 var writes = []struct {
 	name, command  string
 	op             operation.Operation // where there is no command
 	short, ns, obj string
-	// theirs is a patch by another hand, which must not be taken for ours; empty: they
-	// delete the object, or make it.
+	// theirs is a patch by another client; empty: the client deletes the object, or creates it.
 	theirs string
-	// unproven: nothing in the cluster tells our hand from another's.
+	// unproven means that nothing in the cluster distinguishes our write from another client's.
 	unproven bool
 }{
 	{name: "patch of the spec", command: "kubectl scale deployment/cart --replicas=3", short: "deploy", ns: "shop", obj: "cart", theirs: `{"spec":{"replicas":3}}`},
@@ -70,9 +69,8 @@ func (w *world) wantEffect(what string, a action.Action, want action.Effect) {
 	}
 }
 
-// An answer that is lost leaves the effect to be found, of every class of writes: what
-// did not arrive and what did. A process that dies between the write and its record
-// leaves the same.
+// A lost answer leaves the effect to be determined, for every class of writes, whether or not the request arrived. A
+// process that dies between the write and its record leaves the same state.
 func TestProbe(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for i, c := range writes {
@@ -100,7 +98,7 @@ func TestProbe(t *testing.T) {
 				t.Errorf(`%s: verify: %q, %v; want seen != ""`, c.name, seen, err)
 			}
 
-			// A late call of the dead one has no second effect.
+			// A late call of the dead process has no second effect.
 			was := w.find(c.short, c.ns, c.obj)
 			if _, err := w.Execute(w.ctx, a); err == nil {
 				if now := w.find(c.short, c.ns, c.obj); now.GetResourceVersion() != was.GetResourceVersion() {
@@ -111,7 +109,7 @@ func TestProbe(t *testing.T) {
 	})
 }
 
-// What another hand did is not taken for ours, though it may be the very same.
+// Another client's change is not taken for ours, even if it is identical.
 func TestProbeOfAnotherHand(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for i, c := range writes {
@@ -126,7 +124,7 @@ func TestProbeOfAnotherHand(t *testing.T) {
 	})
 }
 
-// make is another hand's object of the same name.
+// make creates an object of the same name as another client.
 func (w *world) make(short, namespace, name string) {
 	w.t.Helper()
 	spec := map[string]string{
@@ -139,7 +137,7 @@ func (w *world) make(short, namespace, name string) {
 	synctest.Wait()
 }
 
-// What is gone is gone, whoever removed it; what comes back under the name is another.
+// A removed object is gone, no matter who removed it; one that comes back under the name is another.
 func TestProbeOfRemovals(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for name, command := range map[string]func(*world) string{
@@ -167,7 +165,7 @@ func TestProbeOfRemovals(t *testing.T) {
 	})
 }
 
-// A forced replace that ended between its two calls is told as it is.
+// A forced replace that ended between its two calls is reported as such.
 func TestProbeOfForcedReplace(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.runPlan(w.planned(operation.Operation{Verb: operation.Create, Manifest: oneMap}))
@@ -182,7 +180,7 @@ func TestProbeOfForcedReplace(t *testing.T) {
 		w.wantEffect("", a, action.Unclear)
 		w.wire.lose = nil
 		w.create("cm", "shop", oneMapJSON)
-		w.wantEffect("", a, action.Unclear) // another's
+		w.wantEffect("", a, action.Unclear) // another client's
 	})
 }
 

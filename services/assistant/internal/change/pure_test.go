@@ -49,7 +49,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// What a merge patch makes of an object holds the patch.
+// An object after a merge patch satisfies the patch.
 func FuzzHolds(f *testing.F) {
 	f.Add(`{"spec":{"replicas":2}}`, `{"spec":{"replicas":3,"paused":null}}`)
 	f.Add(`{"a":[1,{"name":"x"}]}`, `{"a":[{"name":"x","b":null}]}`)
@@ -144,7 +144,7 @@ func TestDiffIsBounded(t *testing.T) {
 	}
 }
 
-// A round in which the time runs out knows neither why pods stayed nor all that did.
+// A round cut short by the timeout knows neither why pods stayed nor all of them.
 func TestARoundThatIsCutShortChangesNothing(t *testing.T) {
 	t.Parallel()
 	var r remaining

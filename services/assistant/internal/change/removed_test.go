@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// judged plans for a role and wants nothing to be written meanwhile.
+// judged plans for a role and fails if anything is written meanwhile.
 func (w *world) judged(role guard.Role, op operation.Operation) guard.Verdict {
 	w.t.Helper()
 	before := w.wire.writes.Load()
@@ -34,7 +34,7 @@ func (w *world) closed(v guard.Verdict) {
 
 const orphaned = `"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"00000000-0000-0000-0000-000000000001"}]`
 
-// An owner that is not there ends the object, so that naming one is no patch like others.
+// An owner that does not exist ends the object, so setting one is no ordinary patch.
 func TestOwnerIsNoPatch(t *testing.T) {
 	inWorld(t, func(w *world) {
 		patch := `{"metadata":{` + orphaned + `}}`
@@ -64,7 +64,7 @@ func TestOwnerIsNoPatch(t *testing.T) {
 	})
 }
 
-// What other verbs do to a node is judged as taint, delete and drain are.
+// Other verbs with the effect of taint, delete or drain on a node are judged like them.
 func TestNodeByOtherVerbs(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.closed(w.judged(guard.Admin, w.op("kubectl taint node worker-1 x=y:NoExecute")))
@@ -76,7 +76,7 @@ func TestNodeByOtherVerbs(t *testing.T) {
 		w.closed(w.judged(guard.Admin, w.op("kubectl delete node worker-1")))
 		w.closed(w.judged(guard.Admin, operation.Operation{Verb: operation.Replace, Force: true, Manifest: "{apiVersion: v1, kind: Node, metadata: {name: worker-1}}"}))
 
-		// Daemon sets take their pods off a node that has lost what attracted them.
+		// Daemon sets remove their pods from a node that has lost the labels they require.
 		w.edit("node", "", "worker-1", `{"metadata":{"labels":{"disk":"ssd","agents":"yes"}}}`)
 		set := func(namespace, name, attracts string) {
 			w.create("ds", namespace, `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"`+name+`"},"spec":{"selector":{"matchLabels":{"app":"`+name+`"}},
@@ -110,7 +110,7 @@ func TestNodeByOtherVerbs(t *testing.T) {
 	})
 }
 
-// A workload that takes pods over and has no use for them deletes them.
+// A workload that adopts pods that it does not need deletes them.
 func TestAdoptedAndUnused(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.create("pod", "shop", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"lone","labels":{"app":"lone"}},"spec":{"containers":[{"name":"c","image":"registry.example/lone:1"}]}}`)
@@ -133,7 +133,7 @@ func TestAdoptedAndUnused(t *testing.T) {
 	})
 }
 
-// What a note quotes may hold a password, be it of a manifest or of a log.
+// Notes may quote a password, from a manifest or from a log.
 func TestNotesHoldNoSecrets(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const url = "mysql://app:hunter2hunter2@db/x"
@@ -153,8 +153,7 @@ func TestNotesHoldNoSecrets(t *testing.T) {
 	})
 }
 
-// A job that cleans up after itself may have run when it is not there, and is not made a
-// second time.
+// A job that cleans up after itself may have run although it is absent, and is not created again.
 func TestProbeOfTheFleeting(t *testing.T) {
 	inWorld(t, func(w *world) {
 		job := func(ttl string) operation.Operation {

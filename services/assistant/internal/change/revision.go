@@ -71,7 +71,7 @@ func (s *Service) revisions(ctx context.Context, live *unstructured.Unstructured
 	return out, nil
 }
 
-// undo replaces the present template by that of an earlier revision.
+// undo replaces the current template by that of an earlier revision.
 func (s *Service) undo(ctx context.Context, c *call, op operation.Operation) error {
 	all, err := s.revisions(ctx, c.live, c.ref)
 	if err != nil {
@@ -103,7 +103,7 @@ func fingerprintOf(r revision) string {
 	return hashWanted(&unstructured.Unstructured{Object: held})
 }
 
-// findRevision finds a revision; 0 is the one before the present.
+// findRevision finds a revision; 0 is the one before the current one.
 func findRevision(ref operation.Ref, all []revision, number int64) (revision, error) {
 	if ref.Group != "apps" || ref.Kind != "Deployment" && ref.Kind != "StatefulSet" && ref.Kind != "DaemonSet" {
 		return revision{}, unsupportedKind(ref, "rolled back", "deployments, stateful sets and daemon sets")

@@ -28,7 +28,7 @@ func (s *Service) rollout(ctx context.Context, ref operation.Ref, live *unstruct
 		updated = all // it has one template
 	case "StatefulSet":
 		if textAt(live.Object, "spec", "updateStrategy", "type") == "OnDelete" {
-			updated = want // old pods stay until somebody deletes them
+			updated = want // old pods stay until they are deleted by hand
 		}
 	}
 	text := fmt.Sprintf("%s: %d of %d replicas are ready, %d are up to date.", ref, ready, want, updated)

@@ -57,17 +57,17 @@ func New(c Config, d Deps) (*Service, error) {
 	return &Service{c, d}, nil
 }
 
-// Plan is part of action.Cluster: it plans an earlier proposal again. The origin of its values
-// was judged at the proposal.
+// Plan implements action.Cluster: it plans an earlier proposal again. The origin of its values was judged at the
+// proposal.
 func (s *Service) Plan(ctx context.Context, role guard.Role, ops []operation.Operation) (action.Plan, error) {
 	return s.plan(ctx, ops, guard.Case{Role: role, OriginJudged: true}, nil)
 }
 
-// Planner plans what a turn wants to propose. Unlike [Service.Plan], it knows the user's words
-// and the cluster text that the turn has read.
+// Planner plans the operations that a turn proposes. Unlike [Service.Plan], it knows the user's words and the cluster
+// text that the turn has read.
 type Planner struct{ *Service }
 
-// Plan is part of turn.Planner. A write without effect is a *operation.Fault.
+// Plan implements turn.Planner. A write without effect is a *operation.Fault.
 func (p Planner) Plan(ctx context.Context, t turn.Turn, ops []operation.Operation) (action.Plan, error) {
 	var words []string
 	if !t.Unspoken {

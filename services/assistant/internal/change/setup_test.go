@@ -31,18 +31,18 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// world is a seeded cluster, the service on it, and another hand in it.
+// world is a seeded cluster, the service on it, and a second client.
 type world struct {
 	*change.Service
 	t   *testing.T
 	ctx context.Context
-	// hand is another client, which others use.
+	// hand is the second client, which acts for other users.
 	hand kubernetes.Interface
 	dyn  dynamic.Interface
 	wire *wire
 }
 
-// inWorld runs a test on a fresh cluster, in a bubble with its own time.
+// inWorld runs a test on a fresh cluster, in a synctest bubble.
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	t.Parallel()
@@ -73,11 +73,10 @@ func inWorld(t *testing.T, test func(w *world)) {
 	})
 }
 
-// wire lets writes get lost, on the way there or back. Rehearsals are not counted.
+// wire lets writes get lost, on the way there or back. Dry runs are not counted.
 type wire struct {
 	next http.RoundTripper
-	// lose says for the n-th write, from 1, whether it is sent and whether its answer
-	// arrives; nil means both.
+	// lose decides for the n-th write, from 1, whether it is sent and whether its answer arrives; nil means both.
 	lose   func(n int, r *http.Request) (sent, answered bool)
 	writes atomic.Int32
 	calls  atomic.Int32
@@ -112,7 +111,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// dryBody finds rehearsals of deletions and evictions, which say it in their body.
+// dryBody finds dry runs of deletions and evictions, which have the option in their body.
 func dryBody(r *http.Request) bool {
 	if r.GetBody == nil {
 		return false
@@ -153,12 +152,12 @@ func (w *world) ops(commands ...string) []operation.Operation {
 
 func (w *world) planner() change.Planner { return change.Planner{Service: w.Service} }
 
-// turnBy is a turn of a role that has written the words.
+// turnBy returns a turn of a role whose user wrote the words.
 func turnBy(role guard.Role, words string) turn.Turn {
 	return turn.Turn{Who: event.Who{Principal: "ann", Role: role}, Query: words, Scope: "shop"}
 }
 
-// propose plans commands for an admin who has written them.
+// propose plans commands for an admin who wrote them.
 func (w *world) propose(commands ...string) action.Plan {
 	w.t.Helper()
 	p, err := w.try(guard.Admin, commands...)
@@ -173,7 +172,7 @@ func (w *world) try(role guard.Role, commands ...string) (action.Plan, error) {
 	return w.planner().Plan(w.ctx, turnBy(role, strings.Join(commands, " ")), w.ops(commands...))
 }
 
-// approved is the action of a plan after its approval and its last look.
+// approved returns the action of a plan after its approval and its last dry run.
 func (w *world) approved(p action.Plan) action.Action {
 	w.t.Helper()
 	a := action.Action{Operations: p.Operations, Digest: p.Digest, Command: p.Command}
@@ -224,7 +223,7 @@ func (w *world) planned(ops ...operation.Operation) action.Plan {
 	return p
 }
 
-// verified also reads back what was done.
+// verified also reads back the result.
 func (w *world) verified(commands ...string) (told, seen string) {
 	w.t.Helper()
 	a, told := w.run(commands...)
@@ -244,7 +243,7 @@ func (w *world) want(what, got string, parts ...string) {
 	}
 }
 
-// refused wants commands to be answered with a sentence.
+// refused expects commands to be answered with a sentence.
 func (w *world) refused(sentence string, commands ...string) {
 	w.t.Helper()
 	p, err := w.try(guard.Admin, commands...)
@@ -308,20 +307,20 @@ var resources = map[string]schema.GroupVersionResource{
 
 func gvrOf(short string) schema.GroupVersionResource { return resources[short] }
 
-// edit is what another hand does.
+// edit patches an object as another client.
 func (w *world) edit(short, namespace, name, patch string) {
 	w.t.Helper()
 	if _, err := w.dyn.Resource(gvrOf(short)).Namespace(namespace).Patch(w.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-edit"}); err != nil {
 		w.t.Fatal(err)
 	}
-	synctest.Wait() // the controllers have done what follows
+	synctest.Wait() // the controllers have reacted
 }
 
 func containsAny(s string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(s, p) })
 }
 
-// create is what another hand makes.
+// create creates an object as another client.
 func (w *world) create(short, namespace, manifest string) {
 	w.t.Helper()
 	var o unstructured.Unstructured

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// fromSource prepares an object that is made from another one.
+// fromSource prepares an object that is created from another one.
 func (s *Service) fromSource(ctx context.Context, op operation.Operation, ref operation.Ref) (call, error) {
 	c := call{way: creates, ref: ref, done: "created"}
 	named := op.Objects()
@@ -39,7 +39,7 @@ func (s *Service) fromSource(ctx context.Context, op operation.Operation, ref op
 	return c, err
 }
 
-// jobOf makes the job that a cron job would make now.
+// jobOf builds the job that a cron job would create now.
 func jobOf(c *call, from operation.Ref, cron, meta object) error {
 	if from.Group != "batch" || from.Kind != "CronJob" {
 		return unsupportedKind(from, "run as a job", "cron jobs")
@@ -67,7 +67,7 @@ func jobOf(c *call, from operation.Ref, cron, meta object) error {
 	return nil
 }
 
-// serviceOf makes a service for the pods of a workload, of a pod or of another service.
+// serviceOf builds a service for the pods of a workload, of a pod or of another service.
 func serviceOf(c *call, op operation.Operation, from operation.Ref, source, meta object) error {
 	var selector any
 	switch {

@@ -41,7 +41,7 @@ func TestScale(t *testing.T) {
 	})
 }
 
-// TestScaleOfSeveral: each member is shown, and the gates are those of one and of whatever removes many.
+// TestScaleOfSeveral: each member is shown, and the rules are those for one plus those for removing many.
 func TestScaleOfSeveral(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const all = "kubectl scale deployment -n payments --all --replicas=0"
@@ -112,7 +112,7 @@ func TestUndo(t *testing.T) {
 		if p.Operations[0].Revision != 1 || len(p.Operations[0].Sources) != 1 {
 			t.Errorf("revision %d, sources %v; want p.Operations[0].Revision == 1 && len(p.Operations[0].Sources) == 1", p.Operations[0].Revision, p.Operations[0].Sources)
 		}
-		// The image is always asked for; as one that ran before it is no stranger's.
+		// An image always requires a decision; since this one ran before, its origin adds no reason.
 		if p.Verdict.Answer != guard.AlwaysAsk || len(p.Verdict.Confirms) != 1 || p.Verdict.Confirms[0] != guard.ChangesImageOrResources {
 			t.Errorf("verdict %+v; want p.Verdict.Answer == guard.AlwaysAsk && len(p.Verdict.Confirms) == 1 && p.Verdict.Confirms[0] == guard.ChangesImageOrResources", p.Verdict)
 		}
@@ -183,7 +183,7 @@ func TestCronJobs(t *testing.T) {
 		}
 		w.refused("already exists", "kubectl create job once --from=cronjob/nightly-report -n reports")
 
-		// The job would be another one than was shown.
+		// The job would differ from the one shown.
 		a := w.approved(w.propose("kubectl create job twice --from=cronjob/nightly-report -n reports"))
 		w.edit("cj", "reports", "nightly-report", `{"spec":{"jobTemplate":{"spec":{"backoffLimit":1}}}}`)
 		if again, err := w.Plan(w.ctx, guard.Admin, a.Ops()); err != nil || again.Digest == a.Digest {
@@ -226,7 +226,7 @@ func TestContainers(t *testing.T) {
 	})
 }
 
-// No value that tells of a secret is in what a person sees or a row keeps to be shown.
+// No secret value is shown to a person or stored in a row to be shown.
 func TestSecretsAreNotShown(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.propose("kubectl set env deployment/cart DB_PASSWORD=hunter2hunter2")

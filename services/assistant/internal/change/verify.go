@@ -20,15 +20,14 @@ const (
 	pollLast  = 2 * time.Second
 )
 
-// observation is what was seen of one object.
+// observation is the state of one object as read after a write.
 type observation struct {
 	text string
-	// settled: it is as wanted, or will not become so.
+	// settled means that it is as wanted, or will not become so.
 	settled bool
 }
 
-// Verify is part of action.Cluster. It reports what it read, not what follows from what was
-// sent.
+// Verify implements action.Cluster. It reports the state that it read, rather than inferring it from the calls.
 func (s *Service) Verify(ctx context.Context, a action.Action) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Config.Verify)
 	defer cancel()

@@ -40,7 +40,7 @@ func (s *Service) scale(ctx context.Context, c *call, op operation.Operation) er
 		schema.GroupKind{Group: "apps", Kind: "StatefulSet"}, schema.GroupKind{Kind: "ReplicationController"}:
 		return nil
 	}
-	// For other kinds only the scale subresource knows where the number is.
+	// For other kinds only the scale subresource knows the field of the number.
 	r, err := s.resource(ctx, c.ref)
 	if err != nil {
 		return err

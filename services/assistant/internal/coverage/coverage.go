@@ -13,35 +13,35 @@ import (
 // mostGaps limits the gaps that one answer lists.
 const mostGaps = 8
 
-// Gap is something that an answer did not look at.
+// Gap is something that an answer did not examine.
 type Gap struct {
 	What    string // a noun phrase
-	Command string // the command that would look; empty where none would
+	Command string // the command that would examine it; empty if there is none
 }
 
-// Record is what one answer looked at. Its zero value looked at nothing.
+// Record is the record of what one answer examined. The zero value has examined nothing.
 type Record struct {
 	subject   string // the end of a sentence: "with deployment `web`", "in namespace `shop`"
 	namespace string
 	objects   []operation.Ref
 	snap      *engine.Snapshot
-	logs      *Logs // nil: no log was looked for
+	logs      *Logs // nil: no log was requested
 	gaps      []Gap
 	left      string // symptoms that no rule explains, as a list; empty: none
-	unjudged  string // what there is to say of objects of kinds that no rule judges; empty: some rule judges them
-	doubted   bool   // logs hint at a fault, without telling one
+	unjudged  string // information on objects of kinds that no rule judges; empty: some rule judges them
+	doubted   bool   // logs suggest a fault without naming one
 }
 
-// New starts the record of an answer about some objects of a namespace, or about all of it; subject ends
-// a sentence such as "nothing was found wrong …".
+// New starts the record of an answer about some objects of a namespace, or about all of it; subject ends a sentence
+// such as "nothing was found wrong …".
 func New(snap *engine.Snapshot, subject, namespace string, objects []operation.Ref) *Record {
 	return &Record{subject: subject, namespace: namespace, objects: objects, snap: snap}
 }
 
-// SetLogs says which logs belong to the subject, and how far each was read.
+// SetLogs sets the logs of the subject, with the part of each that was read.
 func (r *Record) SetLogs(logs *Logs) { r.logs = logs }
 
-// AddGap adds something that was not looked at.
+// AddGap adds something that was not examined.
 func (r *Record) AddGap(what, command string) {
 	if g := (Gap{what, command}); !slices.Contains(r.gaps, g) {
 		r.gaps = append(r.gaps, g)
@@ -51,13 +51,13 @@ func (r *Record) AddGap(what, command string) {
 // SetUnexplained sets the list of symptoms that no rule explains.
 func (r *Record) SetUnexplained(list string) { r.left = list }
 
-// SetUnjudged says that no rule judges the kinds of the objects, and what is known of them.
+// SetUnjudged records that no rule judges the kinds of the objects, and the information on them.
 func (r *Record) SetUnjudged(text string) { r.unjudged = text }
 
-// Doubt says that logs hint at a fault, without telling one.
+// Doubt records that logs suggest a fault without naming one.
 func (r *Record) Doubt() { r.doubted = true }
 
-// Gaps lists what was not looked at.
+// Gaps lists everything that was not examined.
 func (r *Record) Gaps() []Gap {
 	if r == nil || r.snap == nil {
 		return []Gap{{What: "the cluster", Command: "kubectl get pods -A"}}
@@ -73,7 +73,7 @@ func (r *Record) Gaps() []Gap {
 	return append(gaps, r.logs.Gaps()...)
 }
 
-// flagsOf are the flags of kubectl for a namespace, or for all with an empty one.
+// flagsOf returns the flags of kubectl for a namespace, or for all with an empty one.
 func flagsOf(namespace string) string {
 	if namespace == "" {
 		return " -A"
@@ -81,7 +81,7 @@ func flagsOf(namespace string) string {
 	return " -n " + namespace
 }
 
-// describeGaps is the paragraph that lists the gaps; empty where there is none.
+// describeGaps returns a paragraph that lists the gaps; empty if there are none.
 func describeGaps(gaps []Gap) string {
 	if len(gaps) == 0 {
 		return ""
@@ -102,20 +102,20 @@ func describeGaps(gaps []Gap) string {
 	return b.String()
 }
 
-// Conclusion is what a record allows to say. Only [Verdict] makes one that is clear.
+// Conclusion is the strongest statement that a record permits. Only [Verdict] returns one that is clear.
 type Conclusion struct {
 	clear bool
 	text  string
 }
 
-// Clear reports whether nothing was found wrong, and everything was looked at.
+// Clear reports whether nothing was found wrong, and everything was examined.
 func (c Conclusion) Clear() bool { return c.clear }
 
-// String is the conclusion in Markdown.
+// String returns the conclusion in Markdown.
 func (c Conclusion) String() string { return c.text }
 
-// Verdict concludes from a record and from what the rules found. Nothing else in the service may say that
-// nothing is wrong.
+// Verdict concludes from a record and the findings of the rules. No other code in the service may state that nothing is
+// wrong.
 func Verdict(r *Record, found []engine.Finding) Conclusion {
 	gaps := r.Gaps()
 	subject := "in the cluster"
@@ -138,7 +138,7 @@ func Verdict(r *Record, found []engine.Finding) Conclusion {
 	return Conclusion{text: strings.TrimSpace(text + "\n\n" + describeGaps(gaps))}
 }
 
-// inSubject lets "No object shows a fault" go on with a subject that begins with "with".
+// inSubject adapts a subject that begins with "with" to "No object shows a fault".
 func inSubject(subject string) string {
 	if rest, ok := strings.CutPrefix(subject, "with "); ok {
 		return "in " + rest

@@ -23,7 +23,7 @@ var (
 	prior = engine.Log{Namespace: "shop", Pod: "web-1", Container: "web", Previous: true}
 )
 
-// whole is a record of a deployment of which everything was looked at.
+// whole returns a record of a deployment of which everything was examined.
 func whole(s *engine.Snapshot) *coverage.Record {
 	r := coverage.New(s, "with deployment `web`", "shop", web)
 	logs := coverage.NewLogs([]engine.Log{first})
@@ -32,7 +32,7 @@ func whole(s *engine.Snapshot) *coverage.Record {
 	return r
 }
 
-// TestOnlyACompleteRecordIsClear: each thing that was not looked at takes the all-clear away, and is named.
+// TestOnlyACompleteRecordIsClear: anything that was not examined prevents the all-clear, and is named.
 func TestOnlyACompleteRecordIsClear(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 10, 0, 0, 0, time.UTC)
@@ -121,7 +121,8 @@ func TestOnlyACompleteRecordIsClear(t *testing.T) {
 	}
 }
 
-// TestEverySymptomHasRules: a symptom that the vocabulary knows is covered, or its question can never be cleared.
+// TestEverySymptomHasRules: every symptom in the vocabulary is covered; otherwise a question about it could never be
+// cleared.
 func TestEverySymptomHasRules(t *testing.T) {
 	t.Parallel()
 	for s := question.Crash; s <= question.Address; s++ {
@@ -131,10 +132,10 @@ func TestEverySymptomHasRules(t *testing.T) {
 	}
 }
 
-// allClear is what only Verdict may say.
+// allClear matches statements reserved for Verdict.
 var allClear = regexp.MustCompile(`(?i)nothing (was|is|seems) (found )?wrong|no object shows a fault|(is|are|looks?) (all )?(healthy|fine)\.|no fault is known|shows? no fault\.`)
 
-// TestOnlyVerdictSaysThatNothingIsWrong reads the source of the service for texts that say so.
+// TestOnlyVerdictSaysThatNothingIsWrong searches the source of the service for other texts with such statements.
 func TestOnlyVerdictSaysThatNothingIsWrong(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..")

@@ -9,24 +9,23 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// mostLogGaps limits the logs that are named one by one.
+// mostLogGaps limits the logs that are named individually.
 const mostLogGaps = 3
 
-// LogRead is how far one log was read.
+// LogRead describes the part of one log that was read.
 type LogRead struct {
 	engine.Log
 	Lines int
-	From  time.Time // of the first line that was read; zero: not known
+	From  time.Time // of the first line that was read; zero: unknown
 	Cut   string    // why older lines were not read, such as "the answer reads 10 MB at most"; empty: it was read to its beginning
 }
 
-// Logs records which logs belong to a subject and how far each was read. What is wanted is a gap until
-// it is read.
+// Logs records which logs belong to a subject and how much of each was read. Each is a gap until it is read.
 type Logs struct {
 	wanted []engine.Log
 	read   []LogRead
-	left   map[engine.Log]string // why it was not read
-	period string                // what the logs were limited to, such as "10m"; empty: nothing
+	left   map[engine.Log]string // the reason why it was not read
+	period string                // the period that the logs were limited to, such as "10m"; empty: none
 }
 
 // NewLogs starts a record of the logs that belong to a subject.
@@ -34,7 +33,7 @@ func NewLogs(wanted []engine.Log) *Logs {
 	return &Logs{wanted: wanted, left: map[engine.Log]string{}}
 }
 
-// LimitTo says that only the lines of a period were asked about.
+// LimitTo records that the question covers only the lines of a period.
 func (l *Logs) LimitTo(period string) { l.period = period }
 
 // Add records a log that was read.
@@ -46,7 +45,7 @@ func (l *Logs) Add(r LogRead) {
 	l.read = append(l.read, r)
 }
 
-// Leave records why a log was not read.
+// Leave records the reason why a log was not read.
 func (l *Logs) Leave(log engine.Log, why string) { l.left[log] = why }
 
 // ReadWhole reports whether a log was read to its beginning.
@@ -54,7 +53,7 @@ func (l *Logs) ReadWhole(log engine.Log) bool {
 	return slices.ContainsFunc(l.read, func(r LogRead) bool { return r.Log == log && r.Cut == "" })
 }
 
-// Read returns the number of logs that were read, and of the pods that they are of.
+// Read returns the number of logs that were read, and of their pods.
 func (l *Logs) Read() (logs, pods int) {
 	seen := map[string]bool{}
 	for _, r := range l.read {
@@ -69,8 +68,7 @@ func (l *Logs) None() bool { return len(l.wanted) > 0 && len(l.read) == 0 }
 // Complete reports whether every log was read to its beginning, or for the period asked about.
 func (l *Logs) Complete() bool { return len(l.Gaps()) == 0 }
 
-// Gaps lists the logs that were not read and the parts that are missing of others, several with one
-// reason as one gap.
+// Gaps lists the logs that were not read and the missing parts of others; several with one reason form one gap.
 func (l *Logs) Gaps() []Gap {
 	if l == nil {
 		return []Gap{{"the logs of the pods, which are read for one namespace or workload", "kubectl logs POD -n NAMESPACE --all-containers"}}
@@ -134,10 +132,10 @@ func cutGaps(logs []LogRead, why string) []Gap {
 	return gaps
 }
 
-// NotLookedAt is the paragraph that lists the gaps; empty where there is none.
+// NotLookedAt returns a paragraph that lists the gaps; empty if there are none.
 func (l *Logs) NotLookedAt() string { return describeGaps(l.Gaps()) }
 
-// title names a log.
+// title returns a log's title.
 func title(log engine.Log) string {
 	text := fmt.Sprintf("pod %s, container %s", engine.QuoteCode(log.Pod), engine.QuoteCode(log.Container))
 	if log.Previous {
@@ -146,7 +144,7 @@ func title(log engine.Log) string {
 	return text
 }
 
-// Command is the kubectl line that shows a whole log.
+// Command returns the kubectl line that shows a whole log.
 func Command(log engine.Log) string {
 	line := fmt.Sprintf("kubectl logs %s -c %s -n %s", log.Pod, log.Container, log.Namespace)
 	if log.Previous {
@@ -155,7 +153,7 @@ func Command(log engine.Log) string {
 	return line
 }
 
-// Summary says what was read, as a sentence; empty where no log was wanted.
+// Summary describes the logs that were read, as a sentence; empty if no log was wanted.
 func (l *Logs) Summary() string {
 	if len(l.wanted) == 0 {
 		return ""

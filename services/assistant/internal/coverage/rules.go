@@ -8,12 +8,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// rule is what covers a symptom: the classes of findings that may cause it, and what no object shows.
+// rule describes how a symptom is covered: the classes of findings that may cause it, and the aspects that no object
+// shows.
 type rule struct {
 	classes []engine.Class
-	// status means that the status of an object shows the symptom whenever it is there.
+	// status means that the status of an object always shows the symptom.
 	status bool
-	// unmeasured is what only a request or a measurement shows, with the command that makes one; empty: nothing.
+	// unmeasured is the aspect that only a request or a measurement shows, with the command for that; empty: none.
 	unmeasured, command string
 	// usage means that the rules need the metrics API.
 	usage bool
@@ -25,7 +26,7 @@ const (
 	accessCommand  = "kubectl auth can-i --list --as=system:serviceaccount:NAMESPACE:NAME"
 )
 
-// rules lists, for each symptom that a question can name, what covers it. A symptom that is not here is a gap.
+// rules maps each symptom that a question can name to its coverage. A symptom that is not here is a gap.
 var rules = map[question.Symptom]rule{
 	question.Crash:   {classes: []engine.Class{engine.CrashLoop, engine.OutOfMemory, engine.LivenessProbe, engine.InitContainer, engine.Sidecar, engine.DatabaseRefuses}, status: true},
 	question.Memory:  {classes: []engine.Class{engine.OutOfMemory}},
@@ -56,7 +57,7 @@ var rules = map[question.Symptom]rule{
 	question.Address:     {classes: []engine.Class{engine.ServiceWithoutAddress}},
 }
 
-// needs are the kinds, besides pods and events, without which the rules of a class see only a part.
+// needs lists the kinds, besides pods and events, without which the rules of a class are incomplete.
 var needs = map[engine.Class][]string{
 	engine.MissingObject: {"configmaps", "secrets"}, engine.MissingKey: {"configmaps", "secrets"}, engine.PendingResources: {"nodes"}, engine.PendingPlacement: {"nodes"},
 	engine.ClaimUnbound: {"persistentvolumeclaims", "persistentvolumes", "storageclasses"}, engine.QuotaExceeded: {"resourcequotas"}, engine.LimitRangeViolated: {"limitranges"},
@@ -69,7 +70,8 @@ var needs = map[engine.Class][]string{
 	engine.AdmissionWebhook: {"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}, engine.ServiceWithoutAddress: {"services"},
 }
 
-// Unmeasured says what of some symptoms only a request or a measurement shows, as a paragraph; empty: nothing.
+// Unmeasured describes the aspects of some symptoms that only a request or a measurement shows, as a paragraph; empty:
+// none.
 func Unmeasured(symptoms []question.Symptom) string {
 	var gaps []Gap
 	for _, s := range symptoms {
@@ -80,10 +82,10 @@ func Unmeasured(symptoms []question.Symptom) string {
 	return describeGaps(gaps)
 }
 
-// Classes are the classes of findings that may cause a symptom.
+// Classes returns the classes of findings that may cause a symptom.
 func Classes(s question.Symptom) []engine.Class { return rules[s].classes }
 
-// rulesWithout names the classes whose rules need one of some kinds.
+// rulesWithout names the classes whose rules need any of some kinds.
 func rulesWithout(unread map[string]bool) string {
 	var names []string
 	for class, kinds := range needs {
@@ -95,18 +97,18 @@ func rulesWithout(unread map[string]bool) string {
 	return strings.Join(names, ", ")
 }
 
-// Ask closes the symptoms of a question that rules cover. What only a measurement shows stays open. asserted says that the
-// question states a fault: then what no object shows stays open, too, since rules cannot deny what a person sees. complaint is
-// what was said, for a question whose fault none of the symptoms describes.
+// Ask closes the symptoms of a question that rules cover. Aspects that only a measurement shows stay open. asserted
+// means that the question states a fault: then aspects that no object shows stay open, too, since rules cannot refute a
+// person's observation. complaint is the wording of a question whose fault matches none of the symptoms.
 func (r *Record) Ask(symptoms []question.Symptom, asserted bool, complaint string) {
-	shown := false // some status would show it
+	shown := false // a status would show it
 	for _, s := range symptoms {
 		rule, covered := rules[s]
 		shown = shown || rule.status
 		switch {
 		case !covered:
 			r.AddGap("a symptom for which there is no rule", "")
-		case rule.usage: // that all is ready says nothing of how fast it is
+		case rule.usage: // readiness does not show the speed
 			r.AddGap(rule.unmeasured, rule.command+flagsOf(r.namespace))
 		}
 		if rule.usage && r.snap.Usage == nil {

@@ -2,8 +2,7 @@ package event
 
 import "github.com/mlp-platform/platform/libs/outbox"
 
-// Declared are all events that this service publishes; the store refuses to write
-// any other.
+// Declared lists all events that this service publishes; the store refuses to write any other.
 var Declared = outbox.NewCatalogue(
 	outbox.AuditDeclaration,
 

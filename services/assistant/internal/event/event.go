@@ -1,5 +1,5 @@
-// Package event makes the assistant's outbox events, each beside its fact for the
-// audit ledger. Neither holds a question, an answer or a log line.
+// Package event builds the assistant's outbox events, each with its fact for the audit ledger. Neither contains a
+// question, an answer or a log line.
 package event
 
 import (
@@ -14,7 +14,7 @@ import (
 // Source names this service in the audit ledger.
 const Source = "assistant"
 
-// Namespace is that of the service's events.
+// Namespace is the namespace of the service's events.
 const Namespace = "assistant"
 
 // Outcomes of an audit fact.
@@ -24,16 +24,16 @@ const (
 	Failed = "failed"
 )
 
-// Person is somebody for whom a service calls with its own key, as that service's delegation says. The zero value is
-// nobody: the principal acts for itself.
+// Person is the person on whose behalf a service calls with its own key, according to that service's delegation. The
+// zero value means none: the principal acts for itself.
 type Person struct{ Name, Tenant, Via string }
 
-// Who tells who acted and how they came in.
+// Who identifies the caller and how it authenticated.
 type Who struct {
 	Principal string
-	Behind    Person // named by the facts beside the principal
+	Behind    Person // named by the facts in addition to the principal
 	Role      guard.Role
-	User      string // what the request called its user; anybody may write anything there
+	User      string // the user that the request names; not verified
 	RequestID string
 	Address   string
 	Method    string
@@ -70,20 +70,20 @@ type Action struct {
 // ToolCall is the data of assistant.tool_called.
 type ToolCall struct {
 	Tool string `json:"tool"`
-	// Server is another server that the assistant called; empty: a program called a tool of the assistant.
+	// Server is the other server that the assistant called; empty: a program called a tool of the assistant.
 	Server string `json:"server,omitempty"`
-	// Session is the one whose answer called it.
+	// Session is the session whose answer called it.
 	Session    string `json:"session,omitempty"`
 	Role       string `json:"role"`
 	Outcome    string `json:"outcome"`
 	DurationMS int64  `json:"duration_ms"`
 }
 
-// Alert is the data of assistant.alert_received. Neither it nor its fact holds a text of the alert.
+// Alert is the data of assistant.alert_received. Neither it nor its fact contains text of the alert.
 type Alert struct {
 	Session string `json:"session"`
 	Status  string `json:"status"`
-	// Outcome is new, changed, resolved, or repeated, which begins nothing.
+	// Outcome is new, changed, resolved, or repeated, which starts no turn.
 	Outcome  string `json:"outcome"`
 	Firing   int    `json:"firing"`
 	Resolved int    `json:"resolved"`
@@ -100,13 +100,13 @@ type Access struct {
 
 // DemoKey is the data of assistant.demo_key_minted.
 type DemoKey struct {
-	KeyID     string    `json:"key_id"` // the principal of who uses the key
-	Email     string    `json:"email"`  // whom it was made for
+	KeyID     string    `json:"key_id"` // the principal of the key's user
+	Email     string    `json:"email"`  // the person it was created for
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// Facts are an event about a subject and its audit fact. action is the name of the
-// act in the ledger, such as action.decided.
+// Facts returns an event about a subject and its audit fact. action is the name of the act in the ledger, such as
+// action.decided.
 func Facts(w Who, now time.Time, name, action, subject, target, outcome string, payload any, details map[string]any) []outbox.Event {
 	if details == nil {
 		details = map[string]any{}

@@ -1,10 +1,10 @@
 package fault
 
-// Failure is a row of the closed table of what an error event in a stream may say. The cause of a failure stays in the
-// log: an event never quotes it.
+// Failure is a row of the closed table of error events in a stream. The cause of a failure stays in the log: an event
+// never quotes it.
 type Failure struct {
 	Code    string // stable slug
-	Message string // a sentence for the person who asked
+	Message string // a sentence for the user
 }
 
 // The failures.

@@ -1,5 +1,5 @@
-// Package fault is the assistant's table of errors: one row per stable code, for answers that are no stream and for
-// events in one. Its documents carry, beside the members of RFC 9457, the error object that chat-completions clients
+// Package fault is the assistant's table of errors: one row per stable code, for ordinary responses and for events in a
+// stream. Its documents have, in addition to the members of RFC 9457, the error object that chat-completions clients
 // read.
 package fault
 
@@ -43,31 +43,32 @@ const (
 	challenge       = `Bearer realm="assistant"`
 )
 
-// NoKey is the 401 of a request without a key.
+// NoKey returns the 401 for a request without a key.
 func NoKey(detail string) *problem.Error {
 	return Unauthenticated.New(detail).WithHeader(challengeHeader, challenge)
 }
 
-// BadKey is the 401 of a request whose key is not accepted. It does not say why: unknown, forged and expired look alike.
+// BadKey returns the 401 for a request whose key is not accepted. It gives no reason: unknown, forged and expired look
+// alike.
 func BadKey(detail string) *problem.Error {
 	return Unauthenticated.New(detail).WithHeader(challengeHeader, challenge+`, error="invalid_token"`)
 }
 
-// NotPermitted is the 403 of a caller whose key is good but not for this.
+// NotPermitted returns the 403 for a caller whose key is valid but lacks the right.
 func NotPermitted(detail string) *problem.Error {
 	return Forbidden.New(detail).WithHeader(challengeHeader, challenge+`, error="insufficient_scope"`)
 }
 
-// busyRetry is when a client may try again after turn_active: most turns are over by then.
+// busyRetry is the Retry-After of turn_active: most turns are over by then.
 const busyRetry = 5 * time.Second
 
-// Busy is the 409 of a second request while the session answers the first.
+// Busy returns the 409 for a second request while the session answers the first.
 func Busy() *problem.Error {
 	return TurnActive.New("This session is still answering another request; wait for its end, or send the same request again with its X-Request-ID to follow it.").
 		After(busyRetry)
 }
 
-// Invalid is a 422 for every fault found in a request, each with its place. There must be one.
+// Invalid returns a 422 for all faults found in a request, each with its location. There must be at least one.
 func Invalid(fields ...problem.Field) *problem.Error {
 	parts := make([]string, len(fields))
 	for i, f := range fields {
@@ -76,7 +77,7 @@ func Invalid(fields ...problem.Field) *problem.Error {
 	return problem.Validation.New(strings.Join(parts, "; ") + ".").WithErrors(fields...)
 }
 
-// InvalidHeader is a 422 for one request header.
+// InvalidHeader returns a 422 for one request header.
 func InvalidHeader(name, msg string) *problem.Error {
 	return Invalid(problem.Field{Loc: []string{"header", name}, Msg: msg})
 }

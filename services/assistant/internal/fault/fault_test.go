@@ -89,7 +89,7 @@ func TestDocumentsAreShort(t *testing.T) {
 	}
 }
 
-// What the two readers of a document see must agree.
+// The two error formats of a document must agree.
 func TestErrorMember(t *testing.T) {
 	t.Parallel()
 	types := map[int]string{401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 500: "server_error", 503: "server_error"}

@@ -16,8 +16,8 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// member is what clients of the chat-completions format read from a refusal. All four are always there, as in that
-// format; param is null when no field is at fault.
+// member is the error object that clients of the chat-completions format read. All four members are always present, as
+// in that format; param is null when no field is at fault.
 type member struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`
@@ -25,13 +25,13 @@ type member struct {
 	Param   *string `json:"param"`
 }
 
-// Bounds of a document in bytes: a fault names its place, and a place may be a member's name as long as the request.
+// Limits of a document in bytes: a fault names its location, which may be a member's name as long as the request.
 const (
 	maxDetail = 2000
 	maxPlace  = 200
 )
 
-// Document turns any error into the problem the assistant answers with.
+// Document converts any error to the problem in the assistant's response.
 func Document(err error) *problem.Error {
 	p := problem.From(err).WithErrors() // a copy
 	p.Detail = shortenText(p.Detail, maxDetail)
@@ -54,7 +54,7 @@ func Document(err error) *problem.Error {
 	return p.With(map[string]any{"error": m})
 }
 
-// Handler writes and logs errors as problem.Handler does, with the error member. It answers 503 when the database cannot
+// Handler writes and logs errors like problem.Handler, with the error member. It answers 503 when the database cannot
 // be reached.
 func Handler(log *slog.Logger) echo.HTTPErrorHandler {
 	write := problem.Handler(log)
@@ -91,8 +91,8 @@ func errorType(status int) string {
 	return "invalid_request_error"
 }
 
-// paramPath writes a place as chat-completions servers do: messages[3].content. The part of the request is left out unless
-// it is all there is.
+// paramPath formats a location as chat-completions servers do: messages[3].content. It omits the part of the request
+// unless that is the whole location.
 func paramPath(loc []string) string {
 	if len(loc) > 1 {
 		loc = loc[1:]

@@ -1,5 +1,6 @@
-// Package gatewayapi holds the kinds of gateway.networking.k8s.io that are diagnosed, with the fields that a diagnosis reads. The
-// versions v1 and v1beta1 agree in these. The project's own module is not used: it would bring its clients along for a few structs.
+// Package gatewayapi defines the kinds of gateway.networking.k8s.io that are diagnosed, with the fields that a
+// diagnosis reads. The versions v1 and v1beta1 agree in these. The project's own module is not used: it would pull in
+// its clients for a few structs.
 package gatewayapi
 
 import (
@@ -31,7 +32,7 @@ type Gateway struct {
 	Status            GatewayStatus `json:"status"`
 }
 
-// GatewaySpec is what is wanted of a Gateway.
+// GatewaySpec is the spec of a Gateway.
 type GatewaySpec struct {
 	GatewayClassName string     `json:"gatewayClassName"`
 	Listeners        []Listener `json:"listeners"`
@@ -47,13 +48,13 @@ type Listener struct {
 	AllowedRoutes *AllowedRoutes `json:"allowedRoutes"`
 }
 
-// ListenerTLS says which certificates a listener shows.
+// ListenerTLS selects the certificates of a listener.
 type ListenerTLS struct {
 	Mode            string      `json:"mode"` // empty: Terminate
 	CertificateRefs []Reference `json:"certificateRefs"`
 }
 
-// AllowedRoutes says which routes a listener takes.
+// AllowedRoutes restricts the routes that a listener accepts.
 type AllowedRoutes struct {
 	Namespaces *struct {
 		From     string                `json:"from"` // All, Selector, None; empty: Same
@@ -68,7 +69,7 @@ type RouteKind struct {
 	Kind  string  `json:"kind"`
 }
 
-// GatewayStatus is what the controller says of a Gateway.
+// GatewayStatus is the status of a Gateway, written by the controller.
 type GatewayStatus struct {
 	Addresses []struct {
 		Value string `json:"value"`
@@ -77,7 +78,7 @@ type GatewayStatus struct {
 	Listeners  []ListenerStatus   `json:"listeners"`
 }
 
-// ListenerStatus is what the controller says of a listener.
+// ListenerStatus is the status of a listener, written by the controller.
 type ListenerStatus struct {
 	Name           string             `json:"name"`
 	AttachedRoutes int32              `json:"attachedRoutes"`
@@ -85,7 +86,7 @@ type ListenerStatus struct {
 	Conditions     []metav1.Condition `json:"conditions"`
 }
 
-// Route is an HTTPRoute, GRPCRoute or TLSRoute, as its kind says.
+// Route is an HTTPRoute, GRPCRoute or TLSRoute, according to its kind.
 type Route struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -95,14 +96,15 @@ type Route struct {
 	} `json:"status"`
 }
 
-// RouteSpec is what is wanted of a Route.
+// RouteSpec is the spec of a Route.
 type RouteSpec struct {
 	ParentRefs []ParentRef `json:"parentRefs"`
 	Hostnames  []string    `json:"hostnames"` // none: those of the listeners
 	Rules      []Rule      `json:"rules"`
 }
 
-// ParentRef names what a route is attached to. It goes into patches, so it holds all fields, and none that was absent.
+// ParentRef names the parent that a route attaches to. It goes into patches, so it contains all fields, and omits
+// absent ones.
 type ParentRef struct {
 	Group       *string `json:"group,omitempty"`
 	Kind        *string `json:"kind,omitempty"`
@@ -112,7 +114,7 @@ type ParentRef struct {
 	Port        *int32  `json:"port,omitempty"`
 }
 
-// Rule leads requests to backends.
+// Rule routes requests to backends.
 type Rule struct {
 	BackendRefs []BackendRef `json:"backendRefs"`
 	Filters     []struct {
@@ -122,14 +124,14 @@ type Rule struct {
 	Timeouts Timeouts `json:"timeouts"`
 }
 
-// Match is what requests a rule takes; of a GRPCRoute the path is empty.
+// Match selects the requests of a rule; for a GRPCRoute the path is empty.
 type Match struct {
 	Path struct {
 		Value string `json:"value"`
 	} `json:"path"`
 }
 
-// Timeouts are durations as Go writes them; empty: the controller's own, 0s: none.
+// Timeouts are durations in Go's notation; empty: the controller's default, 0s: none.
 type Timeouts struct {
 	Request        string `json:"request"`
 	BackendRequest string `json:"backendRequest"`
@@ -142,7 +144,7 @@ type BackendRef struct {
 	Weight *int32 `json:"weight"` // nil: 1
 }
 
-// Reference names an object, perhaps in another namespace.
+// Reference names an object, possibly in another namespace.
 type Reference struct {
 	Group     *string `json:"group"`
 	Kind      *string `json:"kind"`
@@ -150,14 +152,14 @@ type Reference struct {
 	Name      string  `json:"name"`
 }
 
-// ParentStatus is what one controller says of a route at one parent.
+// ParentStatus is the status of a route at one parent, written by one controller.
 type ParentStatus struct {
 	ParentRef      ParentRef          `json:"parentRef"`
 	ControllerName string             `json:"controllerName"`
 	Conditions     []metav1.Condition `json:"conditions"`
 }
 
-// ReferenceGrant lets objects of other namespaces refer to those of its own.
+// ReferenceGrant permits objects of other namespaces to refer to those of its namespace.
 type ReferenceGrant struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -180,7 +182,7 @@ func (p ParentRef) IsGateway() bool {
 	return valueOr(p.Group, Group) == Group && valueOr(p.Kind, "Gateway") == "Gateway"
 }
 
-// NamespaceFrom is the parent's namespace, seen from the route's.
+// NamespaceFrom returns the parent's namespace, which defaults to the route's.
 func (p ParentRef) NamespaceFrom(own string) string { return cmp.Or(valueOr(p.Namespace, own), own) }
 
 // IsSame reports whether two references of routes in a namespace name the same parent.
@@ -189,8 +191,9 @@ func (p ParentRef) IsSame(o ParentRef, own string) bool {
 		valueOr(p.SectionName, "") == valueOr(o.SectionName, "") && valueOr(p.Port, 0) == valueOr(o.Port, 0)
 }
 
-// StatusAt is what controllers say of a route at one parent. Several may write there: the one of the gateway's class counts. Where
-// it is unknown or silent, one that says no does, and disputed tells that another says otherwise.
+// StatusAt returns the status of a route at one parent. Several controllers may write there: that of the gateway's
+// class counts. If that is unknown or absent, the first counts, or one that contradicts it with a refusal; disputed
+// reports a contradiction.
 func (r *Route) StatusAt(p ParentRef, controller string) (said ParentStatus, disputed bool) {
 	var all []ParentStatus
 	for _, s := range r.Status.Parents {
@@ -222,15 +225,15 @@ func (r *Route) StatusAt(p ParentRef, controller string) (said ParentStatus, dis
 	return said, disputed
 }
 
-// IsKind reports whether a reference is to a kind of the core group; one that names no kind is to implied.
+// IsKind reports whether a reference is to a kind of the core group; a reference without a kind is to implied.
 func (r Reference) IsKind(kind, implied string) bool {
 	return valueOr(r.Group, "") == "" && valueOr(r.Kind, implied) == kind
 }
 
-// NamespaceFrom is the object's namespace, seen from that of the object that names it.
+// NamespaceFrom returns the object's namespace, which defaults to that of the referring object.
 func (r Reference) NamespaceFrom(own string) string { return cmp.Or(valueOr(r.Namespace, own), own) }
 
-// Share is the weight of a backend.
+// Share returns the weight of a backend.
 func (b BackendRef) Share() int32 { return valueOr(b.Weight, 1) }
 
 func valueOr[T any](p *T, otherwise T) T {

@@ -2,8 +2,8 @@ package gatewayapi
 
 import "strings"
 
-// MatchesHost reports whether a host is one of a pattern, which may begin with a wildcard. A wildcard stands for one or more
-// labels; no pattern means every host.
+// MatchesHost reports whether a host matches a pattern, which may begin with a wildcard. A wildcard matches one or more
+// labels; an empty pattern matches every host.
 func MatchesHost(pattern, host string) bool {
 	pattern, host = strings.ToLower(pattern), strings.ToLower(host)
 	if suffix, wild := strings.CutPrefix(pattern, "*."); wild {

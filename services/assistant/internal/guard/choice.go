@@ -12,11 +12,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Choice means that a language model chose the operations. It has read text that programs in
-// the cluster write, so anything that neither the user nor a playbook named is nobody's wish.
+// Choice means that a language model chose the operations. The model has read text that programs in the cluster write,
+// so a value that neither the user nor a playbook named counts as unrequested.
 type Choice struct {
-	// Requested says that the user's message orders a change, read without a model. The zero value denies: a question
-	// or a sentence that is not understood orders nothing, however many names and verbs it has.
+	// Requested means that the user's message orders a change, as determined without a model. The zero value denies: a
+	// question or a sentence that is not understood orders nothing, however many names and verbs it has.
 	Requested bool
 	// Fixes are the fixes of the playbooks' findings; their values come from the cluster
 	// itself.
@@ -29,7 +29,7 @@ type Choice struct {
 
 const (
 	maxUnsaid = 8   // notes about one action's choices
-	maxValues = 500 // that are looked for in what the user said
+	maxValues = 500 // values searched for in the user's messages
 )
 
 // confirmChoice requires confirmation of a language model's writes that the user did not order,
@@ -184,8 +184,8 @@ func addLeaves(found set, name string, v any, depth int) {
 	}
 }
 
-// spoken are the words that ask for a verb. Free-form words such as fix ask for no particular
-// verb: their values have to be said.
+// spoken maps verbs to the words that request them. Free-form words such as fix request no particular verb: their
+// values have to be stated.
 var spoken = map[operation.Verb][]string{
 	operation.Scale:        {"scale", "scaling", "rescale", "replica", "replicas", "instances", "copies"},
 	operation.Restart:      {"restart", "restarting", "bounce", "recycle", "reboot"},

@@ -84,7 +84,7 @@ func TestModelChoice(t *testing.T) {
 				}
 				return
 			}
-			// It asks, and the role may do what it might without a model.
+			// The verdict requires a decision, and the role keeps the rights that it has without a model.
 			if v.Answer != guard.AlwaysAsk || v.Risk != operation.High || v.Row != plain.Row {
 				t.Errorf("%s at %s, row %s, without a model %s; want v.Answer == guard.AlwaysAsk && v.Risk == operation.High && v.Row == plain.Row", v.Answer, v.Risk, v.Row, plain.Row)
 			}
@@ -104,8 +104,8 @@ func TestModelChoice(t *testing.T) {
 	}
 }
 
-// TestModelChoiceNeedsAnOrder: a question that names verb, object and value orders nothing,
-// and neither does a finding that has a fix.
+// TestModelChoiceNeedsAnOrder: a question that contains verb, object and value orders nothing, and neither does a
+// finding that has a fix.
 func TestModelChoiceNeedsAnOrder(t *testing.T) {
 	t.Parallel()
 	three := int32(3)
@@ -127,7 +127,7 @@ func TestModelChoiceNeedsAnOrder(t *testing.T) {
 	}
 }
 
-// A manifest with more values than anybody reads is not what the user said.
+// A manifest with too many values to compare counts as not stated by the user.
 func TestModelChoiceIsBounded(t *testing.T) {
 	t.Parallel()
 	var manifest strings.Builder

@@ -10,8 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// TestAlwaysConfirm has every member of the class, and its nearest neighbour that is
-// none.
+// TestAlwaysConfirm has every member of the class, and for each the nearest change that is not a member.
 func TestAlwaysConfirm(t *testing.T) {
 	t.Parallel()
 	obj := map[string]any{"metadata": map[string]any{"finalizers": []any{"a/b", "c/d"}}}

@@ -8,8 +8,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// FuzzJudge: whatever shape objects have, nothing panics, what stays the same gains
-// nothing, readonly never writes, and no role gets more than an admin.
+// FuzzJudge: whatever shape objects have, nothing panics, an unchanged object gains nothing, readonly never writes, and
+// no role gets more than an admin.
 func FuzzJudge(f *testing.F) {
 	f.Add(`{"spec":{"containers":[{"name":"a","image":"b"}]}}`, `{"spec":{"containers":[{"name":"a","securityContext":{"privileged":true}}],"hostPID":true}}`, "patch")
 	f.Add(`{"metadata":{"finalizers":["a"]}}`, `{"metadata":{"finalizers":null}}`, "apply")

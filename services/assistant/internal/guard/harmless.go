@@ -7,19 +7,21 @@ import (
 	"strings"
 )
 
-// fieldVerdict says whether a field may change on an approval that was given in advance. The zero value asks, so that a
-// field nobody has thought of does too.
+// fieldVerdict states whether a field may change under an approval given in advance. The zero value requires a
+// decision, so that an unknown field does too.
 type fieldVerdict int
 
 const (
 	askField fieldVerdict = iota
-	harmless              // it changes neither the program that runs nor where its traffic goes
+	harmless              // it changes neither the running program nor where its traffic goes
 )
 
-// The fields that are harmless, by path. A segment * is the name of one element of a list; a last ** is all that is below.
-// The lists are of what may pass, not of what may not: a version of Kubernetes adds fields, and each has to ask.
+// The harmless fields, by path. A segment * is the name of one element of a list; a final ** covers everything below.
+// The lists name the fields that may pass rather than those that may not: a version of Kubernetes adds fields, and each
+// has to require a decision.
 var (
-	// objectFields are those of an object around its pod spec. What a CronJob has below its jobTemplate counts as a Job's.
+	// objectFields are the harmless fields of an object around its pod spec. The fields below a CronJob's jobTemplate
+	// count as a Job's.
 	objectFields = fieldTable(`spec.replicas spec.paused spec.suspend spec.minReadySeconds spec.revisionHistoryLimit
 		spec.progressDeadlineSeconds spec.strategy.** spec.updateStrategy.** spec.podManagementPolicy
 		spec.schedule spec.timeZone spec.concurrencyPolicy spec.startingDeadlineSeconds spec.successfulJobsHistoryLimit spec.failedJobsHistoryLimit
@@ -27,15 +29,16 @@ var (
 		spec.ttlSecondsAfterFinished spec.podFailurePolicy.** spec.podReplacementPolicy spec.persistentVolumeClaimRetentionPolicy.**`)
 	podFields = fieldTable(`nodeName nodeSelector.** imagePullSecrets.** affinity.** tolerations.** topologySpreadConstraints.** priorityClassName priority
 		preemptionPolicy terminationGracePeriodSeconds activeDeadlineSeconds readinessGates.**`)
-	// containerFields are those of a container that is there before and after, and no init container. Its ports are not among
-	// them: a Service whose targetPort is a name follows them.
+	// containerFields are the harmless fields of a container that exists before and after and is not an init container.
+	// They do not include its ports: a Service whose targetPort is a name follows them.
 	containerFields = fieldTable(`terminationMessagePolicy livenessProbe.~ readinessProbe.~ startupProbe.~`)
-	// probeFields are those of each probe. Its exec runs a program; its host and headers choose whom the kubelet asks.
+	// probeFields are the harmless fields of each probe. Its exec runs a program; its host and headers select the target
+	// of the kubelet's request.
 	probeFields = strings.Fields(`initialDelaySeconds periodSeconds timeoutSeconds successThreshold failureThreshold terminationGracePeriodSeconds
 		httpGet.path httpGet.port httpGet.scheme tcpSocket.port grpc.port grpc.service`)
 )
 
-// fieldTable reads a list of paths; ~ stands for the fields of a probe.
+// fieldTable parses a list of paths; ~ is replaced by the fields of a probe.
 func fieldTable(paths string) map[string]fieldVerdict {
 	table := map[string]fieldVerdict{}
 	for path := range strings.FieldsSeq(paths) {
@@ -63,7 +66,7 @@ func lookUp(table map[string]fieldVerdict, path []string) fieldVerdict {
 	return askField
 }
 
-// programChanges lists, sorted, the fields by which a change reaches the program that runs or where its traffic goes.
+// programChanges lists, sorted, the fields by which a change affects the running program or where its traffic goes.
 func programChanges(c Change) []string {
 	found := set{}
 	switch {
@@ -75,11 +78,11 @@ func programChanges(c Change) []string {
 		}
 	case len(podSpecs(c.After)) == 0 && len(podSpecs(c.Before)) == 0:
 	case c.Before == nil && c.CopyOf == nil:
-		// A new program changes none that runs. Its privileges, its Secrets and where it comes from are judged elsewhere.
+		// A new program changes no running one. Its privileges, Secrets and origin are judged elsewhere.
 	default:
 		d := fieldDiff{found: found}
 		before := c.Before
-		if before == nil { // a copy has the defaults of its own kind around the pod spec
+		if before == nil { // a copy has its own kind's defaults around the pod spec
 			before, d.onlyPods = c.CopyOf, true
 		}
 		d.compareObjects(before, c.After)
@@ -111,14 +114,14 @@ func (d fieldDiff) compareObjects(before, after map[string]any) {
 	for key := range mergedKeys(before, after) {
 		switch key {
 		case "status", "apiVersion", "kind":
-		case "metadata": // its labels and annotations are the object's own; what else counts in it is judged elsewhere
+		case "metadata": // its labels and annotations belong to the object alone; the rest of it is judged elsewhere
 		default:
 			d.compare(before[key], after[key], []string{key})
 		}
 	}
 }
 
-// compare walks an object to its pod specs, which are judged by tables of their own.
+// compare walks an object to its pod specs, which have separate tables.
 func (d fieldDiff) compare(before, after any, path []string) {
 	if !valuesDiffer(before, after) {
 		return
@@ -158,11 +161,11 @@ func (d fieldDiff) judge(table map[string]fieldVerdict, path []string, shown str
 	}
 }
 
-// harmlessMetadata are the annotations of a pod template that change nothing but the revision.
+// harmlessMetadata lists the annotations of a pod template that change only the revision.
 var harmlessMetadata = wordsOf("kubectl.kubernetes.io/restartedAt kubernetes.io/change-cause")
 
-// compareTemplateMetadata judges labels and annotations of a template: an injector or a mesh changes pods by them. Labels
-// without a prefix, and the recommended ones, are of the owner's own choosing.
+// compareTemplateMetadata judges labels and annotations of a template: an injector or a mesh changes pods by them.
+// Labels without a prefix, and the recommended ones, are free for the owner to choose.
 func (d fieldDiff) compareTemplateMetadata(before, after map[string]any, path []string) {
 	if d.onlyPods {
 		return
@@ -183,7 +186,7 @@ func (d fieldDiff) comparePods(before, after map[string]any) {
 	for key := range mergedKeys(before, after) {
 		old, now := before[key], after[key]
 		switch {
-		case !valuesDiffer(old, now), key == "resources": // which has a reason of its own
+		case !valuesDiffer(old, now), key == "resources": // which is a separate reason
 		case key == "containers":
 			d.compareContainers(old, now)
 		case lookUp(podFields, []string{key}) == askField:
@@ -210,7 +213,7 @@ func (d fieldDiff) compareContainers(before, after any) {
 	}
 }
 
-// compareContainer judges one member of a container. Image and resources have a reason of their own.
+// compareContainer judges one member of a container. Image and resources are separate reasons.
 func (d fieldDiff) compareContainer(shown, key string, before, after any) {
 	switch {
 	case !valuesDiffer(before, after), key == "image", key == "resources":
@@ -225,7 +228,7 @@ func (d fieldDiff) compareContainer(shown, key string, before, after any) {
 	}
 }
 
-// compareVariables judges each variable of its own.
+// compareVariables judges each variable separately.
 func (d fieldDiff) compareVariables(shown string, before, after any) {
 	old, now, aligned := alignByName(before, after)
 	if !aligned {
@@ -244,8 +247,8 @@ func (d fieldDiff) compareVariables(shown string, before, after any) {
 	}
 }
 
-// changedFields returns the paths below path at which two values differ, down to what is no object; elements of lists are
-// compared by place and written *.
+// changedFields returns the paths below path at which two values differ, down to the first non-object; elements of
+// lists are compared by position and written *.
 func changedFields(before, after any, path []string) [][]string {
 	if !valuesDiffer(before, after) {
 		return nil
@@ -276,8 +279,8 @@ func changedFields(before, after any, path []string) [][]string {
 	return found
 }
 
-// alignByName pairs the elements of two lists by their names. It fails for elements without a name, names that come twice,
-// and elements that changed places: variables are expanded in their order.
+// alignByName pairs the elements of two lists by name. It fails for elements without a name, duplicate names, and
+// elements that changed position: variables are expanded in order.
 func alignByName(before, after any) (old, now map[string]map[string]any, aligned bool) {
 	old, first, ok := byName(before)
 	if !ok {
@@ -311,9 +314,10 @@ func byName(v any) (elements map[string]map[string]any, order []string, ok bool)
 	return elements, order, true
 }
 
-// The settings that are harmless. A name says little about what a program does with it, and a value can be a file, a host
-// or an option, so names and values count together: a credential leads nowhere, a measure or a level does not under a name
-// that says that it is one. One word is the name of a Service, a number a port, an address or a switch.
+// Patterns for harmless settings. A name alone does not show what a program does with it, and a value can be a file, a
+// host or an option, so names and values count together: a credential leads nowhere, nor does a measure or a level
+// under a name that marks it as one. A single word may be the name of a Service, a number may be a port, an address or
+// a switch.
 var (
 	measureNames    = wordsOf("level verbosity timeout interval delay period ttl retries attempts backoff workers threads concurrency parallelism replicas size limit count")
 	measureValues   = regexp.MustCompile(`^(?:[0-9]{1,12}(?:\.[0-9]{1,6})?(?:ns|us|ms|s|m|h|d|[kKMGT]i?B?|B|%)?|(?i:trace|debug|info|notice|warn|warning|error|critical|fatal))$`)

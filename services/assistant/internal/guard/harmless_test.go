@@ -15,7 +15,7 @@ const runningPod = `"containers":[{"name":"app","image":"a:1","args":["serve"],"
 	"readinessProbe":{"httpGet":{"path":"/","port":80},"periodSeconds":10}},{"name":"side","image":"s:1"}],
 	"initContainers":[{"name":"init","image":"i:1"}],"volumes":[{"name":"data","emptyDir":{}}]`
 
-// workloads are the shapes in which a pod spec and the labels and annotations of its template stand in an object.
+// workloads are the kinds of object that contain a pod spec and the labels and annotations of its template.
 var workloads = map[string]struct {
 	ref  operation.Ref
 	open string // up to the pod spec
@@ -31,7 +31,7 @@ var workloads = map[string]struct {
 	"Fleet":       {newRef("example.com", "Fleet", "shop", "f"), `{"spec":{"parts":[{"pod":{`, `}}]}}`},
 }
 
-// judgeChange is the verdict for an admin on a patch from before to after.
+// judgeChange returns the verdict for an admin on a patch from before to after.
 func judgeChange(t *testing.T, ref operation.Ref, before, after string) guard.Verdict {
 	t.Helper()
 	c := singleCase(guard.Admin, operation.Operation{Verb: operation.Patch}, ref, nil, nil)
@@ -40,8 +40,8 @@ func judgeChange(t *testing.T, ref operation.Ref, before, after string) guard.Ve
 	return policy.Judge(c)
 }
 
-// What changes the program or where its traffic goes asks, in whatever object the pod spec stands; so does a field that
-// nobody knows. Each row replaces a piece of the pod spec.
+// A change to the program or to where its traffic goes requires a decision, in any object with a pod spec; so does an
+// unknown field. Each row replaces a piece of the pod spec.
 func TestProgramChangesAsk(t *testing.T) {
 	t.Parallel()
 	const app = `"name":"app","image":"a:1",`
@@ -130,7 +130,7 @@ func TestProgramChangesAsk(t *testing.T) {
 	}
 }
 
-// What leaves program and traffic as they are may be approved in advance.
+// A change that leaves program and traffic alone may be approved in advance.
 func TestHarmlessChangesNeedNoSecondApproval(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string][2]string{
@@ -223,7 +223,7 @@ func TestFieldsAroundThePod(t *testing.T) {
 	}
 }
 
-// An operator may change a program, as an image, but never unasked.
+// An operator may change a program, like an image, but never without a decision.
 func TestOperatorIsAskedAboutPrograms(t *testing.T) {
 	t.Parallel()
 	w := workloads["Deployment"]

@@ -10,7 +10,7 @@ import (
 // Policy lists the namespaces that are out of reach.
 type Policy struct {
 	Protected []string // readable, never written
-	Hidden    []string // invisible to everybody
+	Hidden    []string // invisible to all callers
 }
 
 // Visible reports whether callers may see a namespace.
@@ -28,7 +28,7 @@ var fixedGroups = map[string]string{
 	"apiregistration.k8s.io":       "API service",
 }
 
-// outOfReach finds what nobody may write in any of the operations.
+// outOfReach finds operations that no role may make.
 func (p Policy) outOfReach(c Case) *refusal {
 	for _, e := range c.Operations {
 		if r := p.named(e.Operation); r != nil {
@@ -118,7 +118,7 @@ func (p Policy) Reach(role Role, ops []operation.Expanded) Verdict {
 			continue
 		}
 		for _, t := range e.Targets {
-			// Nor is it rehearsed: whether the server takes a value tells whether it is the one that is there.
+			// Nor is it dry-run: whether the server accepts a value would reveal the current one.
 			if r := fixedKind(t.Ref); r != nil {
 				v.Row, v.Risk = Forbidden, operation.High
 				return v.refuse(r.code, r.reason)
@@ -147,7 +147,7 @@ func (p Policy) refused(ref operation.Ref) *refusal {
 	return fixedKind(ref)
 }
 
-// fixedKind refuses kinds that nobody writes, wherever they are.
+// fixedKind refuses kinds that no role may write, in any namespace.
 func fixedKind(ref operation.Ref) *refusal {
 	switch {
 	case ref.Group == "" && (ref.Kind == "Secret" || ref.Kind == "ServiceAccount"):

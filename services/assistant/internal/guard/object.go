@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// podSpecOf follows a path into plain JSON values; nil if there is nothing.
+// podSpecOf follows a path into plain JSON values; nil if it leads nowhere.
 func podSpecOf(v any, path ...string) any {
 	for _, key := range path {
 		m, ok := v.(map[string]any)

@@ -17,10 +17,9 @@ var urlExpr = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
 // meaningful; true, 8080 and app are everywhere.
 const leastSuspect = 6
 
-// confirmOrigin requires confirmation of images, commands, URLs and manifests that the user did
-// not write and that no spec or earlier revision contains. Logs, events and annotations are
-// written by whatever runs in the cluster, so a value found there is attributed to them; a
-// value found nowhere was made up, which is no better.
+// confirmOrigin requires confirmation of images, commands, URLs and manifests that the user did not write and that no
+// spec or earlier revision contains. Logs, events and annotations are written by any workload in the cluster, so a
+// value found there is attributed to them; a value found nowhere was made up, which is no better.
 func (v *Verdict) confirmOrigin(c Case) {
 	words, known, untrusted := newCorpus(c.Words), newCorpus(c.Known), newCorpus(c.Untrusted)
 	for _, value := range novelValues(c) {
@@ -162,9 +161,9 @@ func manifestLeaves(o operation.Operation) []string {
 	return slices.Compact(values)
 }
 
-// eachPatchValue calls visit with what a patch sets, and the name under which it does, if that is not within the value. Of a
-// JSON patch, places in lists and paths that are copied from are values as well: they choose what is changed, as the name of a
-// list's entry does in another patch.
+// eachPatchValue calls visit with each value that a patch sets, and the name under which it sets it, if that is not
+// within the value. In a JSON patch, list positions and copy sources are values as well: they select the target of the
+// change, as the name of a list's entry does in another patch.
 func eachPatchValue(o operation.Operation, visit func(name string, value any)) {
 	if o.Patch == "" {
 		return
@@ -236,8 +235,8 @@ func (c corpus) contains(value string) bool {
 	return value != "" && slices.ContainsFunc(c.texts, func(t string) bool { return strings.Contains(t, value) })
 }
 
-// mentions finds a value as a separate word, where a match clears the value: whoever writes
-// nginx has written neither nginx:evil nor evil/nginx.
+// mentions finds a value as a separate word, for use where a match clears the value: nginx matches neither nginx:evil
+// nor evil/nginx.
 func (c corpus) mentions(value string) bool {
 	value = foldSpace(value)
 	if value == "" {

@@ -78,7 +78,7 @@ func TestPermissionTable(t *testing.T) {
 	}
 }
 
-// TestRouteRows are the rows of the table that are no operations.
+// TestRouteRows covers the rows of the table that are not operations.
 func TestRouteRows(t *testing.T) {
 	t.Parallel()
 	for _, row := range []guard.Row{guard.OthersSessions, guard.MintDemoKeys} {

@@ -11,9 +11,9 @@ import (
 
 type set = map[string]bool
 
-// Gains lists, sorted, what the pods of an object may newly do after a change: privilege, host
-// paths, host namespaces, capabilities, another service account, a lost restriction. A nil
-// before is a created object; the defaults of every pod are then no gain.
+// Gains lists, sorted, the new abilities of an object's pods after a change: privilege, host paths, host namespaces,
+// capabilities, another service account, a lost restriction. A nil before is a created object; the defaults of every
+// pod are then no gain.
 func Gains(before, after map[string]any) []string {
 	gained := set{}
 	old := podSpecs(before)
@@ -158,8 +158,8 @@ func addSecurityContext(p set, who string, context any) {
 	}
 }
 
-// addLostRestrictions adds the restrictions that the pod or a container no longer has. A new
-// container must keep what all the earlier ones had in common.
+// addLostRestrictions adds the restrictions that the pod or a container no longer has. A new container must keep those
+// that all the earlier ones shared.
 func addLostRestrictions(gained set, before, after map[string]any) {
 	for _, name := range []string{"automountServiceAccountToken", "hostUsers"} {
 		if before[name] == false && after[name] != false {

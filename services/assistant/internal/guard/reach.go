@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// listGains lists, sorted, what [Gains] finds in any object, and the fields of kinds without
-// pods that give somebody more access.
+// listGains lists, sorted, the results of [Gains] for any object, and the fields of kinds without pods that widen
+// access.
 func listGains(c Change) []string {
 	base := c.Before
 	if base == nil {
@@ -31,7 +31,7 @@ func listGains(c Change) []string {
 	case "/Namespace":
 		addAdmissionGains(gained, c.Before, c.After)
 	case "/Service":
-		// Whoever claims an address receives the traffic meant for it.
+		// An object that claims an address receives the traffic meant for it.
 		for _, ip := range textList(podSpecOf(c.After, "spec", "externalIPs")) {
 			if !slices.Contains(textList(podSpecOf(c.Before, "spec", "externalIPs")), ip) {
 				gained["the traffic to "+ip] = true
@@ -85,7 +85,7 @@ func listGains(c Change) []string {
 	return slices.Sorted(maps.Keys(gained))
 }
 
-// delegated are the kinds whose controllers write, with rights of their own, what an object asks for.
+// delegated are the kinds whose controllers write, with their own rights, what an object requests.
 var delegated = map[string]string{
 	argocd.Group + "/Application":             "whatever Argo CD applies for it",
 	argocd.Group + "/ApplicationSet":          "whatever Argo CD applies for it",
@@ -96,9 +96,9 @@ var delegated = map[string]string{
 	certmanager.Group + "/CertificateRequest": "a certificate that cert-manager signs for it",
 }
 
-// addGatewayGains finds listeners that take routes of more namespaces, so that somebody there serves their hosts and paths, and
-// addresses that the gateway did not claim. A listener is compared with the one of its name: a new one has no routes yet, so it
-// counts from what is the default.
+// addGatewayGains finds listeners that accept routes of more namespaces, whose owners can then serve their hosts and
+// paths, and addresses that the gateway did not claim. Listeners are matched by name: a new one has no routes yet, so
+// it is compared with the default.
 func addGatewayGains(gained set, before, after map[string]any) {
 	listener := func(object map[string]any, name string) map[string]any {
 		for _, l := range objectList(podSpecOf(object, "spec", "listeners")) {
@@ -126,8 +126,8 @@ func addGatewayGains(gained set, before, after map[string]any) {
 	}
 }
 
-// admitsMore reports whether the allowedRoutes.namespaces of a listener choose namespaces that they did not choose before. A
-// selector counts as wider unless it only has more conditions.
+// admitsMore reports whether the allowedRoutes.namespaces of a listener select namespaces that they did not select
+// before. A selector counts as wider unless it only has more conditions.
 func admitsMore(before, after any) bool {
 	switch textAt(after, "from") {
 	case "All":
@@ -172,7 +172,7 @@ func addAdmissionGains(gained set, before, after map[string]any) {
 	switch {
 	case had[gate] == has[gate], has[gate] == "restricted", had[gate] == "privileged" && has[gate] != nil:
 	case had[gate] == "privileged":
-		// Returns to the server's default, which is not weaker.
+		// Falls back to the server's default, which is not weaker.
 	default:
 		gained["a weaker gate for pods ("+gate+")"] = true
 	}
@@ -220,8 +220,8 @@ func secretNamespaces(v any, depth int) set {
 	return found
 }
 
-// newCredentials lists, sorted, the Secrets, tokens and driver volumes that pods get and did
-// not have before. Nobody here reads a Secret, but a pod can be told to print it.
+// newCredentials lists, sorted, the Secrets, tokens and driver volumes that pods newly get. The assistant never reads a
+// Secret, but a pod can be made to print it.
 func newCredentials(before, after map[string]any) []string {
 	gained := set{}
 	old := podSpecs(before)
@@ -269,8 +269,8 @@ func credentialsOf(spec map[string]any) set {
 	return p
 }
 
-// changesOwner reports whether an object has other owners afterwards. An owner that is absent
-// or ends takes the object with it, without anybody requesting a deletion.
+// changesOwner reports whether an object has other owners afterwards. An owner that is absent or ends takes the object
+// with it, without a request to delete it.
 func changesOwner(c Change) bool {
 	if c.CopyOf != nil {
 		return false // the job of a CronJob, which becomes its owner
@@ -323,7 +323,7 @@ func takesAlong(c Change) (notes []string) {
 	return notes
 }
 
-// listEndings lists what makes a controller end a single object, which amounts to deleting it.
+// listEndings lists the changes that make a controller end a single object, which amounts to deleting it.
 func listEndings(c Change) (notes []string) {
 	for _, ref := range c.Removes {
 		notes = append(notes, "makes a controller delete "+ref.String())

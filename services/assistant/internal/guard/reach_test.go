@@ -10,13 +10,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// TestByController has the fields by which a controller deletes, runs or opens something
-// that nobody asked it for, each with its nearest neighbour that is plain.
+// TestByController has the fields by which a controller deletes, runs or opens something that was not requested, and
+// for each the nearest harmless change.
 func TestByController(t *testing.T) {
 	t.Parallel()
 	const asks, approval, refused = guard.AlwaysAsk, guard.Approval, guard.Refuse
 	const owners, privilege, credentials, image, cascade = guard.ChangesOwner, guard.GainsPrivilege, guard.GainsCredentials, guard.ChangesImageOrResources, guard.DeletesCascadingKind
-	const program = guard.ChangesProgram // also beside another reason: each new power of a pod is a change of its spec
+	const program = guard.ChangesProgram // applies in addition to another reason: each new power of a pod is a change of its spec
 	const owned = `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"1"}]}}`
 	const ownedByTwo = `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"1"},{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"2"}]}}`
 	namespace := func(labels string) string { return `{"metadata":{"labels":{` + labels + `}}}` }
@@ -41,7 +41,7 @@ func TestByController(t *testing.T) {
 	for _, tc := range []struct {
 		name            string
 		ref             operation.Ref
-		before, after   string // empty: not there
+		before, after   string // empty: absent
 		admin, operator guard.Answer
 		confirm         guard.Confirm // empty: none
 	}{
@@ -202,7 +202,7 @@ func fromJSON(t *testing.T, text string) map[string]any {
 	return o
 }
 
-// TestRemoves: what a controller deletes counts as deleted.
+// TestRemoves: an object that a controller deletes counts as deleted.
 func TestRemoves(t *testing.T) {
 	t.Parallel()
 	node := newRef("", "Node", "", "n")

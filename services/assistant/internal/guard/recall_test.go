@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Where a value comes from is found out once, at the proposal; it counts at the decision.
+// The origin of a value is determined once, at the proposal; it applies at the decision.
 func TestRecall(t *testing.T) {
 	t.Parallel()
 	earlier := []string{string(guard.UntrustedValue)}

@@ -9,7 +9,7 @@ import (
 // Role limits what a caller may do.
 type Role string
 
-// The three roles of people, and that of keys that only send alerts: the table of permissions has no column for it.
+// The three roles of people, and that of keys that only send alerts, for which the table of permissions has no column.
 const (
 	Admin    Role = "admin"
 	Operator Role = "operator"
@@ -61,10 +61,10 @@ const (
 type Change struct {
 	Ref           operation.Ref
 	Before, After map[string]any
-	// CopyOf is the template that a created object takes over, in the same shape: for a job
-	// that is run now, the job template of its CronJob. Its contents are no gain.
+	// CopyOf is the template that a created object copies, in the same shape: for a job that is run now, the job template
+	// of its CronJob. Its contents are no gain.
 	CopyOf map[string]any
-	// Removes are objects that a controller deletes as a result, although nobody named them.
+	// Removes are objects that a controller deletes as a result without being named.
 	Removes []operation.Ref
 }
 
@@ -74,9 +74,8 @@ type Case struct {
 	Operations []operation.Expanded
 	// Changes hold one entry per target that the dry run returned, in any order.
 	Changes []Change
-	// Words is what the user wrote in this session; Known is the [SpecTexts] of existing
-	// objects and earlier revisions; Untrusted is the text of logs, events and annotations that
-	// was read.
+	// Words is the text that the user wrote in this session; Known is the [SpecTexts] of existing objects and earlier
+	// revisions; Untrusted is the text of logs, events and annotations that was read.
 	Words, Known, Untrusted []string
 	// OriginJudged means that the origin of the values was judged when the operations were
 	// proposed, and that the words are no longer available; see [Verdict.Recall].

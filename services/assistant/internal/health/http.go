@@ -1,4 +1,4 @@
-// Package health answers the health route that clients of the API call. The probes of the orchestrator are in libs/service.
+// Package health serves the health route for clients of the API. The probes of the orchestrator are in libs/service.
 package health
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// Handler answers without calling any dependency. With sample it names the blocker that each replica has a sample
-// cluster of its own: a change made at one is not seen at another.
+// Handler responds without calling any dependency. With sample it reports a blocker: each replica has a separate sample
+// cluster, so a change made in one is not visible in another.
 func Handler(sample bool) echo.HandlerFunc {
 	answer := api.Health{Status: "ok", Version: service.Version}
 	if sample {

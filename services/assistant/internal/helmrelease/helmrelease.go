@@ -1,5 +1,5 @@
-// Package helmrelease tells what the name, labels and age of a Secret say of a release of Helm. The release itself stands in the
-// Secret's data, with all values that were set, and is never read.
+// Package helmrelease derives the properties of a Helm release from the name, labels and age of a Secret. The release
+// itself is in the Secret's data, with all values that were set, and is never read.
 package helmrelease
 
 import (
@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// SecretType is the type of the Secrets in which Helm keeps releases, and Selector the labels that it gives them.
+// SecretType is the type of the Secrets in which Helm stores releases, and Selector the labels that it gives them.
 const (
 	SecretType = "helm.sh/release.v1"
 	Selector   = "owner=helm"
 )
 
-// Annotations that Helm gives what it installs.
+// Annotations that Helm adds to the objects it installs.
 const (
 	NameAnnotation      = "meta.helm.sh/release-name"
 	NamespaceAnnotation = "meta.helm.sh/release-namespace"
@@ -29,7 +29,7 @@ type Release struct {
 	Created time.Time
 }
 
-// Of reads a release from the name, labels and time of a Secret; nil for other Secrets.
+// Of derives a release from the name, labels and time of a Secret; nil for other Secrets.
 func Of(object string, labels map[string]string, created time.Time) *Release {
 	name, revision := labels["name"], labels["version"]
 	n, err := strconv.Atoi(revision)
@@ -39,7 +39,7 @@ func Of(object string, labels map[string]string, created time.Time) *Release {
 	return &Release{Name: name, Revision: n, Status: labels["status"], Created: created}
 }
 
-// IsPending reports whether an operation of Helm is at work, or was when its process ended.
+// IsPending reports whether a Helm operation is running, or was when its process ended.
 func (r *Release) IsPending() bool {
 	return strings.HasPrefix(r.Status, "pending-") || r.Status == "uninstalling"
 }

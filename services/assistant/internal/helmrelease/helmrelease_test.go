@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/helmrelease"
 )
 
-// TestOf: a release is what has the name and the labels of one; a Secret that only has some of them is none.
+// TestOf: a Secret is a release only if it has both the name and the labels of one.
 func TestOf(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)

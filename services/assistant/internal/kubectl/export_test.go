@@ -1,4 +1,4 @@
 package kubectl
 
-// Split shows tests the words of a line.
+// Split exports splitLine for tests.
 var Split = splitLine

@@ -13,19 +13,19 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// flag ties a flag to a member of an operation, for reading and for writing.
+// flag ties a flag to a member of an operation, for parsing and rendering.
 type flag struct {
 	name, short string
 	field       func(*operation.Operation) any
 }
 
-// The types that field may return a pointer to, beside the plain ones.
+// The types that field may return a pointer to, besides the plain ones.
 type (
-	dryRun   bool   // server or client; the server rehearses either way
+	dryRun   bool   // server or client; the server does the dry run either way
 	percent  int32  // 80%
 	stdin    string // always -; the text comes from the here-document
 	object   struct{ o *operation.Operation }
-	accepted struct{} // says what is done anyway
+	accepted struct{} // states the default behaviour
 )
 
 var (
@@ -90,10 +90,10 @@ type value struct {
 
 func (v *value) Type() string { return "value" }
 
-// String satisfies pflag, which asks for a default to print; nothing is printed here.
+// String implements pflag.Value, which needs a default to print; nothing is printed here.
 func (v *value) String() string { return "" }
 
-// Set takes one value. A flag given twice has no meaning that all readers share.
+// Set parses one value. It refuses a repeated flag, whose meaning differs between programs.
 func (v *value) Set(s string) error {
 	bad := operation.Refuse(operation.InvalidArgument, v.name, "--%s cannot be %s.", v.name, operation.Quote(s))
 	if v.set {
@@ -124,7 +124,7 @@ func (v *value) Set(s string) error {
 	case *percent:
 		digits, ok := strings.CutSuffix(s, "%")
 		if err = setInt32((*int32)(f), digits); !ok {
-			return bad // kubectl reads a bare number as an amount of cores
+			return bad // kubectl parses a bare number as an amount of cores
 		}
 	case *map[string]string:
 		*f, err = parseAssignments(strings.Split(s, ","))
@@ -137,7 +137,7 @@ func (v *value) Set(s string) error {
 	return nil
 }
 
-// setWord handles the flags whose value is one of few words, or an object.
+// setWord handles the flags whose value is one of a few words, or an object.
 func (v *value) setWord(s string) error {
 	switch f := v.field.(type) {
 	case *dryRun:
@@ -169,7 +169,7 @@ func setInt32(f *int32, s string) error {
 	return err
 }
 
-// parseAssignments reads name=value words; a name twice is an error.
+// parseAssignments parses name=value words; a duplicate name is an error.
 func parseAssignments(words []string) (map[string]string, error) {
 	m := make(map[string]string, len(words))
 	for _, w := range words {
@@ -236,7 +236,7 @@ func (f flag) write(o *operation.Operation) []string {
 	return []string{quoteWord("--" + f.name + "=" + text)}
 }
 
-// formatNonZero leaves zero out, which everywhere stands for absence.
+// formatNonZero omits zero, which always means absence.
 func formatNonZero(n int64) string {
 	if n == 0 {
 		return ""
@@ -244,7 +244,7 @@ func formatNonZero(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// formatAssignments gives name=value words in the order of the names.
+// formatAssignments returns name=value words, sorted by name.
 func formatAssignments(m map[string]string) []string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -253,7 +253,7 @@ func formatAssignments(m map[string]string) []string {
 	return words
 }
 
-// flagSet reads flags into an operation.
+// flagSet parses flags into an operation.
 func flagSet(flags []flag, o *operation.Operation) *pflag.FlagSet {
 	fs := pflag.NewFlagSet("kubectl", pflag.ContinueOnError)
 	fs.SetOutput(io.Discard)
@@ -269,7 +269,7 @@ func flagSet(flags []flag, o *operation.Operation) *pflag.FlagSet {
 	return fs
 }
 
-// flagFault words what pflag found; a fault of ours comes through unchanged.
+// flagFault rewords an error of pflag; a fault of this package is returned unchanged.
 func flagFault(err error) error {
 	var fault *operation.Fault
 	var unknown *pflag.NotExistError

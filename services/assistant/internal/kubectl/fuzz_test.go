@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// FuzzParse: whatever comes in, Parse refuses it with a sentence, or reads an operation
-// that is valid, is shown as a line that says the same, and names no other identity.
+// FuzzParse: for any input, Parse either refuses it with a sentence, or returns a valid operation that renders to an
+// equivalent line and names no other identity.
 func FuzzParse(f *testing.F) {
 	r := rand.New(rand.NewPCG(3, 5))
 	for _, v := range operation.Verbs() {

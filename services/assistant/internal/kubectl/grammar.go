@@ -2,7 +2,7 @@ package kubectl
 
 import "github.com/mlp-platform/platform/services/assistant/internal/operation"
 
-// args says what the words beside the flags are.
+// args describes the words besides the flags.
 type args int
 
 const (
@@ -18,21 +18,20 @@ const (
 	expression      // one query
 )
 
-// command is one row of the grammar. A verb has one row; get and list share theirs.
+// command is one row of the grammar. A verb has one row; get and list share one.
 type command struct {
 	words []string
 	verb  operation.Verb
 	args  args
-	// fixed are flags always written, since kubectl needs them to do the same.
+	// fixed are flags always written, since kubectl needs them for the same effect.
 	fixed []string
 	flags []flag
-	// other are flags read but never written: older spellings.
+	// other are flags parsed but never written: older spellings.
 	other []flag
 }
 
-// grammar lists longer commands before those that begin them. limit, contains and
-// evict are ours: kubectl has no word for them. Queries begin with their tool's name,
-// since no kubectl command asks those stores.
+// grammar lists longer commands before their prefixes. limit, contains and evict are ours: kubectl has no word for
+// them. Queries begin with the name of their tool, since no kubectl command queries those stores.
 var grammar = []command{
 	{words: []string{"kubectl", "get"}, verb: operation.List, args: refs, flags: []flag{namespace, allNamespaces, selector, fieldSelector, limit, output, sortBy}, other: []flag{watch}},
 	{words: []string{"kubectl", "describe"}, verb: operation.Describe, args: refs, flags: []flag{namespace, allNamespaces, selector, limit}},
@@ -74,7 +73,7 @@ var grammar = []command{
 	{words: []string{"kubectl", "taint"}, verb: operation.Taint, args: nodesPairs, flags: []flag{selector, all, overwrite, rehearse}},
 }
 
-// forbidden are the commands that reach past the typed operations, by their words.
+// forbidden maps commands that bypass the typed operations to the reason.
 var forbidden = map[string]string{
 	"exec":              "runs commands in containers",
 	"attach":            "joins the input of containers",
@@ -91,8 +90,8 @@ var forbidden = map[string]string{
 	"cluster-info dump": "copies the whole cluster state",
 }
 
-// foreign are the flags that would act as someone else, on another cluster, past the
-// typed operations, or without checking who answers. as stands for all that begin so.
+// foreign are the flags that would act as another user, on another cluster, outside the typed operations, or without
+// verifying the server. as covers all flags that begin with it.
 var foreign = []string{
 	"as", "user", "token", "username", "password", "server", "kubeconfig", "context", "cluster", "raw",
 	"insecure-skip-tls-verify", "certificate-authority", "client-certificate", "client-key", "tls-server-name",

@@ -10,8 +10,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// TestHiddenCharacters: what cannot be seen, or turns around what can, stands in a line
-// by its bytes, and the line still says the same to Parse and to a shell.
+// TestHiddenCharacters: invisible characters, and those that reorder visible ones, are written as bytes, and the line
+// still means the same to Parse and to a shell.
 func TestHiddenCharacters(t *testing.T) {
 	t.Parallel()
 	for _, hidden := range []string{"\u202e", "\u2066", "\u200b", "\ufeff", "\u00ad", "\u3164", "\ufe0f", "\u2028", "\U000e0041", "\U0001f6d1", "\u200b\u202e"} {
@@ -38,7 +38,7 @@ func TestHiddenCharacters(t *testing.T) {
 	}
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		return // dash does not know the notation yet, which POSIX has since 2024
+		return // dash does not know the notation yet, which has been in POSIX since 2024
 	}
 	line := kubectl.Render(operation.Operation{Verb: operation.Annotate, Kind: "deployment", Names: []string{"web"}, Set: map[string]string{"note": "a'\u202eb"}})
 	out, err := exec.Command(bash, "-c", `kubectl() { printf '%s\n' "$@"; }; `+line).Output()

@@ -9,15 +9,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// IsCommand reports whether a message is meant as a command line, so that it is read by
-// Parse and not as a question.
+// IsCommand reports whether a message is a command line, to be read by Parse and not as a question.
 func IsCommand(message string) bool {
 	words := strings.Fields(message)
 	return len(words) > 0 && words[0] == "kubectl"
 }
 
-// Parse reads a line as an operation that is normal and valid. The error is an
-// *operation.Fault.
+// Parse parses a line into a normalized, valid operation. The error is an *operation.Fault.
 func Parse(line string) (operation.Operation, error) {
 	words, manifest, err := splitLine(line)
 	if err != nil {
@@ -45,8 +43,8 @@ func Parse(line string) (operation.Operation, error) {
 	return o, nil
 }
 
-// refuseForeign looks for forbidden flags wherever they stand, so that the reason is
-// the same in every command. After -- there are no flags.
+// refuseForeign looks for forbidden flags at any position, so that the reason is the same in every command. After --
+// there are no flags.
 func refuseForeign(words []string) error {
 	for _, w := range words {
 		if w == "--" {
@@ -61,7 +59,7 @@ func refuseForeign(words []string) error {
 	return nil
 }
 
-// takeLeadingNamespace takes a namespace that stands before the verb.
+// takeLeadingNamespace parses a namespace before the verb.
 func takeLeadingNamespace(words []string) (scope operation.Operation, rest []string, err error) {
 	if len(words) == 0 || words[0] != "kubectl" {
 		return scope, words, nil
@@ -81,7 +79,7 @@ func takeLeadingNamespace(words []string) (scope operation.Operation, rest []str
 func findCommand(words []string) (*command, []string, error) {
 	for i := range grammar {
 		if n := len(grammar[i].words); len(words) >= n && slices.Equal(words[:n], grammar[i].words) {
-			// create token must not be read as create with an argument.
+			// create token must not be parsed as create with an argument.
 			if why := forbiddenWhy(words); why != nil {
 				return nil, nil, why
 			}
@@ -137,7 +135,7 @@ func (c *command) read(words []string, scope operation.Operation, manifest strin
 	return o, nil
 }
 
-// agree settles flags that stand in two places or have two spellings.
+// agree reconciles flags that occur in two places or have two spellings.
 func (c *command) agree(fs *pflag.FlagSet, o *operation.Operation, scope operation.Operation) error {
 	if scope.Namespace != "" && (fs.Changed("namespace") || fs.Lookup("namespace") == nil) ||
 		scope.AllNamespaces && (fs.Changed("all-namespaces") || fs.Lookup("all-namespaces") == nil) {

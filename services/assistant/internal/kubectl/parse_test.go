@@ -12,7 +12,7 @@ import (
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
 
-// TestRefused has every form that is refused whoever asks.
+// TestRefused has every form that is refused for all users.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -46,7 +46,7 @@ func TestRefused(t *testing.T) {
 		{"kubectl get pod “a”", operation.ShellSyntax},
 		{"kubectl get pod a\x00", operation.ShellSyntax},
 		{"kubectl get pod \xff", operation.ShellSyntax},
-		// Names that begin with a dash, also behind the end of the flags.
+		// Names that begin with a dash, even after the end of the flags.
 		{"kubectl get pod -- -a", operation.InvalidArgument},
 		{"kubectl delete pod x -- --dry-run=server", operation.InvalidArgument},
 		{"kubectl delete pod x -- --dry-run", operation.InvalidArgument},
@@ -114,7 +114,7 @@ func TestRefused(t *testing.T) {
 		{"", operation.UnknownVerb},
 		{"helm list", operation.UnknownVerb},
 		{"/usr/bin/kubectl get pods", operation.UnknownVerb},
-		// What could be read in two ways.
+		// Ambiguous input.
 		{"kubectl get pods -n a -n b", operation.InvalidArgument},
 		{"kubectl -n a get pods -n b", operation.InvalidArgument},
 		{"kubectl -n a cordon n1", operation.InvalidArgument},

@@ -11,15 +11,15 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Filter is one step behind a read, such as grep: it takes lines and gives lines.
+// Filter is one step after a read, such as grep: it takes lines and returns lines.
 type Filter func(lines []string) []string
 
 // maxFilters limits the steps of one line.
 const maxFilters = 5
 
-// ParsePipeline reads a line that may send the result of a read through grep, head, tail, sort, uniq
-// and wc. No shell is involved: the steps are parsed here and run on the text of the result. All else
-// behind a bar is refused, and so is a bar behind a write.
+// ParsePipeline parses a line that may pipe the result of a read through grep, head, tail, sort, uniq and wc. No shell
+// is involved: the steps are parsed here and run on the text of the result. Anything else after a bar is refused, and
+// so is a bar after a write.
 func ParsePipeline(line string) (operation.Operation, []Filter, error) {
 	parts := splitPipes(quotePaths(line))
 	if len(parts) == 1 {
@@ -54,12 +54,12 @@ func ParsePipeline(line string) (operation.Operation, []Filter, error) {
 	return o, filters, nil
 }
 
-// barePathExpr is a path of fields that somebody did not quote. It holds nothing by which a shell would
-// do more than expand names of files.
+// barePathExpr matches an unquoted field path. It contains nothing by which a shell would do more than expand file
+// names.
 var barePathExpr = regexp.MustCompile("(\\s(?:-o ?|-o=|--output[= ])(?:jsonpath|custom-columns)=|\\s--sort-by=)([^\\s'\"|;&<>$`\\\\]+)")
 
-// quotePaths quotes paths of fields in a line that reads: braces and brackets in them mean nothing to
-// most shells, and people leave the quotes out.
+// quotePaths quotes field paths in a line that reads: most shells give braces and brackets in them no meaning, and
+// people omit the quotes.
 func quotePaths(line string) string {
 	if !strings.HasPrefix(line, "kubectl get ") {
 		return line
@@ -67,8 +67,8 @@ func quotePaths(line string) string {
 	return barePathExpr.ReplaceAllString(line, "$1'$2'")
 }
 
-// splitPipes splits a line at each bar outside quotes. One with a manifest is never split, nor one with
-// two bars in a row, which a shell takes for something else.
+// splitPipes splits a line at each bar outside quotes. It never splits a line with a manifest, nor one with two
+// adjacent bars, which mean something else to a shell.
 func splitPipes(line string) []string {
 	if strings.Contains(line, "<<") || strings.Contains(line, "||") || strings.Contains(line, "|&") || strings.ContainsAny(line, "\n\r") {
 		return []string{line}
@@ -167,8 +167,8 @@ func parseGrep(fs *pflag.FlagSet, name string, words []string) (Filter, error) {
 	}, nil
 }
 
-// extendPattern writes a basic regular expression, in which a bar, braces and the like are letters
-// unless a backslash stands before them, as an extended one.
+// extendPattern converts a basic regular expression, in which a bar, braces and other such characters are literal
+// unless escaped, to an extended one.
 func extendPattern(basic string) string {
 	var b strings.Builder
 	for i := 0; i < len(basic); i++ {
@@ -251,7 +251,7 @@ func parseSort(fs *pflag.FlagSet, words []string) (Filter, error) {
 
 var leadingNumberExpr = regexp.MustCompile(`^\s*-?\d+(\.\d+)?`)
 
-// leadingNumber is the number that a text begins with, or 0, as sort -n has it.
+// leadingNumber returns the number at the start of a text, or 0, as sort -n does.
 func leadingNumber(s string) float64 {
 	n, err := strconv.ParseFloat(strings.TrimSpace(leadingNumberExpr.FindString(s)), 64)
 	if err != nil {

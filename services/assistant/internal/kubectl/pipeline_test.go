@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// TestPipelines: filters behind a read do what the programs of their names do.
+// TestPipelines: filters after a read behave like the programs of the same names.
 func TestPipelines(t *testing.T) {
 	t.Parallel()
 	lines := []string{"NAME READY", "web-10 1", "web-9 0", "api-1 1", "api-1 1"}
@@ -44,7 +44,7 @@ func TestPipelines(t *testing.T) {
 	}
 }
 
-// TestPathsWithoutQuotes: paths of fields may stand without quotes, as people type them.
+// TestPathsWithoutQuotes: field paths may be unquoted, as people type them.
 func TestPathsWithoutQuotes(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]operation.Operation{
@@ -62,7 +62,7 @@ func TestPathsWithoutQuotes(t *testing.T) {
 	}
 }
 
-// TestPipelinesRefused: nothing but filters of a read stands behind a bar.
+// TestPipelinesRefused: only filters of a read are allowed after a bar.
 func TestPipelinesRefused(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{

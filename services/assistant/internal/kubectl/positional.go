@@ -6,10 +6,10 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// readRefs reads KIND NAME… or KIND/NAME…; the two forms do not mix.
+// readRefs parses KIND NAME… or KIND/NAME…; the two forms do not mix.
 func readRefs(o *operation.Operation, words []string) error {
 	if len(words) == 0 {
-		return nil // Validate says what is missing
+		return nil // Validate reports the missing words
 	}
 	slashes := 0
 	for _, w := range words {
@@ -28,7 +28,7 @@ func readRefs(o *operation.Operation, words []string) error {
 	return nil
 }
 
-// readPod reads the object of logs, a pod unless it says otherwise.
+// readPod parses the object of logs, a pod unless a kind is given.
 func readPod(o *operation.Operation, words []string) error {
 	if len(words) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func readPod(o *operation.Operation, words []string) error {
 	})
 }
 
-// readNodes reads NAME… or node/NAME….
+// readNodes parses NAME… or node/NAME….
 func readNodes(o *operation.Operation, words []string) error {
 	for _, w := range words {
 		kind, name, slash := strings.Cut(w, "/")
@@ -58,7 +58,7 @@ func readNodes(o *operation.Operation, words []string) error {
 	return nil
 }
 
-// readTaints reads node NAME… TAINT…, or node/NAME… TAINT….
+// readTaints parses node NAME… TAINT…, or node/NAME… TAINT….
 func readTaints(o *operation.Operation, words []string) error {
 	names, rest := untilPair(words, ":")
 	if len(names) > 0 && !strings.Contains(names[0], "/") {
@@ -77,7 +77,7 @@ func readTaints(o *operation.Operation, words []string) error {
 	return readNodes(o, names)
 }
 
-// readPairs reads one ref and then name=value or name- words.
+// readPairs parses one ref followed by name=value or name- words.
 func readPairs(o *operation.Operation, words []string) error {
 	names, rest := untilPair(words, "")
 	if err := readRefs(o, names); err != nil {
@@ -110,8 +110,8 @@ func readPairs(o *operation.Operation, words []string) error {
 	return nil
 }
 
-// untilPair parts objects from assignments: no kind or name holds an equals sign or
-// ends in a dash. more names further characters that no object holds.
+// untilPair separates objects from assignments: no kind or name contains an equals sign or ends in a dash. more lists
+// further characters that no object contains.
 func untilPair(words []string, more string) (names, rest []string) {
 	for i, w := range words {
 		if strings.ContainsAny(w, "="+more) || strings.HasSuffix(w, "-") {
@@ -121,7 +121,7 @@ func untilPair(words []string, more string) (names, rest []string) {
 	return words, nil
 }
 
-// readRight reads ACTION KIND[/NAME], or nothing with --list.
+// readRight parses ACTION KIND[/NAME], or nothing with --list.
 func readRight(o *operation.Operation, words []string, list bool) error {
 	if list != (len(words) == 0) || len(words) == 1 || len(words) > 2 {
 		return operation.Refuse(operation.MissingArgument, "action", "Write kubectl auth can-i VERB KIND, or --list.")

@@ -6,9 +6,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Render writes an operation as the line that [Parse] reads back as the same
-// operation, quoted for a POSIX shell. The operation must be valid; one of an unknown
-// verb returns the bare verb.
+// Render returns the line that [Parse] parses back into the same operation, quoted for a POSIX shell. The operation
+// must be valid; for an unknown verb it returns the bare verb.
 func Render(o operation.Operation) string {
 	o = o.AsPatch()
 	c := commandOf(o.Verb)
@@ -27,7 +26,7 @@ func Render(o operation.Operation) string {
 		words = append(words, "--list")
 	}
 	if c.args == expression {
-		// Last, behind a mark: a query may begin with a dash.
+		// Last, after --: a query may begin with a dash.
 		words = append(words, "--", quoteWord(o.PromQL+o.LogQL))
 	}
 	line := strings.Join(words, " ")
@@ -49,7 +48,7 @@ func commandOf(v operation.Verb) *command {
 	return nil
 }
 
-// objects returns the words beside the flags.
+// objects returns the words besides the flags.
 func (c *command) objects(o operation.Operation) []string {
 	switch c.args {
 	case refs:
@@ -102,7 +101,7 @@ func refWords(o operation.Operation) []string {
 	return words
 }
 
-// formatChanges gives name=value words, words as they are, then removals.
+// formatChanges returns name=value words, then words as they are, then removals.
 func formatChanges(set map[string]string, as, remove []string) []string {
 	words := append(formatAssignments(set), as...)
 	for _, r := range remove {

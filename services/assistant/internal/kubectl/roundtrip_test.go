@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// TestRoundTrip: the line shown for an operation is read back as that operation.
+// TestRoundTrip: the rendered line of an operation parses back into that operation.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, v := range operation.Verbs() {

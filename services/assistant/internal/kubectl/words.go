@@ -19,14 +19,13 @@ const MaxLine = 2 << 20
 // operation fit.
 const maxWords = 500
 
-// isPlainRune reports the characters that stand for themselves in every POSIX shell without
-// quotes.
+// isPlainRune reports whether a character needs no quotes in any POSIX shell.
 func isPlainRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_@%+=:,./-", r)
 }
 
-// quoteWord writes a word so that a POSIX shell, and split, read it back as it is, and so
-// that all of it can be seen.
+// quoteWord quotes a word so that a POSIX shell, and splitLine, read it back unchanged, and so that all of it is
+// visible.
 func quoteWord(word string) string {
 	if i := strings.IndexFunc(word, operation.Hidden); i >= 0 {
 		var b strings.Builder
@@ -53,8 +52,8 @@ func quoteWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'"'"'`) + "'"
 }
 
-// scanner reads the words of one command as a POSIX shell would, and stops at
-// anything by which a shell would do more than that.
+// scanner reads the words of one command as a POSIX shell would, and stops at anything that means more than text to a
+// shell.
 type scanner struct {
 	rest  string
 	words []string
@@ -109,7 +108,7 @@ func (s *scanner) step() error {
 		return s.double()
 	case strings.HasPrefix(s.rest, "\\\n"): // a continued line
 		size = 2
-	case isPlainRune(r), r == '!' && s.open: // a lone ! is a shell word of its own
+	case isPlainRune(r), r == '!' && s.open: // a lone ! is a reserved word of the shell
 		s.word.WriteRune(r)
 		s.open = true
 	default:
@@ -131,7 +130,7 @@ func (s *scanner) single() error {
 
 var octalExpr = regexp.MustCompile(`^\$'((?:\\[0-3][0-7][0-7])+)'`)
 
-// octal reads characters that quote writes by their bytes.
+// octal reads characters that quoteWord writes as bytes.
 func (s *scanner) octal() error {
 	m := octalExpr.FindStringSubmatch(s.rest)
 	if m == nil {
@@ -140,7 +139,7 @@ func (s *scanner) octal() error {
 	var text []byte
 	for code := range strings.SplitSeq(m[1][1:], `\`) {
 		n, err := strconv.ParseUint(code, 8, 8)
-		if err != nil { // cannot happen: the pattern has it so
+		if err != nil { // cannot happen: the pattern guarantees it
 			return operation.Refuse(operation.ShellSyntax, "", "A byte is no octal number.")
 		}
 		text = append(text, byte(n))
@@ -177,13 +176,12 @@ func (s *scanner) double() error {
 	return operation.Refuse(operation.ShellSyntax, "", "A double quote is not closed.")
 }
 
-// hereMark is the word that ends a here document.
+// hereMark matches the word that ends a here-document.
 const hereMark = `([A-Za-z_][A-Za-z0-9_]*)`
 
 var hereExpr = regexp.MustCompile(`^<<[ \t]*(?:'` + hereMark + `'|"` + hereMark + `"|` + hereMark + `)[ \t]*\n`)
 
-// hereDocument reads the one redirection that the grammar has, since a manifest needs
-// somewhere to stand.
+// hereDocument reads the one redirection in the grammar, which holds a manifest.
 func hereDocument(rest string) (string, error) {
 	m := hereExpr.FindStringSubmatch(rest)
 	if m == nil {
@@ -208,7 +206,7 @@ func hereDocument(rest string) (string, error) {
 	return "", operation.Refuse(operation.ShellSyntax, "", "The line %s that ends the manifest is missing.", mark)
 }
 
-// writeHeredoc writes a manifest as a here-document whose mark is no line of it.
+// writeHeredoc writes a manifest as a here-document whose end mark is not one of its lines.
 func writeHeredoc(manifest string) string {
 	mark := "EOF"
 	for strings.Contains("\n"+manifest, "\n"+mark+"\n") {

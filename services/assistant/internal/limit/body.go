@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// Body refuses a body of more bytes. The server does not, since it would before the caller is known.
+// Body refuses a larger request body. The server's own limit would apply before the caller is known.
 func Body(c echo.Context, limit int64) error {
 	r := c.Request()
 	if r.ContentLength > limit {

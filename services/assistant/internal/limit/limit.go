@@ -1,7 +1,7 @@
 // Package limit limits each caller of this process: requests per minute, and open streams.
 //
-// Both count in memory. A limit that all replicas share would cost a round trip in front of every handshake, which has to
-// leave within 5 ms; with n replicas a caller may have up to n times as much.
+// Both count in memory. A limit shared by all replicas would cost a round trip before every handshake, which has to be
+// sent within 5 ms; with n replicas a caller may have up to n times as much.
 package limit
 
 import (
@@ -20,20 +20,20 @@ type Rate struct {
 	now              func() time.Time
 
 	mu sync.Mutex
-	// recent and former are guarded by mu. A full generation becomes the former one, and what is not asked for again is
-	// forgotten with it: memory is bounded, and a bucket in use is never lost.
+	// recent and former are guarded by mu. A full generation becomes the former one, and keys not used again are dropped
+	// with it: memory is bounded, and a bucket in use is never lost.
 	recent, former map[string]*rate.Limiter
 }
 
-// NewRate lets each key pass perMinute times a minute and burst times at once. A perMinute of 0 is no limit.
+// NewRate allows each key perMinute requests a minute and burst at once. A perMinute of 0 means no limit.
 func NewRate(perMinute, burst int, now func() time.Time) *Rate {
 	return &Rate{perMinute: perMinute, burst: burst, now: now, recent: map[string]*rate.Limiter{}}
 }
 
-// PerMinute is the limit.
+// PerMinute returns the limit.
 func (r *Rate) PerMinute() int { return r.perMinute }
 
-// Take counts one request; a wait above zero is how long the key must wait before its next one.
+// Take counts one request; a wait above zero is the time before the key's next one is allowed.
 func (r *Rate) Take(key string) (wait time.Duration) {
 	if r.perMinute == 0 {
 		return 0
@@ -72,20 +72,20 @@ type Slots struct {
 	held map[string]int // guarded by mu
 }
 
-// NewSlots returns slots of which each key may hold at most this many.
+// NewSlots returns slots of which each key may hold at most this many at a time.
 func NewSlots(most int) *Slots { return &Slots{most: most, held: map[string]int{}} }
 
-// Most is how many each key may have.
+// Most returns the limit for each key.
 func (s *Slots) Most() int { return s.most }
 
-// Full reports whether the key has as many as it may.
+// Full reports whether the key has reached its limit.
 func (s *Slots) Full(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.held[key] >= s.most
 }
 
-// Take returns a slot, to be given back once; ok is false when the key has as many as it may.
+// Take takes a slot; release must be called once. ok is false if the key has reached its limit.
 func (s *Slots) Take(key string) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -47,7 +47,7 @@ func TestNoRate(t *testing.T) {
 	}
 }
 
-// However many keys there are, memory is bounded; a key that goes on asking keeps its bucket.
+// However many keys there are, memory is bounded; a key in regular use keeps its bucket.
 func TestRateForgetsTheIdle(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_764_000_000, 0)

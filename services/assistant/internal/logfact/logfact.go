@@ -1,5 +1,5 @@
-// Package logfact finds facts that no single line of a log tells: numbers that climb, and the limit beside
-// them that they reach. It takes all of a log for data.
+// Package logfact finds facts that no single line of a log shows: rising numbers, and the limit next to them that they
+// reach. It treats all of a log as data.
 package logfact
 
 import (
@@ -13,30 +13,31 @@ import (
 )
 
 const (
-	leastSamples = 5    // lines of one form that make a trend
-	leastGrowth  = 1.5  // times the first value, where a limit is near
-	freeGrowth   = 3.0  // times the first value, where there is none
-	nearLimit    = 0.85 // of the limit
-	mostForms    = 4000 // forms of lines that are followed in one log
-	mostNumbers  = 12   // in one line
+	leastSamples = 5    // minimum lines of one form for a trend
+	leastGrowth  = 1.5  // minimum growth, as a factor, near a limit
+	freeGrowth   = 3.0  // minimum growth, as a factor, without a limit
+	nearLimit    = 0.85 // fraction of the limit
+	mostForms    = 4000 // maximum forms of lines tracked in one log
+	mostNumbers  = 12   // maximum numbers in one line
 	longest      = 1 << 10
 )
 
-// growing are words of things that should not grow without end. Only beside them is a climb without a limit told.
+// growing are words for quantities that should not grow without bound. A rise without a limit is reported only next to
+// one of them.
 var growing = strings.Fields(`memory mem heap rss used usage queue queued backlog pending lag depth waiting connections conns
 	open fds descriptors handles goroutines threads sessions inflight in-flight latency size watches`)
 
 // Climb is a number that rises through a log.
 type Climb struct {
 	Pod, Container string
-	Line           string // the last with it
+	Line           string // the last line with it
 	First, Last    float64
-	Limit          float64 // a number beside it that stays, and that it comes near; 0: none
+	Limit          float64 // a constant number next to it that it approaches; 0: none
 	Count          int
-	From, To       time.Time // zero where lines carry no time
+	From, To       time.Time // zero if lines have no time
 }
 
-// Climbs returns the numbers that climb, those that come near a limit first.
+// Climbs returns the rising numbers, those near a limit first.
 func Climbs(sources []logtext.Source) []Climb {
 	var all []Climb
 	for _, s := range sources {
@@ -72,7 +73,7 @@ func Climbs(sources []logtext.Source) []Climb {
 	return all
 }
 
-// form is what lines have in common that differ in their numbers only.
+// form groups lines that differ only in their numbers.
 type form struct {
 	key         string
 	first, last string
@@ -105,7 +106,7 @@ func (f *form) add(line string, numbers []float64) {
 	}
 }
 
-// climb is the number of the form that climbs, if one does.
+// climb returns the rising number of the form, if there is one.
 func (f *form) climb() (Climb, bool) {
 	if f.count < leastSamples {
 		return Climb{}, false
@@ -130,7 +131,7 @@ func (f *form) climb() (Climb, bool) {
 	return Climb{}, false
 }
 
-// limitOf is a number of the form that stays the same and that a column comes near, or 0.
+// limitOf returns a constant number of the form that a column approaches, or 0.
 func (f *form) limitOf(c column) float64 {
 	for _, other := range f.columns {
 		if other.least == other.most && other.most >= c.most && c.last >= nearLimit*other.most && other.most > 1 {
@@ -146,7 +147,7 @@ func names(key string, words []string) bool {
 	})
 }
 
-// split takes the numbers out of a line. Dates, addresses and versions are none, nor are digits of a word.
+// split extracts the numbers of a line. Dates, addresses, versions and digits within words do not count.
 func split(line string) (key string, numbers []float64) {
 	var b strings.Builder
 	for i := 0; i < len(line); {
@@ -166,7 +167,7 @@ func split(line string) (key string, numbers []float64) {
 		n, err := strconv.ParseFloat(token, 64)
 		switch {
 		case i > 0 && (isLetter(line[i-1]) || line[i-1] == '-' && i > 1 && isLetter(line[i-2])):
-			b.WriteString(token) // of a name such as p99 or worker-3
+			b.WriteString(token) // part of a name such as p99 or worker-3
 		case err != nil:
 			b.WriteByte('#')
 		default:

@@ -18,7 +18,7 @@ func write(n int, line func(i int) string) string {
 	return b.String()
 }
 
-// TestClimbs: a number that climbs to one beside it is told, and what only counts is not.
+// TestClimbs: a number that rises towards one next to it is reported, and a mere counter is not.
 func TestClimbs(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -51,7 +51,7 @@ func TestClimbs(t *testing.T) {
 	}
 }
 
-// FuzzClimbs: whatever a program writes ends the reading in time and breaks nothing.
+// FuzzClimbs: for any log, the analysis ends in time and does not panic.
 func FuzzClimbs(f *testing.F) {
 	f.Add("a 1 of 2\na 2 of 2\n")
 	f.Add("1.2.3-4:5T6+7\n\n9e99999 0x1\n")

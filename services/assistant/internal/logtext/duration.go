@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Duration is how long something took, as a line tells.
+// Duration is a duration that a line reports.
 type Duration struct {
 	Took time.Duration
 	Line string
@@ -16,10 +16,10 @@ type Duration struct {
 
 var durationExpr = regexp.MustCompile(`(?i)\b(?:took|duration|dur|latency|elapsed|rt|time|in|ms|query_time|request_time|response_time)"?[=:" ]+"?(\d+(?:\.\d+)?) ?(ms|milliseconds|seconds|s)\b`)
 
-// delayExpr is how long something is to wait, and not how long it took.
+// delayExpr matches a delay until something happens, as opposed to the time that it took.
 var delayExpr = regexp.MustCompile(`(?i)\b(?:retry\w*|reconnect\w*|restart\w*|again|next|sleep\w*|wait\w*|back-?off|expires?|try(?:ing)?) (?:\w+ )?in[=:" ]+"?\d`)
 
-// Durations are the durations of requests that lines tell, the shortest first.
+// Durations returns the request durations that lines report, the shortest first.
 func Durations(sources []Source) []Duration {
 	var all []Duration
 	left := mostWeighed
@@ -30,7 +30,7 @@ func Durations(sources []Source) []Duration {
 				continue
 			}
 			if left -= len(line); left < 0 {
-				break // the next log's first line ends it likewise
+				break // the next log's first line ends it, too
 			}
 			if delayExpr.MatchString(line) {
 				continue
@@ -50,7 +50,7 @@ func Durations(sources []Source) []Duration {
 	return all
 }
 
-// hasDuration reports whether a line has a digit before an s or ms; it spares the others a search.
+// hasDuration reports whether a line has a digit before an s or ms; other lines need no search.
 func hasDuration(line string) bool {
 	for i := 1; i < len(line); i++ {
 		if c := line[i] | 0x20; (c == 's' || c == 'm') && (isDigit(line[i-1]) || i > 1 && line[i-1] == ' ' && isDigit(line[i-2])) {

@@ -8,13 +8,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// entry is one message of a program: a line, or several such as a stack trace.
+// entry is one message of a program: a line, or several, such as a stack trace.
 type entry struct {
 	lines []string
 	trace traceKind
 }
 
-// traceKind is the trace that an entry is in the middle of.
+// traceKind is the kind of trace that an entry is in the middle of.
 type traceKind int
 
 const (
@@ -23,31 +23,31 @@ const (
 	goTrace
 )
 
-// stackHead and stackTail are the lines of an entry in which its root is looked for; deep stacks repeat
+// stackHead and stackTail limit the lines of an entry that are searched for its root cause; deep stacks repeat
 // themselves.
 const stackHead, stackTail = 200, 100
 
-// exceptionExpr is the line of an exception on its own, under the message of a logger.
+// exceptionExpr matches an exception on a separate line, below the message of a logger.
 var exceptionExpr = regexp.MustCompile(`^(?:[\w$]+\.)+[\w$]*(?:Exception|Error)(?:: |$)`)
 
 var (
-	// frameExpr is a line of a stack, after its time and level: JVM and Node, Ruby, PHP, .NET, Go, Rust.
+	// frameExpr matches a stack frame, after time and level: JVM and Node, Ruby, PHP, .NET, Go, Rust.
 	frameExpr = regexp.MustCompile(`^` + wordlist.AnyOf(
 		`at [\w$.<>/@\[\]`+"`"+`]+ ?\(.*\)?$`, `at .+:\d+(:\d+)?\)?$`, `at [\w.<>`+"`"+`]+\(.*\) in .+`, `\.\.\. \d+ (more|common frames omitted)`,
 		`#\d+ +\S`, `from \S+:\d+:in `, `\S+\.rb:\d+:in `, `goroutine \d+ \[`, `created by \S`, `\[signal \S`, `File ".+", line \d+`,
 	))
-	// joinedExpr is a line that goes on with the message before it.
+	// joinedExpr matches a line that continues the previous message.
 	joinedExpr = regexp.MustCompile(`^` + wordlist.AnyOf(
 		`Caused by: `, `Suppressed: `, `--->`, `--- End of `, `Stack ?trace:`, `stack backtrace:`, `note: (run with|Some details)`, `During handling of the above exception`,
 		`The above exception was the direct cause`, `thrown in /`, `(DETAIL|HINT|STATEMENT|CONTEXT|QUERY|LOCATION): `, `exit status \d`,
 	))
-	// headExpr is what stands before the message: times, levels, process and thread numbers.
+	// headExpr matches the text before the message: times, levels, process and thread numbers.
 	headExpr  = regexp.MustCompile(`^(?:[\[(]?(?:\d[\d\-/:.,TZ+ ]{5,}|[EFWID], )\]?\s*|UTC\s*|\[[^\]]{1,40}\]\s*|(?:FATAL|ERROR|WARN|INFO)\s+(?:-- : )?|\d+:\s+)*`)
 	timedExpr = regexp.MustCompile(`^[\[(]?(?:\d{4}[-/]\d\d|\d\d:\d\d:\d\d|\d\d-[A-Z][a-z]{2}-\d{4}|[A-Z][a-z]{2} +\d|\{")`)
 	goFrame   = regexp.MustCompile(`^[\w./*()\[\]{}·-]+\(.*\)$`)
 )
 
-// splitEntries splits a log into entries. lines is how many lines it has that are not empty.
+// splitEntries splits a log into entries. lines counts its non-empty lines.
 func splitEntries(s *scorer, text string) (entries []entry, lines int) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \r\n")
@@ -74,7 +74,7 @@ func (e *entry) add(line string) {
 	case strings.HasPrefix(line, "panic: "), strings.HasPrefix(line, "fatal error: "), strings.HasPrefix(line, "goroutine "):
 		e.trace = goTrace
 	case e.trace == pythonTrace && !indented(line):
-		e.trace = noTrace // the exception itself ends it
+		e.trace = noTrace // the exception line ends it
 	}
 	e.lines = append(e.lines, line)
 }
@@ -83,7 +83,7 @@ func indented(line string) bool {
 	return strings.HasPrefix(line, "\t") || strings.HasPrefix(line, "  ")
 }
 
-// continues reports whether a line belongs to the entry before it.
+// continues reports whether a line belongs to the previous entry.
 func (e *entry) continues(s *scorer, line string) bool {
 	last := e.lines[len(e.lines)-1]
 	trimmed := strings.TrimLeft(line, " \t")
@@ -110,18 +110,18 @@ func (e *entry) continues(s *scorer, line string) bool {
 	return strings.Contains(last, "' panicked at ") && strings.HasSuffix(last, ":")
 }
 
-// libraryExpr is a frame of what somebody else wrote: a reader looks for the own one.
+// libraryExpr matches a frame of library code, as opposed to the program's own.
 var libraryExpr = regexp.MustCompile(wordlist.AnyOf(
 	`site-packages`, `dist-packages`, `/lib/python`, `node_modules`, `node:internal`, `\bat (java|javax|jdk|sun|jakarta|kotlin|scala|io\.netty|org\.(springframework|apache|hibernate|postgresql|eclipse)|com\.(zaxxer|mysql|sun|fasterxml|google))\.`,
 	`/usr/local/go/`, `/gems/`, `\bat (System|Microsoft)\.`, `/vendor/`, `/go/pkg/mod/`, `\bruntime[./]`,
 ))
 
-// placeExpr is where a frame is.
+// placeExpr matches the source location of a frame.
 var placeExpr = regexp.MustCompile(wordlist.AnyOf(
 	`File "([^"]+)", line (\d+)`, `\(([^()\s]+:\d+(?::\d+)?)\)`, `\bin (\S+:line \d+)`, `at (?:async )?((?:file:/)?/[^\s()]+:\d+(?::\d+)?)`, `(\S+\.rb:\d+)`, `(/[^\s()]+\.(?:go|php):\d+)`, `(/[^\s()]+\.php\(\d+\))`,
 ))
 
-// root is the line of an entry that says why, and the place in the program's own code; empty where
+// root returns the line of an entry that gives the cause, and the location in the program's own code; both are empty if
 // there is none beyond the first line.
 func (e *entry) root() (why, place string) {
 	lines := e.lines
@@ -149,7 +149,7 @@ func (e *entry) root() (why, place string) {
 	return why, ownPlace(lines[from:])
 }
 
-// pythonException is the last line of a trace.
+// pythonException matches the last line of a trace.
 var pythonException = regexp.MustCompile(`^[A-Za-z_][\w.]*(?:: |$)`)
 
 // joinedDetail reports whether a line of PostgreSQL explains the one before it.
@@ -158,7 +158,7 @@ func joinedDetail(body string) bool {
 	return strings.HasPrefix(rest, "DETAIL: ") || strings.HasPrefix(rest, "STATEMENT: ")
 }
 
-// ownPlace is the place of the first frame of a stack that is in the program's own code; Python writes the
+// ownPlace returns the location of the first frame of a stack that is in the program's own code; Python writes the
 // innermost frame last.
 func ownPlace(stack []string) string {
 	first, own := "", ""
@@ -190,17 +190,17 @@ func ownPlace(stack []string) string {
 	return own
 }
 
-// frameLike keeps a first line that names a host or a file from being taken for a frame.
+// frameLike keeps a first line that contains a host or a file from being taken for a frame.
 func frameLike(line string) bool {
 	body := strings.TrimLeft(line, " \t")
 	return indented(line) || isFrame(body) || isFrame(body[len(headExpr.FindString(body)):])
 }
 
-// rustFrameExpr is a frame of Rust; its place follows on the next line.
+// rustFrameExpr matches a frame of Rust; its location follows on the next line.
 var rustFrameExpr = regexp.MustCompile(`^\d+: +(?:0x[0-9a-f]+ - )?[\w<].*::`)
 
-// isStack reports whether line i of an entry, which is not its first, is part of a stack and says nothing
-// by itself: a frame, the source under one of Python, or any line of a stack of Go.
+// isStack reports whether line i of an entry, which is not its first, is part of a stack and carries no message: a
+// frame, the source line below a Python frame, or any line of a Go stack.
 func (e *entry) isStack(i int) bool {
 	body := strings.TrimLeft(e.lines[i], " \t")
 	timed := timedExpr.MatchString(body) || strings.HasPrefix(body, "[")
@@ -219,8 +219,8 @@ func (e *entry) isStack(i int) bool {
 	return e.trace == goTrace || strings.HasPrefix(before, `File "`) || i > 1 && strings.HasPrefix(strings.TrimLeft(e.lines[i-2], " \t"), `File "`)
 }
 
-// frameStarts and joinedStarts are how lines begin that frameExpr and joinedExpr match, except for Ruby's
-// frames. Most lines begin otherwise, and their beginning costs less to compare than an expression.
+// frameStarts and joinedStarts are the prefixes of lines that frameExpr and joinedExpr match, except for Ruby's frames.
+// Most lines have none of them, and comparing prefixes costs less than an expression.
 var (
 	frameStarts  = []string{"at ", "... ", "#", "from ", "goroutine ", "created by ", "[signal ", `File "`}
 	joinedStarts = []string{"Caused by", "Suppressed", "---", "Stack", "stack", "note: ", "During ", "The above", "thrown in", "DETAIL", "HINT", "STATEMENT", "CONTEXT", "QUERY", "LOCATION", "exit status"}

@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// Filter chooses messages of a log; its zero value chooses all.
+// Filter selects messages of a log; its zero value selects all.
 type Filter struct {
-	// Term is a text that a message has, in whatever case.
+	// Term is a text that a message contains, ignoring case.
 	Term string
-	// Errors, Warnings choose by level, or by what a message tells where it declares none.
+	// Errors and Warnings select by level, or by the text of a message without a level.
 	Errors, Warnings bool
-	// Status is an HTTP status, or 4 or 5 for all of that class.
+	// Status is an HTTP status, or 4 or 5 for that class.
 	Status int
 }
 
-// IsZero reports whether all messages are chosen.
+// IsZero reports whether all messages are selected.
 func (f Filter) IsZero() bool { return f == Filter{} }
 
-// Chosen are the messages of a log that were chosen, with what is known of the whole.
+// Chosen holds the selected messages of a log and the size of the whole.
 type Chosen struct {
-	Messages    []string // of the zero filter: lines
-	All         int      // lines that are not empty
+	Messages    []string // with the zero filter: lines
+	All         int      // number of non-empty lines
 	First, Last time.Time
 }
 
-// Choose returns the messages that a filter chooses, in order, and of long ones the lines that matter. The
-// zero filter chooses every line.
+// Choose returns the messages that a filter selects, in order; long ones are shortened. The zero filter selects every
+// line.
 func (f Filter) Choose(text string) Chosen {
 	s := newScorer()
 	entries, all := splitEntries(s, text)
@@ -51,11 +51,11 @@ func (f Filter) Choose(text string) Chosen {
 	return found
 }
 
-// wholeMessage is how many lines of a message are shown without leaving any out; of a longer one, as many
-// are, and those that matter.
+// wholeMessage is the maximum length in lines of a message shown in full; a longer one is reduced to the first lines
+// and the relevant ones.
 const wholeMessage = 6
 
-// shorten is a message without most of its stack: its start, its cause, and the lines with what is looked for.
+// shorten returns a message without most of its stack: its start, its cause, and the lines with the search term.
 func (f Filter) shorten(s *scorer, e *entry) string {
 	if len(e.lines) <= wholeMessage {
 		return strings.Join(e.lines, "\n")

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Host is a host that a line names; Port is empty where it names none.
+// Host is a host named in a line; Port is empty if the line gives none.
 type Host struct{ Name, Port string }
 
 var hostExpr = regexp.MustCompile(`\b([a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*)(?::(\d{1,5}))?\b`)
 
-// beforeHostExpr is what stands before a short host name: other words of a line only look like one.
+// beforeHostExpr matches the text before a short host name: other words of a line only look like one.
 var beforeHostExpr = regexp.MustCompile(`(?i)(?:://|@|\bhost(?:name)?["']?[=:] ?["']?|\bhost(?:name)? ["']|\b(?:lookup|dial(?:ing)?|connect(?:ing|ion)?)(?: (?:tcp|udp|to|with|server|host|at))* ["']?)$`)
 
-// Hosts are the words of a line that may be hosts, with their ports. A name without a dot needs a port,
-// or words before it that lead to a host. What they are, only the cluster knows.
+// Hosts returns the words of a line that may be hosts, with their ports. A name without a dot needs a port, or words
+// before it that introduce a host. Only the cluster knows whether they exist.
 func Hosts(line string) []Host {
 	var hosts []Host
 	line = timeExpr.ReplaceAllString(line, " ")

@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
 )
 
-// repeated is lines of one length with a text over and over, each with a number of its own.
+// repeated returns lines of one length that repeat a text, each with its number.
 func repeated(text, end string, length int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < 2<<20; i++ {
@@ -17,7 +17,7 @@ func repeated(text, end string, length int) string {
 	return b.String()
 }
 
-// BenchmarkHostileText: a text that is made to be expensive is to take few times what the calm one does.
+// BenchmarkHostileText: a text crafted to be expensive may take only a few times as long as an ordinary one.
 func BenchmarkHostileText(b *testing.B) {
 	for name, text := range map[string]string{
 		"calm": "GET /frames/17 served in good time ", "words of trouble": "error failed can t could not ", "numbers like a status": "4040 ", "statuses": "status=404 ",
@@ -38,7 +38,7 @@ func BenchmarkHostileText(b *testing.B) {
 	}
 }
 
-// TestTroubleAfterMuchTrouble: what comes after the bytes that are weighed still counts, by its words.
+// TestTroubleAfterMuchTrouble: lines after the byte limit for expressions still count, by their words.
 func TestTroubleAfterMuchTrouble(t *testing.T) {
 	t.Parallel()
 	groups, _ := logtext.Telling([]logtext.Source{{Text: repeated("error failed ", "", 600) + "no space left on device\n"}})

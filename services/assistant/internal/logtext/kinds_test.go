@@ -7,8 +7,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
 )
 
-// TestTellingLineOfAServer: each log is one of a common server, client or language with ordinary lines and
-// often a decoy around the one that tells the fault; that one comes first.
+// TestTellingLineOfAServer: each log is one of a common server, client or language with ordinary lines and often a
+// decoy around the line that reports the fault; that one comes first.
 func TestTellingLineOfAServer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -63,7 +63,7 @@ func TestTellingLineOfAServer(t *testing.T) {
 	}
 }
 
-// TestCalmLogs: what healthy programs write tells of no trouble.
+// TestCalmLogs: logs of healthy programs show no problem.
 func TestCalmLogs(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{

@@ -1,6 +1,5 @@
-// Package logtext reads the logs of programs: it joins the lines of one message, groups messages that
-// differ in their values only, and finds those that tell of trouble and the hosts that they name. It takes
-// all of it for data.
+// Package logtext parses the logs of programs: it joins the lines of one message, groups messages that differ only in
+// their values, and finds those that report problems and the hosts that they name. It treats all of it as data.
 package logtext
 
 import (
@@ -14,29 +13,29 @@ import (
 // Source is one log of a container.
 type Source struct{ Pod, Container, Text string }
 
-// Group is the messages of one template.
+// Group collects the messages of one template.
 type Group struct {
 	Template string
 	Line     string // the first line of the first one, as written
-	Root     string // the line of it that says why: the last "Caused by", the exception under a trace; may be empty
-	Place    string // where in the program's own code, if a trace tells
-	Before   string // the line before it, of the same log
+	Root     string // the line that gives the cause: the last "Caused by", the exception below a trace; may be empty
+	Place    string // location in the program's own code, if a trace has it
+	Before   string // the previous line of the same log
 	Count    int
-	First    time.Time // zero where lines carry no time
+	First    time.Time // zero if lines have no time
 	Last     time.Time
 	Pods     []string
-	// Hint means that it tells of trouble by words that healthy programs use too.
+	// Hint means that its words suggest a problem but occur in healthy programs too.
 	Hint bool
-	// Since is how many messages the logs have after the last of these.
+	// Since counts the messages of the logs after the last of these.
 	Since int
-	// Over means that they warn of attempts, and that each log says later that one succeeded.
+	// Over means that these are warnings about attempts, and that each log later reports a success.
 	Over bool
 
 	score   int
-	refusal bool // it is known by a 4xx status alone
+	refusal bool // recognized only by a 4xx status
 }
 
-// Texts are the parts of a group that may name hosts and files.
+// Texts returns the parts of a group that may name hosts and files.
 func (g Group) Texts() []string {
 	if g.Root == "" {
 		return []string{g.Line}
@@ -45,22 +44,23 @@ func (g Group) Texts() []string {
 }
 
 const (
-	// longest is the part of a line that is examined.
+	// longest limits the part of a line that is examined.
 	longest = 4 << 10
 	// hintBelow is the score below which a group is a hint.
 	hintBelow = 20
-	// oldAfter is how many messages follow on one that is taken for past, if they are four times as many.
+	// oldAfter is the number of later messages from which a group counts as past, provided they are four times as many as
+	// its own.
 	oldAfter = 20
-	// pastPenalty lets what still happens come before what stopped.
+	// pastPenalty ranks ongoing problems before past ones.
 	pastPenalty = 30
-	// calmPenalty is for what stands below a first line that informs: most often a list of settings.
+	// calmPenalty applies to lines below an informational first line: most often a list of settings.
 	calmPenalty = 20
 	// mostLeveled limits the lines of one message whose levels are read.
 	mostLeveled = 300
 )
 
-// Telling groups the messages that tell of trouble: the most telling first, then the most frequent. lines
-// is how many lines there were at all.
+// Telling groups the messages that report problems: the most significant first, then the most frequent. lines is the
+// total number of lines.
 func Telling(sources []Source) (groups []Group, lines int) {
 	at := map[string]int{}
 	answers := 0
@@ -97,7 +97,7 @@ func Telling(sources []Source) (groups []Group, lines int) {
 			}
 		}
 	}
-	// Some refused requests are an ordinary day.
+	// Some refused requests are normal.
 	groups = slices.DeleteFunc(groups, func(g Group) bool { return g.refusal && 5*g.Count < answers })
 	slices.SortStableFunc(groups, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(b.rank(), a.rank()), cmp.Compare(b.Count, a.Count))
@@ -105,17 +105,17 @@ func Telling(sources []Source) (groups []Group, lines int) {
 	return groups, lines
 }
 
-// What a program writes that tries again, and what it writes once it succeeded.
+// Messages of a program that retries, and of one that has succeeded.
 var (
 	attemptExpr   = regexp.MustCompile(`(?i)\battempt \d|\bretry(ing)?\b|\bnot (yet )?(reachable|ready|available)( yet)?\b|\bwaiting (for|until)\b|\btry(ing)? again\b`)
 	recoveredExpr = regexp.MustCompile(`(?i)\b((re)?connected to|connection (re-?)?established|recovered|(is|are) (now )?(ready|reachable|available)( now)?)\b`)
 	deniedExpr    = regexp.MustCompile(`(?i)\b(not|never|no|fail\w*|unable|cannot|lost|before|until|dis\w+)\b`)
 )
 
-// settled is how many messages have to follow on the last attempt.
+// settled is the minimum number of messages after the last attempt.
 const settled = 5
 
-// recovers reports whether a message is an attempt that failed, no more than a warning, and whether a later one says that one succeeded.
+// recovers reports whether a message is a failed attempt, at most a warning, and a later one reports success.
 func recovers(entries []entry) bool {
 	first := entries[0].lines[0]
 	if level := levelOf(first); len(entries) <= settled || level > warnLevel || !attemptExpr.MatchString(first) {
@@ -126,7 +126,7 @@ func recovers(entries []entry) bool {
 	})
 }
 
-// group is the index of the group that an entry belongs to; best is its most telling line.
+// group returns the index of the group that an entry belongs to; best is the entry's most significant line.
 func (s *scorer) group(groups *[]Group, at map[string]int, e *entry, score, best int) int {
 	why, place := "", ""
 	if len(e.lines) > 1 {
@@ -146,7 +146,7 @@ func (s *scorer) group(groups *[]Group, at map[string]int, e *entry, score, best
 	return len(*groups) - 1
 }
 
-// quotedCause is the last cause of a stack that a line has as a string, as JSON logs do.
+// quotedCause returns the last cause of a stack that a line contains as a string, as JSON logs do.
 func quotedCause(line string) string {
 	at := strings.LastIndex(line, "Caused by: ")
 	if at < 0 {
@@ -159,12 +159,12 @@ func quotedCause(line string) string {
 	return cause
 }
 
-// bareLevelExpr is a line of a printed object that has its level alone: another one tells what happened.
+// bareLevelExpr matches a line of a printed object that contains only its level: another line describes the event.
 var bareLevelExpr = regexp.MustCompile(`(?i)^\s+"?(?:level|severity|lvl|levelname|status)"?\s*[:=]\s*"?\w+"?,?$`)
 
-// score is that of the most telling line of an entry that is no frame, and which line that is.
+// score returns the highest score of an entry's lines, stack frames excluded, and the index of that line.
 func (e *entry) score(s *scorer) (most, best int, refusal bool) {
-	below := 0 // lines that tell of trouble, without the first
+	below := 0 // lines with a problem, except the first
 	calm := false
 	for i, line := range e.lines {
 		if i > 0 && e.isStack(i) {
@@ -186,12 +186,12 @@ func (e *entry) score(s *scorer) (most, best int, refusal bool) {
 		}
 	}
 	if len(e.lines) > 2 && most > 0 {
-		most += 3 // a trace tells more than a sentence
+		most += 3 // a trace is more significant than a sentence
 	}
 	return most, best, refusal
 }
 
-// Past reports whether the messages stopped: many others follow on the last.
+// Past reports whether the messages have stopped: many others follow the last one.
 func (g Group) Past() bool { return g.Since >= oldAfter && g.Since >= 4*g.Count }
 
 func (g Group) rank() int {
@@ -216,7 +216,7 @@ func (g *Group) add(line, pod string) {
 	}
 }
 
-// Frequent are the kinds of messages that logs have most, whatever they tell; what is said once is none.
+// Frequent returns the most frequent groups of messages, whatever their content; single messages are left out.
 func Frequent(sources []Source, most int) []Group {
 	var groups []Group
 	at := map[string]int{}

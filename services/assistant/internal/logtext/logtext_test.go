@@ -27,7 +27,7 @@ func TestTelling(t *testing.T) {
 	}
 }
 
-// TestSeverityOfALine: a count of nothing in a line hides no trouble that the rest of it tells.
+// TestSeverityOfALine: a zero count in a line does not hide a problem in the rest of it.
 func TestSeverityOfALine(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]bool{
@@ -94,7 +94,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// Ordinary words of a line are no hosts.
+// Ordinary words of a line are not hosts.
 func TestHostsNeedAPlace(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string][]logtext.Host{
@@ -130,7 +130,7 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-// Attempts at a start that failed are over once the program says that one succeeded, and not before.
+// Failed attempts at a start are over once the program reports success, and not before.
 func TestAttemptsThatSucceededAreOver(t *testing.T) {
 	t.Parallel()
 	const tries = "INFO starting\nWARN database not reachable yet: connection refused (attempt 1 of 10)\nWARN database not reachable yet: connection refused (attempt 2 of 10)\n"

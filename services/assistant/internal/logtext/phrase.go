@@ -8,24 +8,24 @@ import (
 //go:embed phrases.txt
 var phraseText string
 
-// weight is how much a phrase tells of trouble.
+// weight is how strongly a phrase indicates a problem.
 type weight int
 
 const (
-	weak  weight = iota + 1 // alone, at a level that warns or is not told
+	weak  weight = iota + 1 // alone, at a warning level or without a level
 	fault                   // an error, whatever the level
-	known                   // the wording of a common server or client for a fault, which it may call INFO
+	known                   // the wording of a common server or client for a fault, even at level INFO
 	grave
 )
 
-// phrase is one or several words in a row.
+// phrase is one word or several consecutive ones.
 type phrase struct {
-	rest   string // after the first word, with a blank before and behind it; of one word, a blank
+	rest   string // after the first word, with a blank before and after it; for one word, a blank
 	weight weight
-	level  bool // names a level: other phrases tell more
+	level  bool // names a level: other phrases are more specific
 }
 
-// phrases are those of phrases.txt by their first word.
+// phrases are those of phrases.txt, by their first word.
 var phrases = readPhrases(phraseText)
 
 func readPhrases(text string) map[string][]phrase {
@@ -53,8 +53,8 @@ func readPhrases(text string) map[string][]phrase {
 	return byFirst
 }
 
-// normalize is a line in lower case with one blank around each word. Paths and URLs are left out, since
-// they may be called anything.
+// normalize returns a line in lower case with one blank around each word. It drops paths and URLs, since their words
+// mean nothing.
 func normalize(line string) string {
 	var b strings.Builder
 	b.Grow(len(line) + 2)
@@ -95,7 +95,7 @@ func normalize(line string) string {
 	return b.String()
 }
 
-// hits are the phrases that a line has: the weightiest, and whether it is more than a level.
+// hits returns the highest weight of the phrases in a line, and whether it comes from more than a level.
 func hits(line string) (most weight, beyondLevel bool) {
 	text := normalize(line)
 	previous := ""
@@ -117,12 +117,12 @@ func hits(line string) (most weight, beyondLevel bool) {
 	return most, beyondLevel
 }
 
-// isException reports whether a word is the name of a type of errors.
+// isException reports whether a word is the name of an error type.
 func isException(word string) bool {
 	return len(word) > len("exception") && strings.HasSuffix(word, "exception") || len(word) > len("error")+2 && strings.HasSuffix(word, "error")
 }
 
-// isCalm reports whether a phrase counts nothing or names a setting: "timeout=30s", "no errors".
+// isCalm reports whether a phrase has a count of zero or names a setting: "timeout=30s", "no errors".
 func isCalm(previous, rest string, p phrase) bool {
 	next, _, _ := strings.Cut(strings.TrimPrefix(rest, " "), " ")
 	if p.weight == weak {

@@ -3,19 +3,18 @@ package logtext
 import "strings"
 
 const (
-	// headWeighed and tailWeighed are the parts of a line by which it is weighed: what is wrong stands near
-	// its start or at its end.
+	// headWeighed and tailWeighed limit the parts of a line that are scored: the problem is near its start or at its end.
 	headWeighed, tailWeighed = 512, 128
-	// mostWeighed limits the bytes that one call weighs by expressions. Whoever writes a log must not be able
-	// to keep the assistant busy with it.
+	// mostWeighed limits the bytes that one call matches against expressions, so that a crafted log cannot keep the
+	// assistant busy.
 	mostWeighed = 512 << 10
 )
 
-// scorer weighs lines for one call. It weighs lines that differ in times and long numbers only once.
+// scorer scores lines for one call. Lines that differ only in times and long numbers are scored once.
 type scorer struct {
 	scores    map[string]int
 	templates map[string]string
-	// scoring and grouping are the bytes that may still be weighed by expressions.
+	// scoring and grouping are the remaining bytes for expressions.
 	scoring, grouping int
 }
 
@@ -23,7 +22,7 @@ func newScorer() *scorer {
 	return &scorer{map[string]int{}, map[string]string{}, mostWeighed, mostWeighed}
 }
 
-// ends is a line without the middle of a long one.
+// ends cuts out the middle of a long line.
 func ends(line string) string {
 	if len(line) <= headWeighed+tailWeighed {
 		return line
@@ -31,7 +30,7 @@ func ends(line string) string {
 	return line[:headWeighed] + " " + line[len(line)-tailWeighed:]
 }
 
-// line is how much a line tells of trouble; 0: not at all.
+// line returns how strongly a line indicates a problem; 0: not at all.
 func (s *scorer) line(line string) int {
 	line = ends(line)
 	key := alike(line)
@@ -49,7 +48,7 @@ func (s *scorer) line(line string) int {
 	return score
 }
 
-// template is Template of what is weighed of a line. When much was read, lines are alike by their digits.
+// template returns the Template of a line's scored part. Past the byte limit it only masks the digits.
 func (s *scorer) template(line string) string {
 	line = ends(line)
 	key := alike(line)
@@ -65,8 +64,8 @@ func (s *scorer) template(line string) string {
 	return template
 }
 
-// alike is the same for lines that only a time at their start or long numbers tell apart: neither changes
-// what they tell.
+// alike returns the same key for lines that differ only in a time at their start or in long numbers, which do not
+// affect their meaning.
 func alike(line string) string {
 	at := 0
 	for at < len(line) && at < 32 && (isDigit(line[at]) || strings.IndexByte("[(-/:.,TZ+ ", line[at]) >= 0) {
@@ -81,8 +80,8 @@ func alike(line string) string {
 	return mask(line[:at], 1) + mask(line[at:], 4)
 }
 
-// mask writes rows of at least some digits as one length of nines. A row after a letter stays: it may be
-// the date of a Kubernetes component, or a code.
+// mask replaces runs of at least some digits by nines of a fixed length. A run after a letter stays: it may be the date
+// of a Kubernetes component, or a code.
 func mask(line string, least int) string {
 	var b strings.Builder
 	b.Grow(len(line))
@@ -105,7 +104,7 @@ func mask(line string, least int) string {
 	return b.String()
 }
 
-// scoreWords is a score by words alone, for what exceeds mostWeighed.
+// scoreWords scores by words alone, for lines beyond mostWeighed.
 func scoreWords(line string) int {
 	most, _ := hits(line)
 	head := line[:min(len(line), 120)]

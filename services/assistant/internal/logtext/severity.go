@@ -8,12 +8,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// klogExpr is the head of a line of the Kubernetes components: severity, month and day.
+// klogExpr matches the head of a line of the Kubernetes components: severity, month and day.
 var klogExpr = regexp.MustCompile(`^(?:\S+Z )?([EFWI])(?:0[1-9]|1[0-2])[0-3]\d \d\d:\d\d:\d\d`)
 
-// calmExprs are the phrases that count errors and have none, name a field that is empty, or speak of
-// errors in general. The rest of the line may still tell of trouble. A number is a count only at the
-// start of a word: "worker-0 errors" counts nothing.
+// calmExprs match phrases with a zero count of errors, an empty error field, or errors in general. The rest of the line
+// may still report a problem. A number is a count only at the start of a word: "worker-0 errors" counts nothing.
 var calmExprs = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)(?:^|[\s,;(])(?:0|no|without) (?:any )?(?:errors?|failures?|warnings?|problems?)(?:\s*(?:[,;.)\]"]|$)|\s(?:were|was|found|detected|so)\b)`),
 	regexp.MustCompile(`(?i)(?:^|[\s,;(])(?:0|no|without) (?:errors|failures|warnings)\b`),
@@ -26,7 +25,7 @@ var calmExprs = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\berrors?[ _-]?(?:pages?|handlers?|handling|reporting|reporter|tracking|budgets?|templates?|middleware|boundar(?:y|ies))\b`),
 }
 
-// Levels that lines declare.
+// Levels declared in lines.
 type level int
 
 const (
@@ -56,18 +55,18 @@ var levelExprs = []*regexp.Regexp{
 	keyedExpr,
 }
 
-// keyedExpr is a field of JSON whose name is a level and whose value tells what is wrong; calmKeyExpr is one whose value tells
-// that nothing is.
+// keyedExpr matches a JSON field whose name is a level and whose value describes the problem; calmKeyExpr matches one
+// whose value denies a problem.
 var (
 	keyedExpr   = regexp.MustCompile(`"(warn|warning|error|err|fatal|panic)":\s*"[^"]`)
 	calmKeyExpr = regexp.MustCompile(`(?i)"(warn|warning|error|err|fatal|panic)":\s*"(none|null|nil|<nil>|false|ok|no|no error|success|undefined|-|0)"`)
 )
 
-// spokenExpr is a field with what people wrote, in a line that says of itself that all is well.
+// spokenExpr matches a field with text from users, in a line of level info or debug.
 var spokenExpr = regexp.MustCompile(`(?i)\b(?:text|comment|body|title|subject|content|note|review|input|prompt|caption|bio|search|q)"?\s*[=:]\s*"[^"]*"`)
 
-// fieldLevelExpr is a level that a line has as a field: its program classed each message, and not each logger. redisExpr is
-// the head of a line of Redis, whose fifth field is its level.
+// fieldLevelExpr matches a level in a field, which the program chose for the message and not for its logger. redisExpr
+// matches the head of a line of Redis, whose fifth field is its level.
 var (
 	fieldLevelExpr = regexp.MustCompile(`(?i)["\s{,](?:level|lvl|severity|levelname|loglevel|log\.level|@level|@l)"?\s*[=:]\s*"?(info|information|notice|debug|trace)\b`)
 	redisExpr      = regexp.MustCompile(`^\d+:[A-Z] \d\d [A-Z][a-z]{2} \d{4} [\d:.]+ ([.*#-]) `)
@@ -77,7 +76,7 @@ var (
 // pinoLevels are the numbers that pino and bunyan write.
 var pinoLevels = regexp.MustCompile(`"level":([1-6])0\b`)
 
-// levelOf is the level that a line declares: only what stands near its start does.
+// levelOf returns the level that a line declares near its start.
 func levelOf(line string) level {
 	if m := klogExpr.FindStringSubmatch(line); m != nil {
 		return levelNames[strings.ToLower(m[1])]
@@ -102,9 +101,9 @@ func levelOf(line string) level {
 	return unleveled
 }
 
-// successExpr is a fault that is over, or one to come; decoyExpr is a request, a setting or a program's
-// nature that explains no fault. Both make a line without a fault tell nothing. What a line tells in the
-// words of a fault counts less by them.
+// successExpr matches a fault that is over or only possible; decoyExpr matches a request, a setting or a trait of a
+// program that explains no fault. Both make a line without a fault score nothing, and reduce the score of a line with
+// one.
 var (
 	successExpr = regexp.MustCompile(`(?i)` + wordlist.AnyOf(
 		`deprecat`, `will be removed`, `experimentalwarning`, `\bretr(y|ied|ies)\b.*\b(succeeded|successful|ok)\b`, `\bsucceeded (after|on|at)\b`, `\b(recovered|reconnected|restored)\b`,
@@ -114,7 +113,7 @@ var (
 		`using (the )?default`, `falling back to`, `favicon\.ico`, `robots\.txt`, `kube-probe`, `development server`, `/(healthz?|readyz?|livez?|metrics|ping)\b`,
 		`\b(dry.?run|example|sample) mode\b`, `\bis (empty|unused)\b`,
 	))
-	// unrestoredExpr speaks of success that is missing or to come.
+	// unrestoredExpr matches a success that is missing or yet to come.
 	unrestoredExpr = regexp.MustCompile(`(?i)\b(?:not|never|be|been|can'?t|cannot|before|until|unless|if)\s+(?:(?:be|been|yet|being|fully)\s+)*(?:recovered|reconnected|restored)\b`)
 )
 
@@ -126,7 +125,7 @@ var (
 	longTimeExpr = regexp.MustCompile(`(?i)\b(?:duration|took|elapsed|latency|query_time)"?[:= ]+"?(?:\d{4,}(?:\.\d+)? ?ms\b|\d{2,}(?:\.\d+)? ?s\b)`)
 )
 
-// StatusOf is the status of the HTTP answer that a line tells; 0: none.
+// StatusOf returns the status of the HTTP response that a line reports; 0: none.
 func StatusOf(line string) int {
 	for i := 1; i+2 < len(line); i++ {
 		if line[i] < '1' || line[i] > '5' || !isDigit(line[i+1]) || !isDigit(line[i+2]) || strings.IndexByte(` "=:`, line[i-1]) < 0 || i+3 < len(line) && isWord(line[i+3]) {
@@ -139,19 +138,19 @@ func StatusOf(line string) int {
 	return 0
 }
 
-// statusWords stand before the status of an HTTP answer in messages.
+// statusWords precede the status of an HTTP response in messages.
 var statusWords = []string{"status", "status_code", "statuscode", "status code"}
 
-// answerWords may stand before a status, before the number of an error and before a count.
+// answerWords may precede a status, but also the number of an error (see otherCodes) or a count (see countedExpr).
 var (
 	answerWords = []string{"code", "answered", "replied", "returned", "responded", "responded with"}
 	otherCodes  = []string{"exit code", "error code", "return code"}
-	// countedExpr is a number's noun, as in "returned 500 rows"; what tells more of a status begins otherwise.
+	// countedExpr matches the noun of a number, as in "returned 500 rows"; the text after a status begins differently.
 	countedExpr = regexp.MustCompile(`^ ?(?:[kKMG]i?)?(?:B|ms|s|us|ns)\b|^ (?:\w+ )?(?:rows?|items?|records?|results?|entries|lines?|bytes|bits|documents?|hits?|keys?|messages?|objects?|points?|rules?|users?|values?|seconds?|milliseconds?|minutes?|times|of)\b`)
 )
 
-// leadsToStatus reports whether the number between two texts is the status of an HTTP answer, as access logs and
-// messages write it. It is no expression since every number of a log is asked about.
+// leadsToStatus reports whether the number between two texts is the status of an HTTP response, in the notation of
+// access logs or messages. It uses no expression since it is called for every number of a log.
 func leadsToStatus(before, after string) bool {
 	if strings.HasSuffix(before, `" `) {
 		return true
@@ -190,7 +189,7 @@ func isWord(c byte) bool {
 	return isDigit(c) || c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// base is the score by the weightiest phrase of a line, for each level that it declares.
+// base is the score for the weightiest phrase of a line, by the level that it declares.
 var base = map[level][grave + 1]int{
 	unleveled:  {0, 12, 35, 38, 48},
 	debugLevel: {0, 0, 0, 0, 20},
@@ -200,12 +199,12 @@ var base = map[level][grave + 1]int{
 	fatalLevel: {58, 60, 64, 66, 68},
 }
 
-// mayBeKeyed lets expressions run on few lines only.
+// mayBeKeyed limits the expressions to few lines.
 func mayBeKeyed(line string) bool {
 	return strings.Contains(line, `"warn`) || strings.Contains(line, `"err`) || strings.Contains(line, `"fatal`) || strings.Contains(line, `"panic`)
 }
 
-// scoreLine is how much a line tells of trouble; 0: not at all. full says that it took all expressions.
+// scoreLine returns how strongly a line indicates a problem; 0: not at all. full reports that it ran all expressions.
 func scoreLine(line string) (score int, full bool) {
 	most, beyond := hits(line)
 	status := 0
@@ -248,7 +247,7 @@ func scoreLine(line string) (score int, full bool) {
 	}
 	score = base[at][most]
 	if at == infoLevel && most == fault && fieldLevelExpr.MatchString(line) {
-		score = hintBelow - 6 // the program itself does not take it for trouble
+		score = hintBelow - 6 // the program itself does not consider it a problem
 	}
 	if at == errorLevel && !beyond {
 		score = base[at][0]
@@ -274,7 +273,7 @@ func scoreLine(line string) (score int, full bool) {
 	return score, true
 }
 
-// penaltyOf is what a line loses for speaking of what explains no fault.
+// penaltyOf returns the deduction for text in a line that explains no fault.
 func penaltyOf(line string) int {
 	switch {
 	case successExpr.MatchString(line) && !unrestoredExpr.MatchString(line):
@@ -285,15 +284,15 @@ func penaltyOf(line string) int {
 	return 0
 }
 
-// consequenceExpr is a line about what a fault leads to, where another line tells the fault.
+// consequenceExpr matches a line about the consequence of a fault that another line reports.
 var consequenceExpr = regexp.MustCompile(`(?i)` + wordlist.AnyOf(
 	`\bretry(ing)?\b`, `\breconnecting\b`, `\bnext (try|attempt)\b`, `\bwill retry\b`, `\b(request|job|task|sync|command|operation) failed\b\.?"?$`, `^\S+ \S+ \S+ \[.*\] "`, `\bexception in ASGI application`, `\bfailed to (create|validate) connection\b`,
 ))
 
-// refusalScore is that of an answer that refuses a request.
+// refusalScore is the score of a response that refuses a request.
 const refusalScore = 21
 
-// hasStatus reports whether a line may tell an HTTP status of 400 or above; it spares the others a search.
+// hasStatus reports whether a line may contain an HTTP status of 400 or above; other lines need no search.
 func hasStatus(line string) bool {
 	for i := 0; i+2 < len(line); i++ {
 		if (line[i] == '4' || line[i] == '5') && isDigit(line[i+1]) && isDigit(line[i+2]) && (i == 0 || !isDigit(line[i-1])) && (i+3 == len(line) || !isDigit(line[i+3])) {
@@ -303,15 +302,14 @@ func hasStatus(line string) bool {
 	return false
 }
 
-// isCoded reports whether a line has the number of an error as mail servers, C libraries and databases
-// write it.
+// isCoded reports whether a line has an error number as mail servers, C libraries and databases write it.
 func isCoded(line string) bool {
 	digit := strings.ContainsAny(line, "0123456789")
 	return digit && (strings.Contains(line, "4.") || strings.Contains(line, "5.")) && smtpExpr.MatchString(line) ||
 		mayHaveErrno(line, digit) && errnoExpr.MatchString(line)
 }
 
-// mayHaveErrno reports whether a line has what errnoExpr needs: comparing bytes costs less than the expression.
+// mayHaveErrno reports whether a line may match errnoExpr: comparing bytes costs less than the expression.
 func mayHaveErrno(line string, digit bool) bool {
 	if digit {
 		for _, code := range []string{"ORA", "TNS", "AH", "SQL", "DB2", "[Errno ", "("} {

@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// Answers are the HTTP answers of one status that logs tell of.
+// Answers counts the HTTP responses with one status in logs.
 type Answers struct {
 	Status, Count, All int
-	Most               string // the method and path that has most of them; may be empty
-	Flags              string // Envoy's reason, in words; may be empty
+	Most               string // the method and path with the most of them; may be empty
+	Flags              string // Envoy's reason as text; may be empty
 }
 
 var requestExpr = regexp.MustCompile(`\b(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) (/[^\s"?]*)`)
 
 var flagsExpr = regexp.MustCompile(`HTTP/[\d.]+" [45]\d\d ([A-Z]{2,5}(?:,[A-Z]{2,5})*) `)
 
-// flagTexts are Envoy's response flags in words.
+// flagTexts explains Envoy's response flags.
 var flagTexts = map[string]string{
 	"UF": "the connection to the upstream failed", "UH": "no upstream host is healthy", "UO": "the upstream's circuit breaker is open", "NR": "no route matches",
 	"URX": "the retries are used up", "UT": "the upstream did not answer in time", "UC": "the upstream ended the connection", "LR": "reset here", "UR": "reset by the upstream",
 	"DC": "the client went away", "RL": "rate limited", "UAEX": "refused by external authorization", "NC": "no such upstream cluster", "DPE": "the request was malformed",
 }
 
-// Refused are the answers with status 400 or above, the most frequent first.
+// Refused returns the responses with status 400 or above, the most frequent first.
 func Refused(sources []Source) []Answers {
 	all, left := 0, mostWeighed
 	found := map[int]*Answers{}

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// variable are the parts of a line that differ between lines of one template.
+// variable are the parts that differ between lines of one template.
 var variable = []struct {
 	expr *regexp.Regexp
 	as   string
-	may  func(line string) bool // cheap; false: the expression matches nothing
+	may  func(line string) bool // a cheap check; false: the expression matches nothing
 }{
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?`), "TIME", hasColon},
 	{regexp.MustCompile(`\d\d:\d\d:\d\d(?:[.,]\d+)?`), "TIME", hasColon},
@@ -19,7 +19,7 @@ var variable = []struct {
 	{regexp.MustCompile(`\d+(?:\.\d+)?`), "N", func(string) bool { return true }},
 }
 
-// Template is a line without what differs between lines of its kind.
+// Template returns a line without the parts that vary between lines of its kind.
 func Template(line string) string {
 	if !strings.ContainsAny(line, "0123456789") {
 		return line
@@ -37,7 +37,7 @@ func hasColon(line string) bool { return strings.Contains(line, ":") }
 
 func hasDashes(line string) bool { return strings.Count(line, "-") >= 4 }
 
-// hasHex reports whether a line has eight hexadecimal digits in a row, or a number that is marked so.
+// hasHex reports whether a line has eight consecutive hexadecimal digits, or a number with a hexadecimal prefix.
 func hasHex(line string) bool {
 	row := 0
 	for i := range len(line) {
@@ -54,7 +54,7 @@ func hasHex(line string) bool {
 
 var timeExpr = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?`)
 
-// timeOf is the time that a line carries, or zero. Times without a zone are taken for UTC.
+// timeOf returns the time in a line, or zero. Times without a zone are taken for UTC.
 func timeOf(line string) time.Time {
 	text := strings.Replace(timeExpr.FindString(line), " ", "T", 1)
 	if text == "" {

@@ -2,5 +2,5 @@ package logtext
 
 import "time"
 
-// TimeOf is the time that a line carries, or zero. Times without a zone are taken for UTC.
+// TimeOf returns the time in a line, or zero. Times without a zone are taken for UTC.
 func TimeOf(line string) time.Time { return timeOf(line) }

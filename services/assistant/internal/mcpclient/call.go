@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	maxText       = 64 << 10 // bytes of an answer that are looked into
-	maxCharacters = 6000     // of an answer that are shown, as of a log
+	maxText       = 64 << 10 // bytes of a result that are examined
+	maxCharacters = 6000     // of a result that are shown, as for a log
 )
 
-// answer is what a tool gave, for people and models: redacted and cut.
+// answer is a tool's result for people and models: redacted and truncated.
 type answer struct {
 	text      string
 	truncated bool
-	failed    bool // the tool says so
+	failed    bool // reported by the tool
 }
 
-// check finds the tool of a call and refuses what may not be sent. The error is a *operation.Fault.
+// check finds the tool of a call and refuses arguments that may not be sent. The error is a *operation.Fault.
 func (s *server) check(op operation.Operation) (*mcp.ClientSession, offered, error) {
 	session, t, err := s.find(op.Tool)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *server) check(op operation.Operation) (*mcp.ClientSession, offered, err
 	return session, t, nil
 }
 
-// innermost is the reason at the end of a chain of errors that each name one step of the validation.
+// innermost returns the last error of a chain in which each names one step of the validation.
 func innermost(err error) error {
 	for {
 		next := errors.Unwrap(err)
@@ -63,7 +63,8 @@ func innermost(err error) error {
 	}
 }
 
-// secretIn is the path of a value that may not leave, or empty: by what was read of Secrets, by its form, or by its name.
+// secretIn returns the path of a value that may not be sent, or empty: a known value of a Secret, or one that is secret
+// by its form or its name.
 func secretIn(name string, v any, depth int) (path string) {
 	if depth > maxDepth {
 		return "An argument that is nested too deeply"
@@ -92,28 +93,28 @@ func secretIn(name string, v any, depth int) (path string) {
 	return ""
 }
 
-// isSecret reports whether the value of an argument may not leave.
+// isSecret reports whether the value of an argument may not be sent.
 func isSecret(name, v string) bool {
 	if redact.Text(v) != v {
 		return true
 	}
 	if pageOrThing.MatchString(name) && !credential.MatchString(name) {
-		name = "" // its form alone tells
+		name = "" // judged by its form alone
 	}
 	return redact.Value(name, v) != v
 }
 
-// Arguments named key and token are those of issues and pages more often than of credentials.
+// Arguments named key and token are more often those of issues and pages than credentials.
 var (
 	pageOrThing = regexp.MustCompile(`(?i)(?:key|token)s?$`)
 	credential  = regexp.MustCompile(`(?i)api|access|auth|private|secret|bearer|pass`)
 )
 
-// errUnanswered is a call that was sent and got no answer: nobody knows whether it had its effect.
+// errUnanswered means that a call was sent and got no response: it is unknown whether it took effect.
 var errUnanswered = errors.New("no answer came")
 
-// call makes a call that was checked. An error that wraps errUnanswered leaves open what the server did; the error of
-// every other is a *operation.Fault, or that of ctx.
+// call makes a call that was checked. An error that wraps errUnanswered leaves open whether the server acted; any other
+// error is a *operation.Fault, or that of ctx.
 func (s *server) call(ctx context.Context, session *mcp.ClientSession, op operation.Operation) (answer, error) {
 	limited, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -135,7 +136,7 @@ func (s *server) call(ctx context.Context, session *mcp.ClientSession, op operat
 	return textOf(got), nil
 }
 
-// failed makes a sentence of the failure of a call.
+// failed turns the error of a call into a sentence.
 func (s *server) failed(ctx, limited context.Context, op operation.Operation, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", errUnanswered, context.Cause(ctx))
@@ -147,7 +148,7 @@ func (s *server) failed(ctx, limited context.Context, op operation.Operation, er
 	s.log.WarnContext(ctx, "a call of another server's tool failed", slog.String("server", s.Name), slog.String("tool", op.Tool), slog.String("err", cleanLine(redact.Text(err.Error()), maxAbout)))
 	select {
 	case s.look <- struct{}{}:
-	default: // somebody asked already
+	default: // a check is already requested
 	}
 	why := operation.Refuse(operation.Unavailable, "", "The server %s ended the call of %s without an answer that can be read.", s.Name, op.Tool)
 	if limited.Err() != nil {
@@ -156,8 +157,8 @@ func (s *server) failed(ctx, limited context.Context, op operation.Operation, er
 	return fmt.Errorf("%w: %w", errUnanswered, why)
 }
 
-// ofLibrary reports whether an error has a code with which the library itself tells that a connection failed, so that the
-// call may have arrived.
+// ofLibrary reports whether a code is one by which the library itself reports a failed connection, so that the call may
+// have arrived.
 func ofLibrary(code int64) bool {
 	switch code {
 	case -32001, -32003, -32004, -32005: // unknown, client closing, server closing, rejected by the transport
@@ -166,7 +167,7 @@ func ofLibrary(code int64) bool {
 	return false
 }
 
-// textOf takes the text of a result; nothing else of it is used.
+// textOf returns the text of a result; the rest is ignored.
 func textOf(r *mcp.CallToolResult) answer {
 	var b strings.Builder
 	others, cut := 0, false

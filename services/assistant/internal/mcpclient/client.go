@@ -17,11 +17,11 @@ type Deps struct {
 	Store *store.Store
 	Now   func() time.Time
 	Log   *slog.Logger
-	// Pause is how long a lost server is left alone at first; 0 means 1 s.
+	// Pause is the initial delay before reconnecting to a lost server; 0 means 1 s.
 	Pause time.Duration `part:"optional"`
 }
 
-// Client holds all other servers. Without any it changes nothing.
+// Client manages all other servers. Without any it changes nothing.
 type Client struct {
 	Deps
 	servers []*server
@@ -52,7 +52,7 @@ func (c *Client) Run(ctx context.Context) error {
 	return nil
 }
 
-// Offered are the tools of the servers that answer now: by server as configured, then by name.
+// Offered returns the tools of the servers that are connected: by server as configured, then by name.
 func (c *Client) Offered() []Tool {
 	var tools []Tool
 	for _, s := range c.servers {
@@ -63,10 +63,10 @@ func (c *Client) Offered() []Tool {
 	return tools
 }
 
-// Configured reports whether there are other servers.
+// Configured reports whether other servers are configured.
 func (c *Client) Configured() bool { return len(c.servers) > 0 }
 
-// Check names the servers that are away. They keep nobody from being answered.
+// Check reports the servers that are unavailable, as a warning: answers do not depend on them.
 func (c *Client) Check() service.Check {
 	var away []string
 	for _, s := range c.servers {
@@ -80,7 +80,7 @@ func (c *Client) Check() service.Check {
 	return service.Check{Status: service.Warn, Detail: "away: " + strings.Join(away, ", ")}
 }
 
-// server finds a server by its name.
+// server returns the server with a name.
 func (c *Client) server(name string) (*server, error) {
 	for _, s := range c.servers {
 		if s.Name == name {

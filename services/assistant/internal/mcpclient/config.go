@@ -33,28 +33,29 @@ const (
 	maxTimeout     = 2 * time.Minute
 )
 
-// Server is another server and what may be used of it.
+// Server is another server, with the tools that may be used.
 type Server struct {
 	Name string
 	// URL is the endpoint of a server over streamable HTTP, and Headers are sent with each request.
 	URL     string
 	Headers map[string]service.Secret
-	// Command is started and spoken to over stdin and stdout. Its environment is Env with PATH, HOME and the like.
+	// Command is started and connected over stdin and stdout. Its environment is Env plus PATH, HOME and a few other
+	// variables.
 	Command string
 	Args    []string
 	Env     map[string]service.Secret
-	// Tools are names or patterns of the tools that may be used; empty: all. Of those, Writes change something, and
-	// Reads do not, whatever the server says of them.
+	// Tools are names or patterns of the tools that may be used; empty: all. Of those, Writes change something, and Reads
+	// do not, whatever the server declares.
 	Tools, Reads, Writes []string
 	Timeout              time.Duration // of one call
 }
 
-// document is the file.
+// document is the configuration file.
 type document struct {
 	Servers []fileServer `yaml:"servers"`
 }
 
-// fileServer is a server as the file has it.
+// fileServer is a server in the file.
 type fileServer struct {
 	Name    string           `yaml:"name"`
 	URL     string           `yaml:"url"`
@@ -68,7 +69,7 @@ type fileServer struct {
 	Timeout string           `yaml:"timeout"`
 }
 
-// value is a text, or where it comes from: an environment variable or a file, with a prefix before it.
+// value is a literal, or its source: an environment variable or a file, with a prefix before it.
 type value struct {
 	Value  string `yaml:"value"`
 	Env    string `yaml:"env"`
@@ -76,7 +77,7 @@ type value struct {
 	Prefix string `yaml:"prefix"`
 }
 
-// UnmarshalYAML takes a plain text for the value itself.
+// UnmarshalYAML treats a plain text as the literal.
 func (v *value) UnmarshalYAML(node *yaml.Node) error {
 	if node.Kind == yaml.ScalarNode {
 		return node.Decode(&v.Value)
@@ -91,8 +92,8 @@ func (v *value) UnmarshalYAML(node *yaml.Node) error {
 	return node.Decode((*plain)(v))
 }
 
-// Load reads the file of the servers. lookup reads the environment. The error lists every fault, each a sentence without a
-// secret.
+// Load reads the configuration file. lookup reads the environment. The error lists every fault, each a sentence without
+// a secret.
 func Load(file string, lookup func(string) (string, bool)) ([]Server, error) {
 	raw, err := readBounded(file, maxFile)
 	if err != nil {
@@ -145,14 +146,14 @@ func readBounded(file string, most int64) ([]byte, error) {
 
 var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
 
-// yamlSentence says what is wrong without the names of Go types.
+// yamlSentence describes an error without the names of Go types.
 func yamlSentence(err error) string {
 	text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", " "), "yaml: ")
 	text = strings.TrimPrefix(text, "unmarshal errors:")
 	return strings.TrimSpace(unknownField.ReplaceAllString(text, `there is no member "$1"`))
 }
 
-// check makes a server of what the file has.
+// check converts an entry of the file to a server.
 func (f fileServer) check(lookup func(string) (string, bool)) (s Server, faults []error) {
 	fault := func(format string, a ...any) { faults = append(faults, fmt.Errorf(format, a...)) }
 	s = Server{Name: f.Name, URL: f.URL, Command: f.Command, Args: f.Args, Tools: f.Tools, Reads: f.Reads, Writes: f.Writes, Timeout: defaultTimeout}
@@ -198,7 +199,7 @@ func (f fileServer) check(lookup func(string) (string, bool)) (s Server, faults 
 	return s, faults
 }
 
-// resolve reads the values of headers or of an environment.
+// resolve resolves the values of headers or of an environment.
 func resolve(member string, given map[string]value, lookup func(string) (string, bool), fault func(string, ...any), wrong func(name, text string) string, form func(string) string) map[string]service.Secret {
 	values := map[string]service.Secret{}
 	for name, v := range given {
@@ -217,7 +218,7 @@ func resolve(member string, given map[string]value, lookup func(string) (string,
 	return values
 }
 
-// read gives the text of a value.
+// read returns the resolved value.
 func (v value) read(lookup func(string) (string, bool)) (string, error) {
 	given := 0
 	for _, s := range []string{v.Value, v.Env, v.File} {
@@ -249,7 +250,7 @@ func (v value) read(lookup func(string) (string, bool)) (string, error) {
 	return v.Prefix + v.Value, nil
 }
 
-// ownHeaders are what the protocol sets itself.
+// ownHeaders are the headers that the protocol sets itself.
 var ownHeaders = []string{"Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", "Host", "Last-Event-Id", "Trailer", "Transfer-Encoding", "Upgrade"}
 
 var headerExpr = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/mcpclient"
 )
 
-// load reads a file with this text.
+// load loads a file with this text.
 func load(t *testing.T, text string, environment map[string]string) ([]mcpclient.Server, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "servers.yaml")
@@ -64,7 +64,7 @@ servers:
 	}
 }
 
-// Each fault of the file is a sentence, and all are told at once, without the values of secrets.
+// Each fault of the file is a sentence, and all are reported together, without the values of secrets.
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{

@@ -6,6 +6,6 @@
 //	a read ──▶ turn.Tools ──▶ the server ──▶ text: redacted, cut, untrusted
 //	a write ──▶ turn.Planner ──▶ an action ──▶ a person ──▶ action.Cluster ──▶ the server
 //
-// The admin's file decides which tools there are and which of them change something. What a server says of itself may
-// take a tool away, and never gives one. Its names, descriptions, schemas and answers are untrusted text.
+// The admin's file decides which tools are offered and which of them change something. A server's own declarations may
+// remove a tool, and never add one. Its names, descriptions, schemas and answers are untrusted text.
 package mcpclient

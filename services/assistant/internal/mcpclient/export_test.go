@@ -2,7 +2,7 @@ package mcpclient
 
 import "github.com/modelcontextprotocol/go-sdk/mcp"
 
-// CleanSchema is for tests of what a server may say of its tools.
+// CleanSchema cleans and checks the schema of a tool, for tests.
 func CleanSchema(given []byte) ([]byte, error) {
 	raw, resolved, err := cleanSchema(given)
 	if err == nil {
@@ -11,8 +11,8 @@ func CleanSchema(given []byte) ([]byte, error) {
 	return raw, err
 }
 
-// OfferedName is for tests of names.
+// OfferedName exports offeredName for tests.
 func OfferedName(server, tool string) string { return offeredName(server, tool) }
 
-// TextOf is for tests of answers.
+// TextOf exports textOf for tests.
 func TextOf(r *mcp.CallToolResult) string { return textOf(r).text }

@@ -16,15 +16,15 @@ import (
 
 var endpointName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// hasHidden reports whether a text has what a person would not see.
+// hasHidden reports whether a text has characters that a person would not see.
 func hasHidden(text string) bool {
 	return !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool {
 		return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r))
 	})
 }
 
-// FuzzForeignTool: whatever a server says of a tool or answers, what a model sees of it is an object's schema, bounded, and
-// without hidden text.
+// FuzzForeignTool: whatever a server declares or answers, a model gets an object schema, bounded, and without hidden
+// text.
 func FuzzForeignTool(f *testing.F) {
 	for _, s := range []string{
 		`{"type":"object"}`, `{"type":"array"}`, `[]`, `null`, `{"type":"object","properties":{"a":{"type":"string","description":"x\u001b\u202ey"}}}`,

@@ -23,7 +23,7 @@ var searchSchema = map[string]any{
 	"type": "object", "properties": map[string]any{"query": map[string]any{"type": "string"}}, "required": []string{"query"}, "additionalProperties": false,
 }
 
-// A tool is listed with its schema, called with its arguments, and its call is a fact of the session.
+// A tool is listed with its schema, called with its arguments, and the call is recorded as a fact of the session.
 func TestReadOverHTTP(t *testing.T) {
 	t.Parallel()
 	s := newServer()
@@ -74,7 +74,7 @@ func TestReadOverHTTP(t *testing.T) {
 	}
 }
 
-// The admin's lists decide what a tool may do; what a server says only takes tools away.
+// The admin's lists decide what a tool may do; a server's declarations only remove tools.
 func TestWhoSaysWhatATool(t *testing.T) {
 	t.Parallel()
 	s := newServer()
@@ -114,7 +114,7 @@ func TestWhoSaysWhatATool(t *testing.T) {
 	}
 }
 
-// Whatever a server lists, what a model sees is bounded, clean and unique.
+// For any list of a server, a model sees bounded, clean and unique tools.
 func TestHostileLists(t *testing.T) {
 	t.Parallel()
 	s := newServer()
@@ -155,7 +155,7 @@ func TestHostileLists(t *testing.T) {
 	}
 }
 
-// Of ten thousand tools a few are offered, and those that are wanted can be named.
+// Of ten thousand tools a few are offered, and the configuration can name the ones to use.
 func TestTenThousandTools(t *testing.T) {
 	t.Parallel()
 	s := newServer()
@@ -176,7 +176,7 @@ func TestTenThousandTools(t *testing.T) {
 	}
 }
 
-// Lists that the library would not make: a schema that is no object, a list without an end, no list at all.
+// Lists that the library would not send: a schema that is not an object, an endless list, no list at all.
 func TestBrokenLists(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ result, log string }{
@@ -201,7 +201,7 @@ func TestBrokenLists(t *testing.T) {
 	}
 }
 
-// Answers are bounded in bytes and time, hold no secret, and a failure is a sentence.
+// Answers are bounded in bytes and time and contain no secret, and a failure is a sentence.
 func TestHostileAnswers(t *testing.T) {
 	t.Parallel()
 	s := newServer()
@@ -271,7 +271,7 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// A server that redirects is not followed, neither to another host nor to its own.
+// Redirects of a server are not followed, neither to another host nor to its own.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another host was asked") }))
@@ -285,7 +285,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// A server that dies in the middle of a call is absent, and comes back with its tools.
+// A server that dies during a call is unavailable, and its tools return with it.
 func TestServerDiesAndComesBack(t *testing.T) {
 	t.Parallel()
 	s := newServer()

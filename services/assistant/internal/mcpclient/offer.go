@@ -20,28 +20,28 @@ import (
 // Limits of the tools of one server.
 const (
 	maxOffered = 64
-	maxListed  = 10_000 // that are looked at
+	maxListed  = 10_000 // maximum tools examined
 	maxPages   = 200
-	maxList    = 8 << 20 // bytes of the list that are kept while it is read
-	// maxToolName is what endpoints of language models accept.
+	maxList    = 8 << 20 // bytes of the list kept while it is read
+	// maxToolName is the limit of the endpoints of language models.
 	maxToolName = 64
 )
 
-// Prefix begins the names of all tools of other servers.
+// Prefix is the prefix of the names of all tools of other servers.
 const Prefix = "mcp_"
 
-// Tool is a tool of another server as a language model is offered it.
+// Tool is a tool of another server in the form offered to a language model.
 type Tool struct {
 	Name string // mcp_<server>_<tool>, unique
-	// About is the server's own description, within words of ours that say so.
+	// About is the server's own description, in a sentence of ours that marks it as such.
 	About  string
 	Schema json.RawMessage // of the arguments, an object
 	Server string
-	Tool   string // as the server names it
-	Writes bool   // it has to be approved
+	Tool   string // the server's name for it
+	Writes bool   // it requires approval
 }
 
-// Operation is the call of the tool with these arguments. The error is a *operation.Fault.
+// Operation returns the call of the tool with these arguments. The error is a *operation.Fault.
 func (t Tool) Operation(arguments []byte) (operation.Operation, error) {
 	verb := operation.ReadTool
 	if t.Writes {
@@ -50,23 +50,23 @@ func (t Tool) Operation(arguments []byte) (operation.Operation, error) {
 	return operation.NewToolCall(verb, t.Server, t.Tool, arguments)
 }
 
-// offered is a tool with what its calls are checked by.
+// offered is a tool with the data by which its calls are checked.
 type offered struct {
 	Tool
 	arguments *jsonschema.Resolved
-	// digest is of the tool as its server describes it: what was approved is bound to it.
+	// digest covers the tool as described by its server: an approval is bound to it.
 	digest string
 }
 
-// listed is what is kept of a tool in a server's list.
+// listed is the part kept of a tool in a server's list.
 type listed struct {
-	name, about string // about is cut
-	schema      []byte // nil: longer than one may be
+	name, about string // about is truncated
+	schema      []byte // nil: over the size limit
 	use         use
 	digest      string
 }
 
-// keep takes over what matters of a tool, so that a list of huge tools is not held.
+// keep copies the needed parts of a tool, so that a list of huge tools is not retained.
 func (s *server) keep(t *mcp.Tool) listed {
 	schema, err := json.Marshal(t.InputSchema)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *server) keep(t *mcp.Tool) listed {
 
 func (l listed) size() int { return len(l.name) + len(l.about) + len(l.schema) + 128 }
 
-// offer makes the tools of a server of those that it lists. What is left out is logged once for each list that differs.
+// offer selects the tools to offer from a server's list. It logs the omitted ones once for each different list.
 func (s *server) offer(all []listed) []offered {
 	var tools []offered
 	names, left := map[string]bool{}, map[string]string{}
@@ -113,7 +113,7 @@ func (s *server) offer(all []listed) []offered {
 	return tools
 }
 
-// maxTold limits the tools that one line of the log names.
+// maxTold limits the tools named in one line of the log.
 const maxTold = 10
 
 func (s *server) tellLeft(left map[string]string, more int) {
@@ -135,7 +135,7 @@ func (s *server) tellLeft(left map[string]string, more int) {
 	s.left = text
 }
 
-// describe checks a tool and makes of it what a model may see.
+// describe checks a tool and builds the description for a model.
 func (s *server) describe(l listed) (offered, error) {
 	if !operation.ValidToolName(l.name) {
 		return offered{}, errors.New("its name is none")
@@ -160,8 +160,8 @@ func (s *server) describe(l listed) (offered, error) {
 	}, nil
 }
 
-// offeredName is mcp_<server>_<tool> as endpoints accept it. Where that is not the tool's own name in full, its hash makes
-// it unique.
+// offeredName returns mcp_<server>_<tool> in the form that endpoints accept. If that changes or shortens the tool's
+// name, its hash makes it unique.
 func offeredName(server, tool string) string {
 	plain := strings.Map(func(r rune) rune {
 		if r == '.' || r == '/' {

@@ -11,13 +11,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// stopTime is how long a started server may take to end once its stdin is closed.
+// stopTime is how long a started server may take to exit after its stdin is closed.
 const stopTime = 2 * time.Second
 
-// inherited are the variables that a started server gets of the assistant's environment, which holds its keys.
+// inherited are the variables that a started server inherits; the assistant's environment also contains its keys.
 var inherited = []string{"PATH", "HOME", "TMPDIR", "LANG", "TZ"}
 
-// start runs the server's command in a process group of its own, so that what it starts ends with it.
+// start runs the server's command in a separate process group, so that its children end with it.
 func (s *Server) start() (link, error) {
 	cmd := exec.Command(s.Command, s.Args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -51,18 +51,18 @@ func (s *Server) start() (link, error) {
 	}, nil
 }
 
-// stop ends a process and its group: by the end of its stdin, or killed.
+// stop ends a process and its group, by closing its stdin or by killing it.
 func stop(cmd *exec.Cmd, stdin io.Closer) {
 	_ = stdin.Close() // it may be closed already
 	kill := time.AfterFunc(stopTime, func() { killGroup(cmd) })
 	defer kill.Stop()
-	_ = cmd.Wait() // how it ended does not matter any more
-	killGroup(cmd) // what it left behind
+	_ = cmd.Wait() // its exit status no longer matters
+	killGroup(cmd) // its remaining children
 }
 
 func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the written text.
 type tail struct {
 	mu   sync.Mutex // guards text
 	text []byte
@@ -70,7 +70,7 @@ type tail struct {
 
 const maxTail = 1 << 10 // bytes
 
-// Write is part of io.Writer.
+// Write implements io.Writer.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -25,10 +25,10 @@ type tools struct {
 	client *Client
 }
 
-// Tools gives what a turn's toolbox calls.
+// Tools returns the tools for a turn's toolbox.
 func (c *Client) Tools(cluster turn.Tools) turn.Tools { return tools{cluster, c} }
 
-// Line is part of turn.Tools.
+// Line implements turn.Tools.
 func (t tools) Line(by turn.Turn, op operation.Operation) string {
 	if op.Verb.OfServer() {
 		return line(op)
@@ -36,13 +36,13 @@ func (t tools) Line(by turn.Turn, op operation.Operation) string {
 	return t.Tools.Line(by, op)
 }
 
-// line is one line for people about a call.
+// line describes a call in one line for people.
 func line(op operation.Operation) string {
 	return fmt.Sprintf("tool %s of the server %s with %s", op.Tool, op.Server, redact.Typed(escapeHidden(op.Arguments)))
 }
 
-// escapeHidden writes what a person would not see in JSON as its escapes, and the mark of code, so that what is approved is
-// what is shown and no markup in it comes to life.
+// escapeHidden escapes invisible characters of JSON, and backquotes, so that a person approves exactly what is shown
+// and no markup in it takes effect.
 func escapeHidden(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -57,7 +57,7 @@ func escapeHidden(text string) string {
 	return b.String()
 }
 
-// Run is part of turn.Tools.
+// Run implements turn.Tools.
 func (t tools) Run(ctx context.Context, by turn.Turn, op operation.Operation) (turn.Output, error) {
 	if !op.Verb.OfServer() {
 		return t.Tools.Run(ctx, by, op)
@@ -98,8 +98,8 @@ func (c *Client) read(ctx context.Context, by turn.Turn, op operation.Operation)
 	return turn.Output{Text: text, Truncated: got.truncated, Untrusted: []string{got.text}}, nil
 }
 
-// record writes the fact that a tool was called, without its arguments and answer. The answer goes on even if that fails:
-// the call is shown in the session, too.
+// record writes the fact that a tool was called, without its arguments and answer. The answer is returned even if that
+// fails: the session shows the call, too.
 func (c *Client) record(ctx context.Context, by turn.Turn, op operation.Operation, took time.Duration, failed error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()

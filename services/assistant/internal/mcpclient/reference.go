@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// maxParts limits the parts of a schema, each counted as often as references lead to it. A check of arguments visits them
-// all: without an end it would end the process, and a few references that double each time would take it for hours.
+// maxParts limits the parts of a schema, counted once for each reference to them. A check of arguments visits them all:
+// infinite recursion would crash the process, and a few references that double each time would take hours.
 const maxParts = 2000
 
 var (
@@ -16,13 +16,13 @@ var (
 	errEndless   = errors.New("its schema refers to itself, or to too much")
 )
 
-// references follows the references of a schema.
+// references follows the references in a schema.
 type references struct {
 	root map[string]any
 	left int
 }
 
-// checkReferences refuses a schema whose references leave it or have no end.
+// checkReferences refuses a schema with external or infinitely recursive references.
 func checkReferences(root map[string]any) error {
 	r := &references{root, maxParts}
 	return r.follow(root, 0)
@@ -63,7 +63,7 @@ func (r *references) follow(v any, depth int) error {
 	return nil
 }
 
-// find is the part of the schema that a reference such as #/$defs/page names.
+// find returns the part of the schema that a reference such as #/$defs/page names.
 func (r *references) find(reference string) (any, bool) {
 	pointer, ok := strings.CutPrefix(reference, "#")
 	if !ok {

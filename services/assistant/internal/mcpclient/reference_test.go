@@ -8,7 +8,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/mcpclient"
 )
 
-// A schema whose references have no end would end the process at the first call; one that doubles would take it for hours.
+// A schema with infinitely recursive references would crash the process at the first call; one whose references double
+// would take hours.
 func TestReferencesHaveAnEnd(t *testing.T) {
 	t.Parallel()
 	var doubled strings.Builder

@@ -7,7 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// use is what a tool may be used for. The zero value is nothing.
+// use is the permitted use of a tool. The zero value permits nothing.
 type use int
 
 const (
@@ -16,8 +16,8 @@ const (
 	writes
 )
 
-// useOf decides by the admin's lists, for a tool that may be used; writes take precedence. A tool in neither list reads, unless the server itself says
-// that it does not.
+// useOf decides by the admin's lists, for a tool that may be used; writes take precedence. A tool in neither list
+// reads, or is unused if the server itself declares that it may write.
 func (s *Server) useOf(t *mcp.Tool) use {
 	switch {
 	case matchesAny(s.Writes, t.Name):
@@ -40,8 +40,8 @@ func matchesAny(patterns []string, name string) bool {
 	})
 }
 
-// admitsWriting reports whether a server's annotations of a tool do not say that it only reads. Without annotations it says
-// nothing.
+// admitsWriting reports whether a server's annotations of a tool declare, explicitly or by default, that it may write.
+// Without annotations they declare nothing.
 func admitsWriting(t *mcp.Tool) bool {
 	a := t.Annotations
 	return a != nil && (!a.ReadOnlyHint || a.DestructiveHint != nil && *a.DestructiveHint)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Limits of what is shown of a tool.
+// Limits of a tool's description.
 const (
 	maxSchema      = 8 << 10 // bytes
 	maxDepth       = 16
@@ -20,8 +20,8 @@ const (
 	maxMember      = 64  // characters of the name of an argument
 )
 
-// cleanSchema checks the schema of a tool's arguments and takes out of it what is no part of one: what is left is for a
-// model, and resolved checks arguments.
+// cleanSchema checks the schema of a tool's arguments and removes unknown parts: raw is for a model, and resolved
+// checks arguments.
 func cleanSchema(plain []byte) (raw json.RawMessage, resolved *jsonschema.Resolved, err error) {
 	if len(plain) > maxSchema {
 		return nil, nil, fmt.Errorf("its schema is over %d bytes", maxSchema)
@@ -53,13 +53,13 @@ func cleanSchema(plain []byte) (raw json.RawMessage, resolved *jsonschema.Resolv
 	return raw, resolved, nil
 }
 
-// cleanMembers cleans the texts of a schema in place.
+// cleanMembers cleans the descriptions in a schema in place.
 func cleanMembers(members map[string]any, depth int) error {
 	if depth > maxDepth {
 		return errors.New("its schema is nested too deeply")
 	}
 	for _, name := range []string{"$comment", "$schema", "$id", "examples"} {
-		if _, isSchema := members[name].(map[string]any); !isSchema { // else an argument has that name
+		if _, isSchema := members[name].(map[string]any); !isSchema { // otherwise it is an argument of that name
 			delete(members, name)
 		}
 	}
@@ -114,12 +114,12 @@ func cleanList(list []any, depth int) error {
 	return nil
 }
 
-// cleanLine is a text on one line without control and invisible characters, cut to a number of characters.
+// cleanLine returns a text on one line without control and invisible characters, truncated to a number of characters.
 func cleanLine(text string, most int) string {
 	return cutRunes(strings.Join(strings.Fields(cleanText(text)), " "), most)
 }
 
-// cleanText drops control and invisible characters other than tabs and line feeds.
+// cleanText removes control and invisible characters other than tabs and line feeds.
 func cleanText(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// scripted is a server that answers methods with results as they stand, which the library would not send.
+// scripted returns a server that answers methods with verbatim results, which the library would not send.
 func scripted(t *testing.T, results map[string]string) *httptest.Server {
 	t.Helper()
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

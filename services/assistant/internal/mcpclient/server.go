@@ -16,31 +16,31 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// protocolVersion is the newest with a handshake. Later ones keep lists for as long as the server says, and would not show
-// that it is away.
+// protocolVersion is the newest with a handshake. Later ones cache lists for as long as the server declares, so that
+// its failure would go unnoticed.
 const protocolVersion = "2025-11-25"
 
 const (
 	connectLimit = 20 * time.Second // from the start of a command to its list of tools
 	refreshEvery = time.Minute
-	firstPause   = time.Second // after a server was lost; it doubles
+	firstPause   = time.Second // after the loss of a server; it doubles
 	maxPause     = time.Minute
-	maxCalls     = 8 // that one server answers at a time
+	maxCalls     = 8 // concurrent calls of one server
 )
 
-// server is one other server: it is connected to, lost, and connected to again.
+// server is one other server, which is connected again whenever it is lost.
 type server struct {
 	Server
 	log   *slog.Logger
-	pause time.Duration // the first one
-	slots chan struct{} // one for each call that runs
-	look  chan struct{} // asks for a look whether the server is there
-	left  string        // what was logged last; only run uses it
+	pause time.Duration // the initial delay
+	slots chan struct{} // one for each running call
+	look  chan struct{} // requests a check of the connection
+	left  string        // last logged message; only run uses it
 
-	mu      sync.Mutex         // guards what follows
-	session *mcp.ClientSession // nil: the server is away
+	mu      sync.Mutex         // guards the fields below
+	session *mcp.ClientSession // nil: the server is unavailable
 	tools   []offered
-	away    string // why
+	away    string // the reason
 }
 
 func newServer(c Server, log *slog.Logger, pause time.Duration) *server {
@@ -66,7 +66,7 @@ func (s *server) run(ctx context.Context) {
 	}
 }
 
-// guardPanic makes an error of a panic: what another server sends must not end the service.
+// guardPanic turns a panic into an error: no message of another server may crash the service.
 func guardPanic[T any](fn func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -76,8 +76,8 @@ func guardPanic[T any](fn func() (T, error)) (v T, err error) {
 	return fn()
 }
 
-// within runs fn and leaves it alone once ctx ends: the library may write to a server that reads nothing, and then ends
-// with the link.
+// within runs fn and abandons it once ctx ends: the library may block on writing to a server that reads nothing, and
+// then ends with the link.
 func within[T any](ctx context.Context, fn func() (T, error)) (T, error) {
 	type result struct {
 		v   T
@@ -97,7 +97,7 @@ func within[T any](ctx context.Context, fn func() (T, error)) (T, error) {
 	}
 }
 
-// serve connects and stays until the server is lost; the error says why.
+// serve connects and stays until the server is lost; the error gives the reason.
 func (s *server) serve(ctx context.Context) (err error) {
 	l, err := s.dial()
 	if err != nil {
@@ -109,7 +109,8 @@ func (s *server) serve(ctx context.Context) (err error) {
 		if session != nil {
 			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 			defer cancel()
-			// It is lost already, or not needed any more. It waits for its calls, which end with what closed ends.
+			// The session is lost already, or no longer needed. Close waits for its calls, which end when closed releases the
+			// link.
 			_, _ = within(closing, func() (struct{}, error) { return struct{}{}, session.Close() })
 		}
 		l.closed()
@@ -133,14 +134,14 @@ func (s *server) serve(ctx context.Context) (err error) {
 	return s.stay(ctx, session)
 }
 
-// newClient makes a client that offers a server nothing: no roots, no sampling, no elicitation.
+// newClient returns a client that offers a server nothing: no roots, no sampling, no elicitation.
 func newClient() *mcp.Client {
 	return mcp.NewClient(&mcp.Implementation{Name: "cluster-assistant", Version: service.Version}, &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{}, MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})
 }
 
-// stay looks after a connected server until it is lost.
+// stay maintains a connected server until it is lost.
 func (s *server) stay(ctx context.Context, session *mcp.ClientSession) error {
 	ended := make(chan error, 1)
 	go func() { ended <- session.Wait() }() // ends with the session
@@ -167,7 +168,7 @@ func (s *server) stay(ctx context.Context, session *mcp.ClientSession) error {
 	}
 }
 
-// refresh reads the list of tools; the server is there from then on.
+// refresh reads the list of tools; the server is available from then on.
 func (s *server) refresh(ctx context.Context, session *mcp.ClientSession) error {
 	list, err := within(ctx, func() ([]listed, error) { return s.listTools(ctx, session) })
 	if err != nil {
@@ -184,7 +185,7 @@ func (s *server) refresh(ctx context.Context, session *mcp.ClientSession) error 
 	return nil
 }
 
-// listTools reads the pages of the list and keeps the tools that may be used. A list without an end is an error.
+// listTools reads the pages of the list and keeps the tools that may be used. An endless list is an error.
 func (s *server) listTools(ctx context.Context, session *mcp.ClientSession) (all []listed, err error) {
 	cursor, seen, size := "", 0, 0
 	for range maxPages {
@@ -210,7 +211,7 @@ func (s *server) listTools(ctx context.Context, session *mcp.ClientSession) (all
 	return nil, fmt.Errorf("its list of tools has over %d pages", maxPages)
 }
 
-// lose notes and logs why the server is away.
+// lose records and logs the reason why the server is unavailable.
 func (s *server) lose(ctx context.Context, why error) {
 	if ctx.Err() != nil {
 		return
@@ -220,33 +221,33 @@ func (s *server) lose(ctx context.Context, why error) {
 	same := s.away == text
 	s.away = text
 	s.mu.Unlock()
-	if !same { // else it was said
+	if !same { // else it was logged before
 		s.log.WarnContext(ctx, "another server is away; its tools are absent until it answers", slog.String("server", s.Name), slog.String("err", cleanLine(redact.Text(why.Error()), maxAbout)))
 	}
 }
 
-// forget takes the tools away.
+// forget removes the tools.
 func (s *server) forget() {
 	s.mu.Lock()
 	s.session, s.tools = nil, nil
 	s.mu.Unlock()
 }
 
-// state is why the server is away; empty: it is there.
+// state returns the reason why the server is unavailable; empty: it is available.
 func (s *server) state() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.away
 }
 
-// list gives the tools of a server that is there.
+// list returns the tools of an available server.
 func (s *server) list() []offered {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tools
 }
 
-// find gives the session and the tool of a call.
+// find returns the session and the tool of a call.
 func (s *server) find(tool string) (*mcp.ClientSession, offered, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -37,10 +37,10 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// noArguments are the arguments of a tool that takes none.
+// noArguments is the schema of a tool without arguments.
 var noArguments = map[string]any{"type": "object"}
 
-// addTool adds a tool that answers with a text.
+// addTool adds a tool that returns a text.
 func addTool(s *mcp.Server, t mcp.Tool, answer func(ctx context.Context, arguments string) (string, bool)) {
 	if t.InputSchema == nil {
 		t.InputSchema = noArguments
@@ -67,7 +67,7 @@ func serve(t *testing.T, s *mcp.Server) *httptest.Server {
 	return h
 }
 
-// end ends a server over HTTP with the sessions that its clients left.
+// end stops a server over HTTP, including sessions left by its clients.
 func end(h *httptest.Server, s *mcp.Server) {
 	h.CloseClientConnections()
 	for session := range s.Sessions() {
@@ -76,7 +76,7 @@ func end(h *httptest.Server, s *mcp.Server) {
 	h.Close()
 }
 
-// logged is a log that a test reads while it is written.
+// logged is a log that a test can read while it is written.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -147,7 +147,7 @@ func (b *bundle) names() (names []string) {
 	return names
 }
 
-// tool is one that is offered.
+// tool returns an offered tool.
 func (b *bundle) tool(name string) mcpclient.Tool {
 	b.t.Helper()
 	all := b.Offered()
@@ -172,7 +172,7 @@ func (b *bundle) run(op operation.Operation) (turn.Output, error) {
 	return b.Tools(nil).Run(b.t.Context(), turn.Turn{Session: "s-1", Who: event.Who{Principal: "ann", Role: guard.Readonly}}, op)
 }
 
-// read calls a tool that must answer.
+// read calls a tool that must succeed.
 func (b *bundle) read(name, arguments string) turn.Output {
 	b.t.Helper()
 	out, err := b.call(name, arguments)
@@ -182,7 +182,7 @@ func (b *bundle) read(name, arguments string) turn.Output {
 	return out
 }
 
-// refused calls a tool whose failure must say something.
+// refused calls a tool whose failure must contain a text.
 func (b *bundle) refused(name, arguments, want string) {
 	b.t.Helper()
 	if out, err := b.call(name, arguments); err == nil || !strings.Contains(err.Error(), want) {
@@ -190,7 +190,7 @@ func (b *bundle) refused(name, arguments, want string) {
 	}
 }
 
-// waitLog waits for a piece in the log.
+// waitLog waits for a text in the log.
 func (b *bundle) waitLog(want string) {
 	b.t.Helper()
 	testenv.Eventually(b.t, 60*time.Second, func() error {

@@ -25,7 +25,7 @@ import (
 
 // runChild is a server over stdin and stdout.
 func runChild() {
-	if os.Getenv(childEnv) == "flood" { // one line without an end
+	if os.Getenv(childEnv) == "flood" { // one endless line
 		w := bufio.NewWriter(os.Stdout)
 		_, _ = w.WriteString(`{"jsonrpc":"2.0","id":1,"result":"`)
 		for {
@@ -34,11 +34,11 @@ func runChild() {
 			}
 		}
 	}
-	if os.Getenv(childEnv) == "mute" { // it ends at once, and says why
+	if os.Getenv(childEnv) == "mute" { // it exits immediately, with a reason
 		fmt.Fprintln(os.Stderr, "cannot find the wiki, password=hunter2-in-clear")
 		os.Exit(3)
 	}
-	if os.Getenv(childEnv) == "deaf" { // it reads nothing after its list was asked for
+	if os.Getenv(childEnv) == "deaf" { // it reads nothing after the request for its list
 		in := bufio.NewScanner(os.Stdin)
 		for in.Scan() {
 			var q struct {
@@ -86,7 +86,7 @@ func runChild() {
 	}
 }
 
-// child is the configuration of this test binary as a server.
+// child configures this test binary as a server.
 func child(t *testing.T, mode string) mcpclient.Server {
 	t.Helper()
 	self, err := os.Executable()
@@ -101,12 +101,12 @@ func isAlive(pid string) bool {
 	if err != nil || syscall.Kill(n, 0) != nil {
 		return false
 	}
-	stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat")) // a zombie is dead, whoever has not waited for it
+	stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat")) // a zombie is dead, even if its parent has not waited for it
 	return err != nil || !strings.Contains(string(stat), ") Z ")
 }
 
-// A started server has no variable of the assistant's, comes back when it dies, and ends with the assistant, as does what
-// it started.
+// A started server inherits no variable of the assistant, is restarted when it dies, and ends with the assistant, as do
+// its children.
 func TestReadOverStdio(t *testing.T) {
 	t.Parallel()
 	b := setup(t, child(t, "serve"))
@@ -145,7 +145,8 @@ func TestReadOverStdio(t *testing.T) {
 	})
 }
 
-// A command that cannot run, ends at once or floods its output is away, and the log says why without its secrets.
+// A command that cannot run, exits immediately or floods its output is unavailable, and the log has the reason without
+// its secrets.
 func TestBadCommands(t *testing.T) {
 	t.Parallel()
 	mute, flood, none := child(t, "mute"), child(t, "flood"), mcpclient.Server{Name: "none", Command: "/no/such/command"}
@@ -162,7 +163,7 @@ func TestBadCommands(t *testing.T) {
 	}
 }
 
-// A server that reads no more keeps neither its callers nor the end of the assistant waiting.
+// A server that stops reading delays neither its callers nor the shutdown of the assistant.
 func TestDeafCommand(t *testing.T) {
 	t.Parallel()
 	deaf := child(t, "deaf")
@@ -170,7 +171,7 @@ func TestDeafCommand(t *testing.T) {
 	b := setup(t, deaf)
 	b.wait("mcp_local_say")
 	began := time.Now()
-	for range 12 { // more than its pipe takes, and than it may answer at a time
+	for range 12 { // more than its pipe holds, and than the limit of concurrent calls
 		b.refused("mcp_local_say", `{"text":"`+strings.Repeat("blah ", 3000)+`"}`, "The server local ")
 	}
 	b.stop()

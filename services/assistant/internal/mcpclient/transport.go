@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxAnswer limits one answer of a server on the wire, unpacked, in bytes.
+// maxAnswer limits one response of a server, decompressed, in bytes.
 const maxAnswer = 4 << 20
 
 var (
@@ -16,15 +16,15 @@ var (
 	errRedirected = errors.New("the server redirects, which is not followed")
 )
 
-// link is a way to a server. closed frees what it holds; it may be called once, after the session has ended.
+// link is a connection to a server. closed frees its resources; it may be called once, after the session has ended.
 type link struct {
 	transport mcp.Transport
 	closed    func()
-	// said is what a started server wrote last to its stderr; nil: there is none.
+	// said returns the latest output of a started server to its stderr; nil: there is none.
 	said func() string
 }
 
-// dial makes a link; for a command it starts it.
+// dial opens a link; for a command it starts the process.
 func (s *Server) dial() (link, error) {
 	if s.Command != "" {
 		return s.start()
@@ -33,7 +33,7 @@ func (s *Server) dial() (link, error) {
 	own.MaxIdleConnsPerHost = maxCalls
 	client := &http.Client{
 		Transport: &guarded{next: own, server: s},
-		// Over that of a call, whose context ends first; it is for what the library sends by itself.
+		// Longer than that of a call, whose context ends first; it is for requests that the library makes on its own.
 		Timeout:       s.Timeout + connectLimit,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirected },
 	}
@@ -43,14 +43,14 @@ func (s *Server) dial() (link, error) {
 	}, nil
 }
 
-// guarded adds the headers of the configuration and limits what comes back. It sends nothing else of ours: no request id
+// guarded adds the configured headers and limits the response. It sends no other data of the assistant: no request id
 // and no trace.
 type guarded struct {
 	next   http.RoundTripper
 	server *Server
 }
 
-// RoundTrip is part of http.RoundTripper.
+// RoundTrip implements http.RoundTripper.
 func (g *guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	for name, v := range g.server.Headers {
@@ -64,7 +64,7 @@ func (g *guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// limitedBody fails once an answer is over its limit; a cut one could pass for whole.
+// limitedBody fails once a response exceeds its limit; a truncated one could pass for complete.
 type limitedBody struct {
 	io.ReadCloser
 	left int

@@ -17,35 +17,35 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// maxLine limits the line of an action, in characters; its diff has all arguments.
+// maxLine limits the line of an action, in characters; its diff contains all arguments.
 const maxLine = 300
 
-// Changer makes the writes of a cluster.
+// Changer makes the writes to a cluster.
 type Changer interface {
 	action.Cluster
 	action.Probe
 	Judge(role guard.Role, ops []operation.Expanded) guard.Verdict
 }
 
-// changer adds the writes of other servers' tools.
+// changer adds the writing tools of other servers.
 type changer struct {
 	Changer
 	client *Client
 }
 
-// Changes gives what actions are made with.
+// Changes returns the Changer for actions.
 func (c *Client) Changes(cluster Changer) Changer { return changer{cluster, c} }
 
-// planner is the same for what a turn wants to propose.
+// planner does the same for the proposals of a turn.
 type planner struct {
 	turn.Planner
 	client *Client
 }
 
-// Planner gives what a turn proposes with.
+// Planner returns the planner for the proposals of a turn.
 func (c *Client) Planner(cluster turn.Planner) turn.Planner { return planner{cluster, c} }
 
-// Plan is part of turn.Planner.
+// Plan implements turn.Planner.
 func (p planner) Plan(ctx context.Context, t turn.Turn, ops []operation.Operation) (action.Plan, error) {
 	if !anyOfServer(ops) {
 		return p.Planner.Plan(ctx, t, ops)
@@ -53,7 +53,7 @@ func (p planner) Plan(ctx context.Context, t turn.Turn, ops []operation.Operatio
 	return p.client.plan(t.Who.Role, ops)
 }
 
-// Plan is part of action.Cluster.
+// Plan implements action.Cluster.
 func (c changer) Plan(ctx context.Context, role guard.Role, ops []operation.Operation) (action.Plan, error) {
 	if !anyOfServer(ops) {
 		return c.Changer.Plan(ctx, role, ops)
@@ -69,8 +69,8 @@ func isOfServer(ops []operation.Expanded) bool {
 	return slices.ContainsFunc(ops, func(e operation.Expanded) bool { return e.Verb.OfServer() })
 }
 
-// plan makes an action's plan of one call. It asks the server nothing: there is no rehearsal. The digest is bound to the
-// arguments and to the tool as its server describes it.
+// plan plans an action of one call. It makes no request to the server: there is no dry run. The digest covers the
+// arguments and the tool as described by its server.
 func (c *Client) plan(role guard.Role, ops []operation.Operation) (action.Plan, error) {
 	if len(ops) != 1 || ops[0].Verb != operation.WriteTool {
 		return action.Plan{}, operation.Refuse(operation.InvalidArgument, "", "One call of another server's tool at a time, and nothing beside it.")
@@ -94,7 +94,7 @@ func (c *Client) plan(role guard.Role, ops []operation.Operation) (action.Plan, 
 	}, nil
 }
 
-// address tells one server from another of the same name in a later configuration.
+// address distinguishes a server from another of the same name in a later configuration.
 func (s *Server) address() string {
 	if s.URL != "" {
 		return s.URL
@@ -102,8 +102,8 @@ func (s *Server) address() string {
 	return strings.Join(append([]string{s.Command}, s.Args...), "\x00")
 }
 
-// judge is the verdict on a write by another server's tool: nobody knows what it does, so it is of the highest risk and
-// always asks.
+// judge returns the verdict on a write by another server's tool: its effect is unknown, so it has the highest risk and
+// always requires a decision.
 func judge(role guard.Role, server string) guard.Verdict {
 	v := guard.Verdict{Row: guard.HighWrite, Risk: operation.High, Confirms: []guard.Confirm{guard.NoDryRun}, Answer: guard.AlwaysAsk}
 	v.Notes = []string{fmt.Sprintf("The server %s is not the cluster: the change is neither rehearsed nor read back, and the assistant cannot undo it.", server)}
@@ -114,7 +114,7 @@ func judge(role guard.Role, server string) guard.Verdict {
 	return v
 }
 
-// argumentsDiff shows all arguments, as what is added.
+// argumentsDiff shows all arguments, as added lines.
 func argumentsDiff(arguments string) string {
 	var b bytes.Buffer
 	if err := json.Indent(&b, []byte(arguments), "", "  "); err != nil {
@@ -132,7 +132,7 @@ func (c changer) Judge(role guard.Role, ops []operation.Expanded) guard.Verdict 
 	return judge(role, ops[0].Server)
 }
 
-// Execute is part of action.Cluster. The call is made at most once: without an answer its outcome stays unknown.
+// Execute implements action.Cluster. The call is made at most once: without a response its outcome stays unknown.
 func (c changer) Execute(ctx context.Context, a action.Action) (string, error) {
 	if !isOfServer(a.Observed) {
 		return c.Changer.Execute(ctx, a)
@@ -161,7 +161,7 @@ func (c changer) Execute(ctx context.Context, a action.Action) (string, error) {
 	return fmt.Sprintf("The server %s answers: %s", s.Name, engine.QuoteLine(got.text)), nil
 }
 
-// Verify is part of action.Cluster.
+// Verify implements action.Cluster.
 func (c changer) Verify(ctx context.Context, a action.Action) (string, error) {
 	if !isOfServer(a.Observed) {
 		return c.Changer.Verify(ctx, a)
@@ -169,7 +169,7 @@ func (c changer) Verify(ctx context.Context, a action.Action) (string, error) {
 	return "Not read back: what the server says is all that is known.", nil
 }
 
-// Probe is part of action.Probe: nobody can see whether a call had its effect.
+// Probe implements action.Probe: whether a call took effect cannot be determined.
 func (c changer) Probe(ctx context.Context, a action.Action) (action.Effect, error) {
 	if !isOfServer(a.Observed) {
 		return c.Changer.Probe(ctx, a)

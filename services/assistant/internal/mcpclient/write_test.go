@@ -21,14 +21,14 @@ import (
 
 var ann, bob = event.Who{Principal: "ann", Role: guard.Admin, RequestID: "r-1"}, event.Who{Principal: "bob", Role: guard.Operator, RequestID: "r-2"}
 
-// writer is a bundle with actions, and a server whose tools page somebody.
+// writer is a bundle with actions, and a server with a tool that pages a person.
 type writer struct {
 	*bundle
 	actions *action.Service
 	server  *mcp.Server
 	url     string
 	calls   atomic.Int32
-	hold    chan struct{} // a call of page waits for it, if set
+	hold    chan struct{} // blocks calls of page, if set
 	answer  string
 	failed  bool
 }
@@ -67,10 +67,10 @@ func (w *writer) addPage(about string) {
 	})
 }
 
-// noCluster makes no writes: a test in which it is asked fails.
+// noCluster makes no writes: a test that calls it fails.
 type noCluster struct{ mcpclient.Changer }
 
-// plan is what a turn would propose.
+// plan returns the plan that a turn would propose.
 func (w *writer) plan(who event.Who, arguments string) (action.Plan, error) {
 	w.t.Helper()
 	op, err := w.tool("mcp_pager_page").Operation([]byte(arguments))
@@ -93,7 +93,7 @@ func (w *writer) propose(who event.Who, arguments string, auto bool) action.Acti
 	return a
 }
 
-// approve approves and carries out.
+// approve approves and executes.
 func (w *writer) approve(a action.Action) action.Action {
 	w.t.Helper()
 	a, err := w.actions.Decide(w.t.Context(), ann, a.ID, action.Decision{Approve: true})
@@ -106,7 +106,8 @@ func (w *writer) approve(a action.Action) action.Action {
 	return a
 }
 
-// A write waits for an admin whatever was approved in advance, is made once as shown, and its action tells what came of it.
+// A write waits for an admin whatever was approved in advance, is made once as shown, and its action reports the
+// outcome.
 func TestWriteIsApproved(t *testing.T) {
 	t.Parallel()
 	w := setupWriter(t)
@@ -141,7 +142,8 @@ func TestWriteIsApproved(t *testing.T) {
 	}
 }
 
-// What is approved is what is shown: nothing hidden, and no markup, neither in the arguments nor in the answer.
+// The text that is approved is the text that is shown: nothing hidden, and no markup, neither in the arguments nor in
+// the answer.
 func TestWriteIsShownAsItIs(t *testing.T) {
 	t.Parallel()
 	w := setupWriter(t)
@@ -157,7 +159,7 @@ func TestWriteIsShownAsItIs(t *testing.T) {
 	}
 }
 
-// Who may not, what is not checked and what is no single call is refused before anything is stored.
+// A caller without the right, unchecked arguments and several calls at once are refused before anything is stored.
 func TestWriteIsRefused(t *testing.T) {
 	t.Parallel()
 	w := setupWriter(t)
@@ -185,7 +187,7 @@ func TestWriteIsRefused(t *testing.T) {
 	}
 }
 
-// What was approved is bound to the tool as it was described: a server that changes it gets no call.
+// An approval is bound to the tool as it was described: a server that changes the description gets no call.
 func TestWriteIsBoundToTheTool(t *testing.T) {
 	t.Parallel()
 	w := setupWriter(t)
@@ -208,7 +210,8 @@ func TestWriteIsBoundToTheTool(t *testing.T) {
 	}
 }
 
-// A failure that the tool reports is one; without an answer nobody knows, and it is not repeated.
+// A failure that the tool reports is recorded as one; without a response the outcome is unknown, and the call is not
+// repeated.
 func TestWriteWithoutSuccess(t *testing.T) {
 	t.Parallel()
 	w := setupWriter(t)

@@ -18,11 +18,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// Bounds of one answer of the model.
+// Limits of one answer of the model.
 const (
 	maxResponse  = 16 << 20 // bytes on the wire
 	maxText      = 256 << 10
-	maxArguments = 2*operation.MaxManifest + 1 // one more than what is accepted
+	maxArguments = 2*operation.MaxManifest + 1 // one more than is accepted
 	maxHeard     = 64                          // tool calls that are read
 )
 
@@ -33,7 +33,7 @@ var (
 	errHuge    = errors.New("the model's answer is too large")
 )
 
-// heard is a tool call as the model made it.
+// heard is a tool call as received from the model.
 type heard struct {
 	index     int64
 	id, name  string
@@ -46,14 +46,14 @@ type reply struct {
 	calls      []*heard
 	dropped    bool // there were more calls
 	finish     string
-	prompt     int // as the endpoint counted
+	prompt     int // as counted by the endpoint
 	completion int
-	asked      int  // bytes of the request, roughly
+	asked      int  // approximate bytes of the request
 	size       int  // bytes of text and arguments
-	stop       stop // why it was not read to its end
+	stop       stop // why reading stopped early
 }
 
-// bounded ends a response that does not end by itself.
+// bounded limits the size of a response that may never end.
 type bounded struct{ next http.RoundTripper }
 
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -79,8 +79,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ask sends the conversation and reads the answer. token is called with each piece of
-// its text; what it returns ends the reading.
+// ask sends the conversation and reads the answer. It calls token with each piece of the text; a stop that token
+// returns ends the reading.
 func (r *run) ask(ctx context.Context, last bool, token func(*reply, string) stop) (*reply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -97,7 +97,7 @@ func (r *run) ask(ctx context.Context, last bool, token func(*reply, string) sto
 	ctx, done := r.span(ctx)
 	stream := r.e.service.NewStreaming(ctx, p)
 	err := rep.read(stream, token, func() { stalled.Reset(r.e.config.Stall) })
-	_ = stream.Close() // what was read is what counts
+	_ = stream.Close() // the response has been read
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
 	}
@@ -111,7 +111,7 @@ func (rep *reply) read(stream *ssestream.Stream[openai.ChatCompletionChunk], tok
 		alive()
 		c := stream.Current()
 		if c.Usage.PromptTokens > 0 || c.Usage.CompletionTokens > 0 {
-			// Some send a running count with every chunk.
+			// Some endpoints send a running count with every chunk.
 			rep.prompt, rep.completion = clampCount(c.Usage.PromptTokens), clampCount(c.Usage.CompletionTokens)
 		}
 		if len(c.Choices) == 0 {
@@ -132,7 +132,7 @@ func (rep *reply) read(stream *ssestream.Stream[openai.ChatCompletionChunk], tok
 			rep.stop = stopLong
 		}
 		if rep.stop != "" {
-			rep.prompt, rep.completion = 0, 0 // a count that came so far is not of the whole
+			rep.prompt, rep.completion = 0, 0 // the count so far is incomplete
 			return nil
 		}
 	}
@@ -145,11 +145,11 @@ func (rep *reply) read(stream *ssestream.Stream[openai.ChatCompletionChunk], tok
 	return nil
 }
 
-// clampCount keeps a count that an endpoint made up from overflowing sums.
+// clampCount keeps a bogus count of an endpoint from overflowing sums.
 func clampCount(n int64) int { return int(min(max(n, 0), 1<<30)) }
 
-// hear takes a piece of a tool call. Pieces belong together by index; some servers give
-// all calls one index and tell them apart by their ids.
+// hear adds a piece of a tool call. Pieces belong together by index; some servers use one index for all calls and
+// distinguish them by id.
 func (rep *reply) hear(d openai.ChatCompletionChunkChoiceDeltaToolCall) {
 	var c *heard
 	for i := len(rep.calls) - 1; i >= 0 && c == nil; i-- {
@@ -177,7 +177,7 @@ func (rep *reply) hear(d openai.ChatCompletionChunkChoiceDeltaToolCall) {
 	rep.size += len(piece) + len(d.Function.Name)
 }
 
-// reasonOf sorts failures of the model, for counters and logs.
+// reasonOf classifies failures of the model, for counters and logs.
 func reasonOf(err error) string {
 	var api *openai.Error
 	var event *ssestream.StreamError
@@ -211,7 +211,7 @@ func reasonOf(err error) string {
 	return "protocol"
 }
 
-// redactError is an error for the log: endpoints quote keys and prompts in theirs.
+// redactError redacts an error for the log: endpoints quote keys and prompts in theirs.
 func redactError(err error) string {
 	var api *openai.Error
 	if errors.As(err, &api) {

@@ -13,11 +13,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
 )
 
-// tokensInBench is how many tokens one answer of the benchmark has.
+// tokensInBench is the number of tokens in one answer of the benchmark.
 const tokensInBench = 4000
 
-// BenchmarkToken measures what the engine adds to each token of an answer, beside a
-// reader that only splits the same stream into lines. The reach is under 1 ms.
+// BenchmarkToken measures the engine's overhead for each token of an answer, compared with a reader that only splits
+// the same stream into lines. The target is under 1 ms.
 func BenchmarkToken(b *testing.B) {
 	step := scripttest.Say("word ")
 	step.Repeat = tokensInBench

@@ -8,8 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 )
 
-// stop is why an investigation ends before the model is done; empty: it does not. Turns
-// are stored with it.
+// stop is the reason why an investigation ends before the model is done; empty: it does not. Turns are stored with it.
 type stop string
 
 const (
@@ -34,19 +33,19 @@ var stopSentences = map[stop]string{
 	stopLong:     "the answer is too long",
 }
 
-// spends reports whether the answer ended by one of the budgets of the configuration.
+// spends reports whether the answer ended because of one of the configured budgets.
 func (s stop) spends() bool {
 	return s == stopTokens || s == stopCalls || s == stopTime || s == stopCost
 }
 
 var errTime = errors.New("the time of the investigation is over")
 
-// bytesPerToken is a cautious guess for what the endpoint does not count.
+// bytesPerToken is a cautious estimate for endpoints that do not count tokens.
 const bytesPerToken = 4
 
 func tokensIn(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
 
-// budget is what one investigation has used. It belongs to one goroutine.
+// budget counts the resources that one investigation has used. It belongs to one goroutine.
 type budget struct {
 	limit    Config
 	began    time.Time
@@ -54,36 +53,35 @@ type budget struct {
 	answered int
 	calls    int
 
-	// fresh counts tokens once: what each request adds to the one before, and the answers. A
-	// conversation is sent whole with every request, so that sums of prompts would grow with
-	// its square and leave long sessions without tools.
+	// fresh counts each token once: what each request adds to the previous one, plus the answers. Every request repeats
+	// the whole conversation, so sums of prompts would grow with its square and leave long sessions without tools.
 	fresh int
-	asked int // bytes of the request before
-	last  int // tokens of its prompt and answer, as the endpoint counted; 0: it did not
+	asked int // bytes of the previous request
+	last  int // tokens of its prompt and answer, as counted by the endpoint; 0: not counted
 }
 
 func (b *budget) usage() chat.Usage {
 	return chat.Usage{PromptTokens: int64(b.prompt), CompletionTokens: int64(b.answered)}
 }
 
-// added is how many tokens a request of this size adds to the one before.
+// added returns how many tokens a request of this size adds to the previous one.
 func (b *budget) added(size int) int { return tokensIn(max(0, size-b.asked)) }
 
-// shortened notes that the next request has less than the one before.
+// shortened notes that the next request is shorter than the previous one.
 func (b *budget) shortened(size int) { b.asked, b.last = min(b.asked, size), 0 }
 
-// cost is what the investigation has cost, and what further tokens would.
+// cost returns the cost of the investigation so far plus that of further tokens.
 func (b *budget) cost(prompt, answered int) float64 {
 	return (float64(b.prompt+prompt)*b.limit.PromptPrice + float64(b.answered+answered)*b.limit.AnswerPrice) / 1e6
 }
 
-// overCost reports whether this many further tokens cost more than an answer may.
+// overCost reports whether this many further tokens would exceed the cost limit of an answer.
 func (b *budget) overCost(prompt, answered int) bool {
 	return b.limit.Cost > 0 && b.cost(prompt, answered) >= b.limit.Cost
 }
 
-// before reports whether a request of this size may be made, and why it has to be the last
-// one: what is left must do for the answer.
+// before reports which budget forbids a request of this size (over), or allows only this one more (last), since the
+// remainder is needed for the answer.
 func (b *budget) before(ctx context.Context, size int) (over, last stop) {
 	next := b.fresh + b.added(size)
 	whole := tokensIn(size)
@@ -106,10 +104,10 @@ func (b *budget) before(ctx context.Context, size int) (over, last stop) {
 	return "", ""
 }
 
-// maxReserve is how many tokens are kept for the last answer at most.
+// maxReserve limits the tokens reserved for the last answer.
 const maxReserve = 4000
 
-// during reports whether an answer that is read has to end.
+// during returns the reason to stop reading an answer, if any.
 func (b *budget) during(r *reply) stop {
 	switch {
 	case b.fresh+b.added(r.asked)+tokensIn(r.size) > b.limit.Tokens:
@@ -120,7 +118,7 @@ func (b *budget) during(r *reply) stop {
 	return ""
 }
 
-// count adds a request and its answer: as the endpoint counted them, else as guessed.
+// count adds a request and its answer, with the endpoint's token counts or else an estimate.
 func (b *budget) count(r *reply) {
 	prompt, answered := r.prompt, r.completion
 	counted := prompt > 0 || answered > 0

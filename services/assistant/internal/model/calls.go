@@ -17,20 +17,20 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// maxAtOnce limits the tool calls of one answer that are looked at.
+// maxAtOnce limits the tool calls handled from one answer.
 const maxAtOnce = 16
 
-// called is a tool call as it goes into the conversation.
+// called is a tool call in the form that the conversation has.
 type called struct {
 	id, name, arguments string
-	key                 string // of run.ran; empty: none
+	key                 string // key of run.ran; empty: none
 }
 
-// addCalls repeats the model's calls to it. Arguments that are no JSON object would
-// break endpoints that read them, so they go as an empty one.
+// addCalls adds the model's calls to the conversation. Arguments that are not a JSON object are replaced by an empty
+// one, since they would break endpoints that parse them.
 func (r *run) addCalls(text string, calls []called) {
 	m := openai.ChatCompletionAssistantMessageParam{}
-	// Also when it is empty: prompt templates of local models read it and fail where it is absent.
+	// Set even when empty: prompt templates of local models read it and fail where it is absent.
 	m.Content.OfString = param.NewOpt(text)
 	size := len(text)
 	for _, c := range calls {
@@ -42,11 +42,10 @@ func (r *run) addCalls(text string, calls []called) {
 	r.add(openai.ChatCompletionMessageParamUnion{OfAssistant: &m}, size)
 }
 
-// mark is the name of the element that a tool's output stands in.
+// mark is the name of the element that encloses a tool's output.
 const mark = "untrusted-data"
 
-// addResult hands the model what a call brought, marked as data. The mark cannot be
-// closed from within.
+// addResult adds the result of a call to the conversation, marked as data. The output cannot close the mark.
 func (r *run) addResult(c called, text string) {
 	marked := markData(c.name, text)
 	r.add(openai.ToolMessage(marked, c.id), len(marked))
@@ -57,12 +56,12 @@ func markData(tool, text string) string {
 	return fmt.Sprintf("<%s tool=%q>\n%s\n</%s>", mark, tool, strings.ReplaceAll(text, mark, "untrusted data"), mark)
 }
 
-// addRefusal tells the model in the server's own words why a call was not run.
+// addRefusal tells the model, in fixed text of the server, why a call was not run.
 func (r *run) addRefusal(c called, text string) {
 	r.add(openai.ToolMessage("Not run: "+text, c.id), len(text))
 }
 
-// handle runs the tool calls of an answer, or gives the write that it asks for.
+// handle runs the tool calls of an answer, or returns the write that it requests.
 func (r *run) handle(ctx context.Context, rep *reply) []operation.Operation {
 	heard := rep.calls[:min(len(rep.calls), maxAtOnce)]
 	if write := r.writeOf(heard); write != nil {
@@ -92,7 +91,7 @@ func (r *run) handle(ctx context.Context, rep *reply) []operation.Operation {
 		fresh = r.conclude(j) || fresh
 	}
 	if left := len(rep.calls) - len(heard); left > 0 || rep.dropped {
-		// Said where the model looks: at the end of the last result.
+		// At the end of the last result, where the model looks.
 		note := fmt.Sprintf("The other calls of this answer were dropped; at most %d are run at once.", maxAtOnce)
 		last := r.messages[len(r.messages)-1].OfTool
 		last.Content.OfString = param.NewOpt(last.Content.OfString.Value + "\n" + note)
@@ -104,8 +103,8 @@ func (r *run) handle(ctx context.Context, rep *reply) []operation.Operation {
 	return nil
 }
 
-// writeOf is the first call that may be proposed. Calls beside it are dropped: it ends
-// the investigation, and the next change follows its decision.
+// writeOf returns the first call that may be proposed. Calls beside it are dropped: it ends the investigation, and the
+// next change follows its decision.
 func (r *run) writeOf(heard []*heard) []operation.Operation {
 	var write []operation.Operation
 	more := 0
@@ -129,7 +128,7 @@ func (r *run) writeOf(heard []*heard) []operation.Operation {
 	return write
 }
 
-// refusal is why a write is not even proposed; empty: it may be.
+// refusal returns the reason why a write is not even proposed; empty: it may be.
 func (r *run) refusal(op operation.Operation) string {
 	if r.t.Unspoken {
 		return "a program asked, and no person. Propose nothing; name the command that would help as text."
@@ -149,7 +148,7 @@ func (r *run) refusal(op operation.Operation) string {
 
 func sameOperation(a, b operation.Operation) bool { return keyOf(a) == keyOf(b) }
 
-// keyOf is the same for operations that mean the same.
+// keyOf returns the same key for equivalent operations.
 func keyOf(op operation.Operation) string {
 	raw, err := json.Marshal(operation.Normalize(op))
 	if err != nil {
@@ -161,13 +160,13 @@ func keyOf(op operation.Operation) string {
 // maxParallel limits the calls of one answer that run at the same time.
 const maxParallel = 4
 
-// job is one call of an answer: refused before it runs, or run.
+// job is one call of an answer, either refused before it runs or run.
 type job struct {
 	c       called
 	refusal string // empty: it runs
-	key     string // of r.ran
+	key     string // key of r.ran
 	op      operation.Operation
-	// diagnoses says that the playbooks are asked, about namespace; else op runs.
+	// diagnoses means that the playbooks run, on namespace; otherwise op runs.
 	diagnoses bool
 	namespace string
 
@@ -177,7 +176,7 @@ type job struct {
 	panic any
 }
 
-// prepare decides whether a call runs. It counts it, and remembers it for later calls.
+// prepare decides whether a call runs, counts it, and remembers it for later calls.
 func (r *run) prepare(c called, h *heard) job {
 	j := job{c: c}
 	if r.budget.calls >= r.budget.limit.ToolCalls {
@@ -205,7 +204,7 @@ func (r *run) prepare(c called, h *heard) job {
 	return j
 }
 
-// read is the operation of a call that reads, or why it is not run.
+// read returns the operation of a call that reads, or the reason why it is not run.
 func (r *run) read(h *heard) (op operation.Operation, refusal string) {
 	if !slices.Contains(r.offered.names, h.name) && !r.writes(h) {
 		return op, fmt.Sprintf("there is no tool %s. The tools are %s.", operation.Quote(h.name), strings.Join(r.offered.names, ", "))
@@ -230,8 +229,8 @@ func namespaceOf(arguments string) (namespace, refusal string) {
 	return a.Namespace, ""
 }
 
-// runAll runs the calls that are not refused, a few at a time, and waits for all. Those
-// that have not begun when ctx ends do not begin.
+// runAll runs the calls that are not refused, a few in parallel, and waits for all. Calls that have not started when
+// ctx ends are not started.
 func (r *run) runAll(ctx context.Context, jobs []job) {
 	var all sync.WaitGroup
 	slots := make(chan struct{}, maxParallel)
@@ -255,12 +254,12 @@ func (r *run) runAll(ctx context.Context, jobs []job) {
 	all.Wait()
 	for _, j := range jobs {
 		if j.panic != nil {
-			panic(j.panic) // in the goroutine of the turn, which survives it
+			panic(j.panic) // in the turn's goroutine, which recovers from it
 		}
 	}
 }
 
-// conclude adds the result of a call; fresh says that it brought something new.
+// conclude adds the result of a call; fresh means that it was new.
 func (r *run) conclude(j job) (fresh bool) {
 	switch {
 	case j.refusal != "":
@@ -268,7 +267,7 @@ func (r *run) conclude(j job) (fresh bool) {
 		return false
 	case j.err != nil:
 		if j.op.Verb.OfServer() {
-			delete(r.ran, j.key) // it may be there again
+			delete(r.ran, j.key) // the server may be available again
 		}
 		r.addResult(j.c, "Failed: "+redact.Text(j.err.Error()))
 	case j.diagnoses:
@@ -284,7 +283,7 @@ func (r *run) conclude(j job) (fresh bool) {
 			break
 		}
 		r.record.AddCall(j.op)
-		if !j.out.Empty { // else the text names what the model asked for, as errors do
+		if !j.out.Empty { // else the text repeats names from the call, as errors do
 			r.record.AddResult(text)
 		}
 		r.addResult(j.c, text)
@@ -292,7 +291,7 @@ func (r *run) conclude(j job) (fresh bool) {
 	return true
 }
 
-// objectOf gives arguments as endpoints can read them.
+// objectOf returns arguments in a form that endpoints can parse.
 func objectOf(arguments string) string {
 	var o map[string]json.RawMessage
 	if json.Unmarshal([]byte(arguments), &o) != nil || o == nil {
@@ -301,7 +300,7 @@ func objectOf(arguments string) string {
 	return redact.Text(arguments)
 }
 
-// toolName returns a name as endpoints accept it.
+// toolName returns a name in a form that endpoints accept.
 func toolName(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' {

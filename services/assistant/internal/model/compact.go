@@ -14,24 +14,24 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// result is the output of a tool as it stands in the conversation.
+// result is the output of a tool in the conversation.
 type result struct {
-	at   int    // of r.messages
-	key  string // of r.ran; empty: the server made the call
+	at   int    // index in r.messages
+	key  string // key of r.ran; empty: the server made the call
 	tool string
-	text string // without the mark; empty once it is a summary
+	text string // without the mark; empty once summarized
 	size int
 }
 
 const (
 	headOfSummary = 400 // code points
 	tailOfSummary = 200
-	worthSummary  = 2 * (headOfSummary + tailOfSummary) // bytes of a result that gains by it
+	worthSummary  = 2 * (headOfSummary + tailOfSummary) // bytes from which a summary is worthwhile
 )
 
-// compact replaces results by their summaries, the oldest first and those that the server
-// gave last, until the request is below a number of tokens; the newest that are kept stay
-// whole. It reports whether anything became shorter.
+// compact replaces results by their summaries, the oldest first and those provided by the server last, until the
+// request is below a number of tokens; the newest kept results stay complete. It reports whether anything was
+// shortened.
 func (r *run) compact(tokens, kept int) (done bool) {
 	for _, given := range []bool{false, true} {
 		for i := range r.results[:max(0, len(r.results)-kept)] {
@@ -56,8 +56,8 @@ func (r *run) compact(tokens, kept int) (done bool) {
 	return done
 }
 
-// summarize keeps head and tail of a result: tools put the rows with trouble first, and a
-// log ends with the newest line.
+// summarize keeps head and tail of a result: tools put the rows with problems first, and a log ends with the newest
+// line.
 func summarize(text string) string {
 	runes := []rune(text)
 	if len(runes) <= headOfSummary+tailOfSummary {
@@ -74,8 +74,8 @@ func summarize(text string) string {
 	return fmt.Sprintf("%s\n[shortened: %d lines are left out here; make the call again to read them]\n%s", head, max(0, left), tail)
 }
 
-// shrink makes a request as short as it can be, after the endpoint said that it does not fit.
-// Where the tools are most of it, those that read have to do.
+// shrink makes a request as short as possible after the endpoint reported that it does not fit. If the tools take up
+// most of it, only the reading ones are kept.
 func (r *run) shrink() (done bool) {
 	done = r.compact(0, 0)
 	done = r.shortenHistory() || done
@@ -87,7 +87,7 @@ func (r *run) shrink() (done bool) {
 	return done
 }
 
-// shortenHistory cuts what was said before the question.
+// shortenHistory truncates the messages before the question.
 func (r *run) shortenHistory() (done bool) {
 	for i := range r.messages[:r.question] {
 		m := &r.messages[i]
@@ -112,13 +112,13 @@ func (r *run) shortenHistory() (done bool) {
 	return done
 }
 
-// overflowExpr is how endpoints say that a request does not fit into the model's window.
+// overflowExpr matches an endpoint's error for a request that does not fit into the model's window.
 var overflowExpr = regexp.MustCompile(`(?i)` + wordlist.AnyOf(
 	"context_length_exceeded", "exceed_context_size", "context (?:length|window|size)", "maximum context", "prompt is too long", "too many tokens", "input is too long",
 	"(?:maximum|exceed)[^.]{0,40}tokens",
 ))
 
-// overflows reports whether an endpoint said that the request does not fit.
+// overflows reports whether an endpoint rejected a request as too long.
 func overflows(err error) bool {
 	var api *openai.Error
 	var event *ssestream.StreamError

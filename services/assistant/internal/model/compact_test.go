@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
 )
 
-// readLogs are steps that each read the log of another pod.
+// readLogs returns steps that each read the log of another pod.
 func readLogs(n int) (steps []scriptedmodel.Step) {
 	for i := range n {
 		steps = append(steps, scripttest.Ask("logs", fmt.Sprintf(`{"pod":"api-%d","namespace":"shop"}`, i)))
@@ -21,7 +21,7 @@ func readLogs(n int) (steps []scriptedmodel.Step) {
 	return steps
 }
 
-// longLog is a log of about 2000 tokens.
+// longLog returns a log of about 2000 tokens.
 func longLog() string {
 	var b strings.Builder
 	b.WriteString("first line of the log\n")
@@ -58,7 +58,7 @@ func TestOldResultsAreSummarizedBeforeTheWindowIsFull(t *testing.T) {
 		}
 	}
 	last := b.last().Text()
-	wantIn(t, last, "[shortened: ", "first line of the log", "fatal: the last line", "line 100 of a log") // the newest is whole
+	wantIn(t, last, "[shortened: ", "first line of the log", "fatal: the last line", "line 100 of a log") // the newest is complete
 	wantNotIn(t, last, "this very call was made already")                                                 // what was shortened may be read again
 	if n := len(b.cluster.calls); n != 13 {
 		t.Errorf("%d calls, want 13", n)
@@ -85,7 +85,7 @@ func TestAnOverflowIsRetriedOnceAfterCompaction(t *testing.T) {
 	}
 }
 
-// A window that not even the shortest request fits is told as what it is.
+// A window too small even for the shortest request is reported as that.
 func TestAnOverflowThatStays(t *testing.T) {
 	t.Parallel()
 	end := scripttest.Say("never")
@@ -98,7 +98,7 @@ func TestAnOverflowThatStays(t *testing.T) {
 	}
 }
 
-// Where the window has no room for all tools, those that read are offered.
+// If the window has no room for all tools, only the reading ones are offered.
 func TestASmallWindow(t *testing.T) {
 	t.Parallel()
 	end := scripttest.Say("It is the limit.")
@@ -109,8 +109,7 @@ func TestASmallWindow(t *testing.T) {
 	}
 }
 
-// A session that goes on for long has as many rounds of tools as a new one: what was sent
-// before is not counted again with each round.
+// A long session has as many rounds of tools as a new one: earlier messages are not counted again in each round.
 func TestALongSessionHasAsManyRounds(t *testing.T) {
 	t.Parallel()
 	rounds := func(turns int) int {

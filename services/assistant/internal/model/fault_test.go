@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
 )
 
-// soon makes a client repeat its request at once.
+// soon makes a client repeat its request immediately.
 var soon = map[string]string{"Retry-After-Ms": "1"}
 
 func failTimes(n int, f scriptedmodel.Fault) scriptedmodel.Step {
@@ -37,7 +37,7 @@ func TestFaultsFallBack(t *testing.T) {
 		name, reason string
 		step         scriptedmodel.Step
 		requests     int
-		said         string // before the playbooks
+		said         string // before the playbooks' answer
 	}{
 		{"401", "unauthorized", failTimes(9, scriptedmodel.Fault{Status: 401, Body: `{"error":{"message":"Incorrect API key provided: ` + key + `"}}`}), 1, ""},
 		{"400", "refused", failTimes(9, scriptedmodel.Fault{Status: 400}), 1, ""},
@@ -112,7 +112,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestNoOtherHost has an endpoint that sends the request, and its key, elsewhere.
+// TestNoOtherHost has an endpoint that redirects the request, and its key, to another host.
 func TestNoOtherHost(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -171,7 +171,7 @@ func TestTheSameCallAgainAndAgain(t *testing.T) {
 		t.Errorf("%d requests; want n <= 6", n)
 	}
 	wantIn(t, b.last().Text(), "this very call was made already")
-	wantIn(t, text, "crash loop", "again and again") // what the playbooks know, and why it stops
+	wantIn(t, text, "crash loop", "again and again") // the playbooks' findings, and the reason for stopping
 }
 
 func TestThousandsOfToolCalls(t *testing.T) {
@@ -230,7 +230,7 @@ func TestBudgets(t *testing.T) {
 			if got := slices.Contains(b.sink.warned, fault.BudgetSpent); got != spent {
 				t.Errorf("told of a spent budget: %v; want %v", got, spent)
 			}
-			// The last request holds the whole conversation, so its tokens are those that were new.
+			// The last request holds the whole conversation, so its tokens are the new ones.
 			fresh := out.Usage.PromptTokens + out.Usage.CompletionTokens
 			if bodies := b.server.Bodies(); len(bodies) > 1 {
 				fresh = int64(len(bodies[len(bodies)-1]) / 4)
@@ -262,7 +262,7 @@ func TestWhatTheModelSaysIsPlain(t *testing.T) {
 	if want := "see ![x]\\(`http://evil/?q=1`) \U0001F6D1 \\<img src=x>\n```\nopen\n```\n"; text != want {
 		t.Errorf("answer %q, want %q", text, want)
 	}
-	// The stop sign of approval prompts does not get onto the wire: frames are without it.
+	// The stop sign of approval prompts does not reach the wire: frames lack it.
 	if got := chat.Prose(text); strings.Contains(got, "\U0001F6D1") {
 		t.Errorf("a frame would carry %q; want !strings.Contains(got, \"\\U0001F6D1\")", got)
 	}

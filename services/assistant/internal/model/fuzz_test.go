@@ -10,8 +10,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
 )
 
-// FuzzStream answers with any bytes. Whatever a model sends, the person gets an answer,
-// a question orders no write, and the model is asked a bounded number of times.
+// FuzzStream answers with arbitrary bytes. Whatever a model sends, the person gets an answer, a question orders no
+// write, and the number of requests to the model is bounded.
 func FuzzStream(f *testing.F) {
 	for _, s := range []string{
 		"", "data: [DONE]\n\n", "data: {}\n\n", "data: {\"choices\":[]}\n\ndata: [DONE]\n\n",

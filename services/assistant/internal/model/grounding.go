@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// newRecord begins the record of what the session has seen with what the turn brings.
+// newRecord starts the record of what the session has seen, from the content of the turn.
 func newRecord(t turn.Turn) *ground.Record {
 	r := &ground.Record{}
 	for _, m := range slices.Concat(t.Earlier, t.History) {
@@ -38,7 +38,7 @@ func newRecord(t turn.Turn) *ground.Record {
 	return r
 }
 
-// groundedFindings is what an all-clear is compared with: findings and what follows from them.
+// groundedFindings converts findings, and those that follow from them, for comparison with an all-clear.
 func groundedFindings(found []engine.Finding) (all []ground.Finding) {
 	for _, f := range found {
 		g := ground.Finding{Namespaces: f.Namespaces, Kinds: []string{strings.ToLower(f.Object.Kind)}, Names: append([]string{f.Object.Name}, f.Pods...)}

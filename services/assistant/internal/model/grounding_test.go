@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// answer has a model read a log and then say a text, in small pieces.
+// answer has a model read a log and then reply with a text, in small pieces.
 func answer(t *testing.T, log, text string) string {
 	t.Helper()
 	say := scripttest.Say("")
@@ -45,7 +45,7 @@ func TestWhatIsNotInTheClusterIsMarked(t *testing.T) {
 	}
 }
 
-// What a model asks for is not there because an error or an empty result repeats it.
+// A name in a model's call does not count as seen because an error or an empty result repeats it.
 func TestAModelsOwnWordsProveNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t, model.Config{}, scripttest.Always(
@@ -79,8 +79,7 @@ func TestAnAllClearAgainstAFindingIsReplaced(t *testing.T) {
 	}
 }
 
-// A write that was carried out may be told, and what an earlier answer was marked for stays
-// unseen.
+// An executed write may be reported, and what was marked in an earlier answer stays unseen.
 func TestWhatTheSessionHasSeen(t *testing.T) {
 	t.Parallel()
 	three := int32(3)

@@ -20,29 +20,28 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// Config says which model is asked, and how much of it one answer may use.
+// Config selects the model and limits how much of it one answer may use.
 type Config struct {
 	// BaseURL is the endpoint's root, such as https://host/v1. No request goes to another host.
 	BaseURL string
 	Key     service.Secret // empty: none is sent
-	Model   string         // as the endpoint names it
-	// Window is how many tokens a request may have; older results are summarized before it is
-	// full. 0 means 32768.
+	Model   string         // the endpoint's name for it
+	// Window is the maximum number of tokens in a request; older results are summarized before it is full. 0 means 32768.
 	Window int
-	// PromptPrice and AnswerPrice are for a million tokens, in the currency of Cost, which one
-	// answer may cost at most; 0: whatever it costs.
+	// PromptPrice and AnswerPrice are prices of a million tokens, in the currency of Cost, the maximum cost of one answer;
+	// 0: no limit.
 	PromptPrice, AnswerPrice, Cost float64
-	// Tokens that one answer may add to the conversation, tool calls, and time that it may
-	// take; 0 means 60000, 40 and 120 s.
+	// Tokens limits the tokens that one answer may add to the conversation, ToolCalls its tool calls, and Time its
+	// duration; 0 means 60000, 40 and 120 s.
 	Tokens    int
 	ToolCalls int
 	Time      time.Duration
-	// Absent are the tools whose source is not configured; they are not offered.
+	// Absent lists the tools whose source is not configured; they are not offered.
 	Absent []operation.Verb
-	// Servers are other servers whose tools are offered; nil: none.
+	// Servers provides the tools of other servers; nil: none.
 	Servers ToolServers
-	// Stall is how long the model may be silent, before its first token or between two;
-	// 0 means half of Time, at least 60 s: small machines read a prompt for minutes.
+	// Stall is the maximum silence of the model, before its first token or between two; 0 means half of Time, but no less
+	// than a minute: small machines take minutes to read a prompt.
 	Stall time.Duration
 }
 
@@ -65,15 +64,15 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Hooks are told what is worth counting; nil is nobody.
+// Hooks are called for events to be counted; nil hooks are skipped.
 type Hooks struct {
-	// FellBack is told when the model failed; reason is one of a few words.
+	// FellBack is called when the model failed; reason is one of a few fixed words.
 	FellBack func(reason string)
-	// Found is told what the playbooks found for the model.
+	// Found is called with the playbooks' findings for the model.
 	Found func([]engine.Finding)
 }
 
-// Engine is a turn.Investigator. It may be used at once by any number of turns.
+// Engine is a turn.Investigator. It is safe for concurrent use by any number of turns.
 type Engine struct {
 	config   Config
 	service  openai.ChatCompletionService
@@ -84,10 +83,10 @@ type Engine struct {
 	all      toolset // with writes, which are proposals
 }
 
-// maxRetries is how often a request is repeated that got no answer, 429 or 5xx.
+// maxRetries limits how often a request is repeated that got no answer, 429 or 5xx.
 const maxRetries = 2
 
-// New makes an engine. fallback answers where the model does not.
+// New returns an engine. fallback answers where the model does not.
 func New(c Config, fallback turn.Investigator, log *slog.Logger, hooks Hooks) (*Engine, error) {
 	c = c.withDefaults()
 	if err := checkURL(c.BaseURL); err != nil {
@@ -113,9 +112,9 @@ func New(c Config, fallback turn.Investigator, log *slog.Logger, hooks Hooks) (*
 	if err != nil {
 		return nil, err
 	}
-	client := service.HTTPClient(0) // its requests end with their contexts
+	client := service.HTTPClient(0) // requests end with their contexts
 	client.Transport = bounded{client.Transport}
-	// Not openai.NewClient: that one takes hosts and keys from the environment.
+	// Not openai.NewClient, which takes hosts and keys from the environment.
 	options := []option.RequestOption{
 		option.WithBaseURL(c.BaseURL), option.WithHTTPClient(client), option.WithMaxRetries(maxRetries),
 		option.WithMaxRetryDelay(5 * time.Second),
@@ -141,10 +140,10 @@ func checkURL(base string) error {
 	return nil
 }
 
-// Investigate is part of turn.Investigator.
+// Investigate implements turn.Investigator.
 func (e *Engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
 	if kubectl.IsCommand(t.Query) {
-		// A command says all there is to know; a model could only get it wrong.
+		// A command is complete; a model could only misread it.
 		return e.fallback.Investigate(ctx, t, tools, sink)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, e.config.Time, errTime)

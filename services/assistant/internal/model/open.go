@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// Bounds of what a conversation begins with.
+// Limits of the start of a conversation.
 const (
 	maxQuery    = 16000 // code points
 	maxMessage  = 4000  // of one earlier message
@@ -28,7 +28,7 @@ const (
 	maxHistory  = 20 // messages
 )
 
-// rules are what the model is told. Nothing of the cluster is ever added to them.
+// rules is the system prompt. Nothing from the cluster is ever added to it.
 const rules = `You are a Kubernetes assistant for engineers on call. You find out why something does not work, and you say it in plain, short Markdown.
 
 How to work:
@@ -47,7 +47,7 @@ Changes:
 - Nothing has been changed until the tool decisions says so. Never claim that it was.
 - After a denial propose nothing; name alternatives in words.`
 
-// describeSituation tells the model who asks. All of it is of the server or has a closed form.
+// describeSituation tells the model about the user. All of it comes from the server or has a closed form.
 func describeSituation(t turn.Turn) string {
 	s := fmt.Sprintf("\n\nThe user's role is %s.", t.Who.Role)
 	if t.Scope != "" {
@@ -56,8 +56,7 @@ func describeSituation(t turn.Turn) string {
 	return s
 }
 
-// open begins the conversation: rules, what was said before, the question, and, as
-// results of tools, what is known already.
+// open starts the conversation: rules, earlier messages, the question, and, as tool results, what is known already.
 func (r *run) open(ctx context.Context) error {
 	told := rules
 	if len(r.offered.servers) > 0 {
@@ -104,7 +103,7 @@ func (r *run) add(m openai.ChatCompletionMessageParamUnion, size int) {
 	r.bytes += size + 16 // role and marks
 }
 
-// given is a tool call that was made for the model, with its result.
+// given is a tool call made on the model's behalf, with its result.
 type given struct{ tool, arguments, text string }
 
 func renderGiven(tool string, arguments map[string]string, text string) given {
@@ -132,13 +131,13 @@ func (r *run) give(all []given) {
 	}
 }
 
-// diagnosis is what the playbooks found.
+// diagnosis is the result of the playbooks.
 type diagnosis struct {
 	all         []engine.Finding
-	whole, text string // text is cut to what the model gets
+	whole, text string // text is truncated for the model
 }
 
-// learn takes over what the playbooks found.
+// learn records the playbooks' findings.
 func (r *run) learn(d diagnosis) {
 	r.e.hooks.Found(d.all)
 	r.matched, r.fixes = true, append(r.fixes, listFixes(d.all)...)
@@ -149,8 +148,8 @@ func (r *run) learn(d diagnosis) {
 	}
 }
 
-// diagnose runs the playbooks. Of all namespaces, those that the question names are
-// what counts. It may run beside other calls.
+// diagnose runs the playbooks on a namespace; if it is empty, on the one that the question names, or else on all. It
+// may run in parallel with other calls.
 func (r *run) diagnose(ctx context.Context, namespace string) (diagnosis, error) {
 	s, err := r.tools.Snapshot(ctx, namespace)
 	if err != nil {
@@ -164,7 +163,7 @@ func (r *run) diagnose(ctx context.Context, namespace string) (diagnosis, error)
 	if namespace != "" {
 		where = "in namespace `" + namespace + "`"
 	}
-	// No log was read yet, so this is never an all-clear: it says what was not looked at.
+	// No log has been read yet, so this is never an all-clear: it names what was not examined.
 	text := coverage.Verdict(coverage.New(s, where, namespace, nil), found).String()
 	if len(found) > 0 {
 		text = engine.Answer(s, found) + "\n" + text
@@ -176,7 +175,7 @@ func (r *run) diagnose(ctx context.Context, namespace string) (diagnosis, error)
 	return d, nil
 }
 
-// listFixes are those of findings and of what follows from them.
+// listFixes returns the fixes of findings and of those that follow from them.
 func listFixes(found []engine.Finding) (all []operation.Operation) {
 	for _, f := range found {
 		if f.Fix != nil {
@@ -187,8 +186,8 @@ func listFixes(found []engine.Finding) (all []operation.Operation) {
 	return all
 }
 
-// learnFixes matches the playbooks before a write is proposed, if nobody has: after a
-// decision the model goes on without them.
+// learnFixes runs the playbooks before a write is proposed, unless they have run: after a decision the model continues
+// without them.
 func (r *run) learnFixes(ctx context.Context, write []operation.Operation) error {
 	if r.matched {
 		return nil
@@ -200,7 +199,7 @@ func (r *run) learnFixes(ctx context.Context, write []operation.Operation) error
 	return err
 }
 
-// mentionedNamespace is the one namespace that a question names; empty: none, or several.
+// mentionedNamespace returns the one namespace that a question names; empty: none, or several.
 func mentionedNamespace(query string, s *engine.Snapshot) string {
 	words := strings.FieldsFunc(strings.ToLower(query), func(c rune) bool {
 		return c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z')
@@ -218,7 +217,7 @@ func mentionedNamespace(query string, s *engine.Snapshot) string {
 	return name
 }
 
-// earlier sums up what was said before the messages that go along whole.
+// earlier summarizes the messages before those that are sent in full.
 func (r *run) earlier() string {
 	old := slices.Concat(r.t.Earlier, r.t.History[:max(0, len(r.t.History)-maxHistory)])
 	var b strings.Builder
@@ -232,7 +231,7 @@ func (r *run) earlier() string {
 	return clipText(b.String(), maxFindings)
 }
 
-// describeDecisions tells what became of the actions that this turn decided.
+// describeDecisions describes the outcome of the actions that this turn decided.
 func describeDecisions(settled []action.Settled) string {
 	var b strings.Builder
 	for _, s := range settled {

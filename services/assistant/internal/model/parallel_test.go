@@ -24,8 +24,8 @@ func lists(n int) scriptedmodel.Step {
 	return step
 }
 
-// TestCallsRunInParallel: the first call ends only when the last of four has begun, no
-// more than four run at once, and results stand in the order of the calls.
+// TestCallsRunInParallel: the first call ends only when the last of four has started, no more than four run at once,
+// and results are in the order of the calls.
 func TestCallsRunInParallel(t *testing.T) {
 	t.Parallel()
 	b := setup(t, model.Config{}, scripttest.Always(lists(6), scripttest.Say("It is the limit.")))
@@ -62,7 +62,7 @@ func TestCallsRunInParallel(t *testing.T) {
 	}
 }
 
-// Calls that wait for their turn do not begin once the question is over.
+// Queued calls do not start once the turn is over.
 func TestParallelCallsEndWithTheirTurn(t *testing.T) {
 	t.Parallel()
 	b := setup(t, model.Config{}, scripttest.Always(lists(8), scripttest.Say("Late.")))
@@ -84,7 +84,7 @@ func TestParallelCallsEndWithTheirTurn(t *testing.T) {
 	}
 }
 
-// A panic of a tool stays in the goroutine of its turn, which survives it.
+// A panic of a tool is raised in the turn's goroutine, which recovers from it.
 func TestAPanicOfAParallelCall(t *testing.T) {
 	t.Parallel()
 	b := setup(t, model.Config{Time: 30 * time.Second}, scripttest.Always(lists(3)))

@@ -9,9 +9,9 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// requestsChange reports whether the person's own words order a change. After a decision
-// they are those of the message that led to it. It never decides whether a write may be
-// proposed, only whether an approval given in advance may cover one.
+// requestsChange reports whether the person's own words order a change. After a decision these are the words of the
+// message that led to it. It never decides whether a write may be proposed, only whether an approval given in advance
+// may cover one.
 func requestsChange(t turn.Turn) bool {
 	if t.Unspoken {
 		return false // a program wrote it

@@ -17,12 +17,12 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// hold is how many bytes of an answer wait for its end while the model may still call a
-// tool in the same breath: "Let me look at the pods." is no answer. What comes after is
-// passed on sentence by sentence, each checked against what was read.
+// hold is how many bytes of an answer are held back until its end while the model may still call a tool in the same
+// answer: "Let me look at the pods." is no answer. Later text is passed on sentence by sentence, each checked against
+// the data read.
 const hold = 160
 
-// maxIdle is how many answers of the model in a row may bring nothing new.
+// maxIdle limits the model's consecutive answers that add nothing new.
 const maxIdle = 3
 
 // run is one investigation. It belongs to one goroutine.
@@ -36,36 +36,36 @@ type run struct {
 	budget  budget
 
 	messages []openai.ChatCompletionMessageParamUnion
-	bytes    int               // of messages, roughly
-	ran      map[string]string // calls that were run, to the id of each
+	bytes    int               // of messages, approximately
+	ran      map[string]string // calls that were run, with the id of each
 	idle     int
-	results  []result // of tools, as they stand in messages
-	newest   int      // where those of the last answer begin
-	// question is where the question stands in messages; before it is what was said earlier.
+	results  []result // of tools, in messages
+	newest   int      // index of the first result of the last answer
+	// question is the index of the question in messages; before it are the earlier messages.
 	question int
 	retried  bool                  // after an overflow of the model's window
-	cut      []string              // tools whose results were not whole
+	cut      []string              // tools whose results were truncated
 	asked    []string              // other servers that answered
-	empty    int                   // answers without a word or a call
-	known    string                // what the playbooks found, to be shown if the model does not get there
+	empty    int                   // answers without text or calls
+	known    string                // findings of the playbooks, to be shown if the model gives no answer
 	fixes    []operation.Operation // of their findings
-	matched  bool                  // they were asked
+	matched  bool                  // the playbooks have run
 
 	record  *ground.Record
 	check   *ground.Checker
 	text    plain.Writer
-	waiting string // of an answer that may be no answer
-	said    bool   // something of the answer is out
-	pause   bool   // the next text is a paragraph of its own
+	waiting string // text of an answer that may turn out to be none
+	said    bool   // some of the answer has been passed on
+	pause   bool   // the next text starts a new paragraph
 	stage   int
 }
 
-// ending is how the work ended: with at most one member set; none: the answer is whole.
+// ending describes how the work ended: at most one member is set; none: the answer is complete.
 type ending struct {
 	write     []operation.Operation
 	stop      stop
 	err       error
-	ofCluster bool // err is the toolbox's
+	ofCluster bool // err is from the toolbox
 }
 
 func newRun(e *Engine, t turn.Turn, tools turn.Toolbox, sink turn.Sink) *run {
@@ -81,7 +81,7 @@ func newRun(e *Engine, t turn.Turn, tools turn.Toolbox, sink turn.Sink) *run {
 	return r
 }
 
-// size is how large a request would be.
+// size returns the size of the next request.
 func (r *run) size() int { return r.bytes + r.offered.size }
 
 func (r *run) work(ctx context.Context) ending {
@@ -140,7 +140,7 @@ func (r *run) work(ctx context.Context) ending {
 	}
 }
 
-// unreadEnding ends the work where the cluster could not be read.
+// unreadEnding ends the work if the cluster could not be read.
 func unreadEnding(ctx context.Context, err error) ending {
 	if errors.Is(context.Cause(ctx), errTime) {
 		return ending{stop: stopTime}
@@ -148,7 +148,7 @@ func unreadEnding(ctx context.Context, err error) ending {
 	return ending{err: err, ofCluster: true}
 }
 
-// hear takes a piece of an answer's text.
+// hear handles a piece of an answer's text.
 func (r *run) hear(rep *reply, text string, last bool) stop {
 	if stop := r.budget.during(rep); stop != "" {
 		return stop
@@ -160,7 +160,7 @@ func (r *run) hear(rep *reply, text string, last bool) stop {
 	return ""
 }
 
-// say passes on what waits.
+// say passes on the text that was held back.
 func (r *run) say() {
 	text := r.waiting
 	r.waiting = ""
@@ -185,14 +185,14 @@ func (r *run) token(text string) {
 	}
 }
 
-// flush ends the model's text, so that what follows stands by itself.
+// flush ends the model's text, so that the following text is separate from it.
 func (r *run) flush() {
 	r.say()
 	r.token(r.text.Write(r.check.Close()) + r.text.Close())
 	r.text = plain.Writer{}
 }
 
-// aside shows what the model said beside its tool calls, which is no answer.
+// aside shows the text that came with tool calls, which is no answer.
 func (r *run) aside() {
 	text := strings.Join(strings.Fields(plain.Text(r.waiting)), " ")
 	r.waiting = ""
@@ -202,7 +202,7 @@ func (r *run) aside() {
 	r.pause = r.said
 }
 
-// finish ends a whole answer.
+// finish ends a complete answer.
 func (r *run) finish(rep *reply, last stop) ending {
 	r.flush()
 	switch {
@@ -221,7 +221,7 @@ func (r *run) finish(rep *reply, last stop) ending {
 	return ending{}
 }
 
-// tellCut repeats what the results of tools say of themselves: that they are not whole, or not of the cluster.
+// tellCut adds notes about the tools' results: that some were truncated, or not from the cluster.
 func (r *run) tellCut() {
 	if len(r.asked) > 0 {
 		r.token("\n\nOther servers were asked beside the cluster, and what they say was not checked: " + strings.Join(slices.Compact(slices.Sorted(slices.Values(r.asked))), ", ") + ".")
@@ -231,8 +231,7 @@ func (r *run) tellCut() {
 	}
 }
 
-// partly ends an answer that is not whole: with what the playbooks know, if the model
-// said nothing, and why.
+// partly ends an incomplete answer with the reason and, if the model gave no text, with the findings of the playbooks.
 func (r *run) partly(why stop) {
 	r.flush()
 	if !r.said && r.known != "" {
@@ -248,7 +247,7 @@ func (r *run) partly(why stop) {
 
 var steps = []string{"Read the cluster and match the playbooks", "Let the language model look closer", "Write the answer"}
 
-// step shows where the work stands; at the number of steps all are done.
+// step shows the progress of the work; at the number of steps all are done.
 func (r *run) step(at int) {
 	if at > r.stage {
 		r.stage = at
@@ -256,7 +255,7 @@ func (r *run) step(at int) {
 	}
 }
 
-// skip shows that the rest of the work is left out.
+// skip shows the remaining steps as skipped.
 func (r *run) skip() { r.plan(chat.StepSkipped, chat.StepSkipped) }
 
 func (r *run) plan(now, later chat.StepStatus) {
@@ -273,7 +272,7 @@ func (r *run) plan(now, later chat.StepStatus) {
 	r.sink.Plan(list)
 }
 
-// clipText cuts a text to a number of code points.
+// clipText truncates a text to a number of code points.
 func clipText(s string, most int) string {
 	n := 0
 	for i := range s {

@@ -24,7 +24,7 @@ func foreign(name string, writes bool) mcpclient.Tool {
 
 var wiki = offers{foreign("search", false), foreign("page", true)}
 
-// A tool of another server that writes is proposed as the call that it is.
+// A writing tool of another server is proposed as the exact call.
 func TestAnotherServersWriteIsProposed(t *testing.T) {
 	t.Parallel()
 	step := scripttest.Ask("mcp_wiki_page", `{"who": "carla"}`)
@@ -40,7 +40,7 @@ func TestAnotherServersWriteIsProposed(t *testing.T) {
 	}
 }
 
-// Where nothing may be proposed, what writes is not offered, and what was asked for all the same is refused.
+// Where nothing may be proposed, writing tools are not offered, and calls to them are refused nevertheless.
 func TestAnotherServersWriteIsWithheld(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(b *bundle) string{
@@ -67,7 +67,7 @@ func TestAnotherServersWriteIsWithheld(t *testing.T) {
 	}
 }
 
-// Only as many tools are offered as leave half of the window, and those of the cluster come first.
+// Other servers' tools are offered only up to half of the window, and those of the cluster come first.
 func TestToolsOfOtherServersFitTheWindow(t *testing.T) {
 	t.Parallel()
 	var many offers
@@ -88,7 +88,7 @@ func TestToolsOfOtherServersFitTheWindow(t *testing.T) {
 	}
 }
 
-// What another server says is taken for hearsay: a call that failed may be made again, and an answer names its source.
+// Another server's answer counts as hearsay: a failed call may be repeated, and an answer names its source.
 func TestAnotherServersAnswerIsHearsay(t *testing.T) {
 	t.Parallel()
 	ask := scripttest.Ask("mcp_wiki_search", `{}`)

@@ -27,19 +27,19 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// cluster is the Toolbox of a test: one pod that crashes, and what logs say.
+// cluster is the Toolbox of a test: one pod that crashes, and the text of its logs.
 type cluster struct {
 	mu    sync.Mutex
 	calls []operation.Operation
 	log   string
 	fails error // of every call
 	once  bool  // or of the first one only
-	cut   bool  // logs are not whole
-	idle  bool  // there is a CronJob that is suspended
+	cut   bool  // logs are truncated
+	idle  bool  // there is a suspended CronJob
 	down  error // of every snapshot
-	// gate, if set, holds each call until the test lets it go on.
+	// gate, if set, blocks each call until the test releases it.
 	gate func(ctx context.Context, op operation.Operation) error
-	// untrusted is what a turn would collect.
+	// untrusted collects what a turn would.
 	untrusted []string
 }
 
@@ -188,7 +188,7 @@ func newTurn(query string) turn.Turn {
 	return turn.Turn{Session: "s-1", Number: 1, Who: event.Who{Principal: "ann", Role: guard.Admin}, Query: query}
 }
 
-// ask runs a turn that must end well.
+// ask runs a turn that must succeed.
 func (b *bundle) ask(q turn.Turn) (turn.Outcome, string) {
 	b.t.Helper()
 	out, err := b.Investigate(b.t.Context(), q, b.cluster, b.sink)
@@ -201,7 +201,7 @@ func (b *bundle) ask(q turn.Turn) (turn.Outcome, string) {
 	return out, b.sink.text.String()
 }
 
-// last is the last request that the model got.
+// last returns the last request that the model got.
 func (b *bundle) last() scriptedmodel.Request {
 	b.t.Helper()
 	all := b.server.Requests()

@@ -11,8 +11,8 @@ import (
 // scope names this package in traces.
 const scope = "github.com/mlp-platform/platform/services/assistant/internal/model"
 
-// span traces one request to the model, below the span that ctx has; done ends it. It
-// holds no word of question or answer.
+// span traces one request to the model as a child of the span in ctx; done ends it. It contains no text of question or
+// answer.
 func (r *run) span(ctx context.Context) (_ context.Context, done func(*reply, error)) {
 	tracer := trace.SpanFromContext(ctx).TracerProvider().Tracer(scope)
 	ctx, span := tracer.Start(ctx, "chat "+r.e.config.Model, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
@@ -38,7 +38,7 @@ func (r *run) span(ctx context.Context) (_ context.Context, done func(*reply, er
 	}
 }
 
-// finishOf keeps what an endpoint may make up out of traces.
+// finishOf keeps arbitrary values of an endpoint out of traces.
 func finishOf(reason string) string {
 	switch reason {
 	case "stop", "length", "tool_calls", "content_filter", "function_call":

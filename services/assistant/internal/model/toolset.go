@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Tools that are no operations. The last three are called for the model only.
+// Tools that are not operations. The last three are called only on the model's behalf.
 const (
 	toolDiagnose  = "diagnose"
 	toolEarlier   = "earlier_messages"
@@ -21,21 +21,21 @@ const (
 	toolPage      = "page_of_the_user"
 )
 
-// toolset is what a request offers.
+// toolset is the set of tools that a request offers.
 type toolset struct {
 	tools []openai.ChatCompletionToolUnionParam
 	names []string
 	size  int // bytes
-	// servers are those of the tools that belong to other servers, by their names.
+	// servers maps the names of other servers' tools to the tools.
 	servers map[string]mcpclient.Tool
 }
 
-// maxTools is how many tools endpoints accept in one request.
+// maxTools is the number of tools that endpoints accept in one request.
 const maxTools = 128
 
-// ToolServers are other servers whose tools are offered beside those of the cluster.
+// ToolServers are other servers whose tools are offered in addition to those of the cluster.
 type ToolServers interface {
-	// Offered are the tools of the servers that answer now, in an order that does not change by itself.
+	// Offered returns the tools of the servers that answer now, in a stable order.
 	Offered() []mcpclient.Tool
 }
 
@@ -60,7 +60,8 @@ func newToolset(writes bool, absent []operation.Verb) (toolset, error) {
 	return s, nil
 }
 
-// withServers is a toolset with those tools of other servers that fit below a size in bytes, and how many did not.
+// withServers returns a toolset with those tools of other servers that fit below a size in bytes, and the number that
+// did not.
 func (s toolset) withServers(tools []mcpclient.Tool, size int) (_ toolset, left int) {
 	s.tools, s.names, s.servers = slices.Clone(s.tools), slices.Clone(s.names), map[string]mcpclient.Tool{}
 	for _, t := range tools {

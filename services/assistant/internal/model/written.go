@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Small models write a tool call as text where their template, or their training, has no form for one: as the object that
-// <tool_call> elements hold (https://huggingface.co/docs/transformers/chat_extras), bare or in a fence. An answer that is
-// nothing else is taken for the calls. It has no more rights than a call has.
+// Small models write a tool call as text if their template, or their training, has no form for one: as the object that
+// <tool_call> elements hold (https://huggingface.co/docs/transformers/chat_extras), bare or in a fence. An answer that
+// consists only of such calls is treated as the calls. They have the same rights as any call.
 var (
 	wrapperExpr  = regexp.MustCompile("(?m)^[ \t]*(?:```[a-z]*|</?tool_call>)[ \t]*$|</?tool_call>")
 	mayBegin     = regexp.MustCompile("^\\s*(?:<|```|\\{)")
@@ -19,15 +19,15 @@ var (
 
 const (
 	maxWritten = 16 << 10 // bytes of such a text
-	telling    = 64       // bytes that are enough to tell what has begun
+	telling    = 64       // bytes that suffice to recognize a call
 )
 
-// mayBeCall reports whether a text that has begun may turn out to be calls.
+// mayBeCall reports whether the beginning of a text may turn out to be calls.
 func mayBeCall(text string) bool {
 	return len(text) < telling && mayBegin.MatchString(text) || len(text) <= maxWritten && mayBeWritten.MatchString(text)
 }
 
-// writtenCalls are the tool calls that a text consists of; nil if it holds anything else.
+// writtenCalls returns the tool calls that a text consists of; nil if it contains anything else.
 func writtenCalls(text string) []*heard {
 	if !mayBeCall(text) {
 		return nil

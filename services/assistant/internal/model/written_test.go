@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Models of a few billion parameters write calls so, whatever tools a request offers.
+// Models of a few billion parameters write calls like this, whatever tools a request offers.
 func TestACallWrittenAsTextIsRun(t *testing.T) {
 	t.Parallel()
 	for name, written := range map[string]string{
@@ -36,7 +36,7 @@ func TestACallWrittenAsTextIsRun(t *testing.T) {
 	}
 }
 
-// What only looks like a call is an answer, and a change that nobody asked for is a proposal in either form.
+// Text that only resembles a call is an answer, and a change that was not requested is a proposal in either form.
 func TestWhatIsNoWrittenCall(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -57,7 +57,7 @@ func TestWhatIsNoWrittenCall(t *testing.T) {
 	}
 }
 
-// Where no more tools are offered, a call is no answer: what is known is told.
+// When no more tools are offered, a call is no answer: the findings so far are shown.
 func TestACallInsteadOfTheLastAnswer(t *testing.T) {
 	t.Parallel()
 	written := scriptedmodel.Step{Answer: []string{"```json\n{\n  ", "\"name\": \"list\", ", "\"arguments\": {\"kind\": \"pods\"}}", "\n```"}}
@@ -68,7 +68,7 @@ func TestACallInsteadOfTheLastAnswer(t *testing.T) {
 	}
 }
 
-// What objects do not show may stand in a log that nobody has read: that is no all-clear.
+// A problem that objects do not show may be in a log that was not read: that is no all-clear.
 func TestNoFindingIsNoAllClear(t *testing.T) {
 	t.Parallel()
 	b := setup(t, model.Config{}, scripttest.Always(scripttest.Ask("list", `{"kind":"pods","namespace":"calm"}`)))

@@ -1,5 +1,5 @@
-// Package observe counts and traces what turns do, around the parts that do it: engines, tools and plans. Spans follow
-// the semantic conventions for generative AI. Neither they nor the counters hold a question, an answer or a result.
+// Package observe counts and traces turns by wrapping the parts that run them: engines, tools and plans. Spans follow
+// the semantic conventions for generative AI. Neither they nor the counters contain a question, an answer or a result.
 package observe
 
 import (
@@ -22,15 +22,15 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// Observer watches the parts of one process.
+// Observer wraps the parts of one process.
 type Observer struct {
 	metrics *metrics.Metrics
 	tracer  trace.Tracer
 	agent   string // the service's name for its model
-	model   string // the language model asked for; empty: none
+	model   string // the requested language model; empty: none
 }
 
-// New makes an observer.
+// New returns an observer.
 func New(m *metrics.Metrics, t trace.TracerProvider, agent, model string) *Observer {
 	if t == nil {
 		t = noop.NewTracerProvider()
@@ -38,7 +38,7 @@ func New(m *metrics.Metrics, t trace.TracerProvider, agent, model string) *Obser
 	return &Observer{m, t.Tracer("github.com/mlp-platform/platform/services/assistant"), agent, model}
 }
 
-// joinTrace is ctx with the trace of the request that it belongs to.
+// joinTrace returns ctx with the trace of the request that it belongs to.
 func joinTrace(ctx context.Context) context.Context {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx
@@ -58,10 +58,10 @@ type observedEngine struct {
 	o *Observer
 }
 
-// Engine watches an engine.
+// Engine wraps an engine.
 func (o *Observer) Engine(e turn.Investigator) turn.Investigator { return observedEngine{e, o} }
 
-// Investigate is part of turn.Investigator.
+// Investigate implements turn.Investigator.
 func (e observedEngine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
 	ctx, span := e.o.tracer.Start(joinTrace(ctx), "invoke_agent "+e.o.agent, trace.WithAttributes(
 		attribute.String("gen_ai.operation.name", "invoke_agent"),
@@ -87,10 +87,10 @@ type tools struct {
 	o *Observer
 }
 
-// Tools watches the reads of the cluster.
+// Tools wraps the reads of the cluster.
 func (o *Observer) Tools(t turn.Tools) turn.Tools { return tools{t, o} }
 
-// Run is part of turn.Tools.
+// Run implements turn.Tools.
 func (w tools) Run(ctx context.Context, t turn.Turn, op operation.Operation) (turn.Output, error) {
 	ctx, done := w.o.call(ctx, op)
 	out, err := w.Tools.Run(ctx, t, op)
@@ -98,7 +98,7 @@ func (w tools) Run(ctx context.Context, t turn.Turn, op operation.Operation) (tu
 	return out, err
 }
 
-// Snapshot is part of turn.Tools.
+// Snapshot implements turn.Tools.
 func (w tools) Snapshot(ctx context.Context, t turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*engine.Snapshot, error) {
 	return w.Tools.Snapshot(ctx, t, namespace, func(op operation.Operation) func(turn.Output, error) {
 		shown := show(op) // gives the call its id
@@ -110,7 +110,7 @@ func (w tools) Snapshot(ctx context.Context, t turn.Turn, namespace string, show
 	})
 }
 
-// call begins one read; done ends it.
+// call starts one read; done ends it.
 func (o *Observer) call(ctx context.Context, op operation.Operation) (_ context.Context, done func(error)) {
 	began, tool := time.Now(), string(op.Verb)
 	ctx, span := o.tracer.Start(joinTrace(ctx), "execute_tool "+tool, trace.WithAttributes(
@@ -134,7 +134,7 @@ func (o *Observer) call(ctx context.Context, op operation.Operation) (_ context.
 	}
 }
 
-// refusalReason is the reason for which the rules refused; empty where something else failed.
+// refusalReason returns the reason of a refusal by the rules; empty for other errors.
 func refusalReason(err error) string {
 	var wrong *operation.Fault
 	var refused *action.Refused
@@ -152,10 +152,10 @@ type planner struct {
 	o *Observer
 }
 
-// Planner watches what is proposed.
+// Planner wraps a planner.
 func (o *Observer) Planner(p turn.Planner) turn.Planner { return planner{p, o} }
 
-// Plan is part of turn.Planner.
+// Plan implements turn.Planner.
 func (w planner) Plan(ctx context.Context, t turn.Turn, ops []operation.Operation) (action.Plan, error) {
 	plan, err := w.Planner.Plan(ctx, t, ops)
 	if reason := refusalReason(err); reason != "" {

@@ -25,7 +25,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// parts do what the kind of an operation names.
+// parts returns results that depend on the kind of an operation.
 type parts struct{}
 
 func (parts) Line(turn.Turn, operation.Operation) string { return "kubectl" }
@@ -57,7 +57,7 @@ type stubEngine struct{ tools turn.Tools }
 
 func (e stubEngine) Investigate(ctx context.Context, t turn.Turn, _ turn.Toolbox, _ turn.Sink) (turn.Outcome, error) {
 	for _, kind := range []string{"pods", "unicorn", "broken"} {
-		_, _ = e.tools.Run(ctx, t, operation.Operation{Verb: operation.List, Kind: kind}) // what comes of it is counted
+		_, _ = e.tools.Run(ctx, t, operation.Operation{Verb: operation.List, Kind: kind}) // the outcome is counted
 	}
 	_, err := e.tools.Snapshot(ctx, t, "", func(operation.Operation) func(turn.Output, error) { return func(turn.Output, error) {} })
 	return turn.Outcome{Usage: chat.Usage{PromptTokens: 7, CompletionTokens: 3}}, err
@@ -75,7 +75,7 @@ func TestObserver(t *testing.T) {
 	}
 	planner := o.Planner(parts{})
 	for _, kind := range []string{"pods", "unicorn"} {
-		_, _ = planner.Plan(ctx, by, []operation.Operation{{Verb: operation.Delete, Kind: kind}}) // what comes of it is counted
+		_, _ = planner.Plan(ctx, by, []operation.Operation{{Verb: operation.Delete, Kind: kind}}) // the outcome is counted
 	}
 
 	var names []string

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// validArguments checks each member by itself and the few pairs that depend on each
-// other. Which members a verb takes was checked before.
+// validArguments checks each member and the few pairs that depend on each other. Which members a verb takes was checked
+// before.
 func (o Operation) validArguments() error {
 	for _, check := range []func() error{o.validRead, o.validQuery, o.validNumbers, o.validChoices, o.validPairs, o.validTaints, o.validDocuments, o.validServerTool} {
 		if err := check(); err != nil {
@@ -57,7 +57,7 @@ func (o Operation) validExplain() error {
 	if strings.Contains(o.Kind, ",") {
 		return Refuse(InvalidArgument, "kind", "explain takes one kind at a time.")
 	}
-	// The line form is kind.path: a dot in the kind would move the border.
+	// The line form is kind.path: a dot in the kind would be ambiguous.
 	if strings.Contains(o.Kind, ".") {
 		return Refuse(InvalidArgument, "kind", "explain takes the kind without its group; name the group in api_version.")
 	}

@@ -15,34 +15,31 @@ type Target struct {
 	Ref Ref `json:"ref"`
 	// UID is empty when the operation creates the object.
 	UID string `json:"uid,omitempty"`
-	// Fingerprint tells one wanted state from another: the generation, else a hash.
+	// Fingerprint identifies the wanted state: the generation, else a hash.
 	Fingerprint     string `json:"fingerprint,omitempty"`
 	ResourceVersion string `json:"resource_version,omitempty"`
 }
 
-// Expanded is an operation with all that its names, lists, selectors and manifest
-// stand for. It is what a person approves and what runs.
+// Expanded is an operation whose names, lists, selectors and manifest have been resolved to objects. It is the form
+// that a person approves and that runs.
 type Expanded struct {
 	Operation `json:"operation"`
 	Targets   []Target `json:"targets"`
-	// Affected are further objects that feel it: the pods of a drain, of a NoExecute
-	// taint, of a deleted namespace.
+	// Affected are further objects that the operation affects: the pods of a drain, of a NoExecute taint, of a deleted
+	// namespace.
 	Affected []Ref `json:"affected,omitempty"`
 	// Sources are objects that the write copies from: the revision of an undo, the
 	// CronJob of a run_job. They are read only, and what was approved is bound to them.
 	Sources []Target `json:"sources,omitempty"`
-	// NoDryRun: the server could not rehearse it.
+	// NoDryRun means that the server could not dry-run it.
 	NoDryRun bool `json:"no_dry_run,omitempty"`
-	// At is the time that the write puts into its object, RFC 3339. It is taken once, at
-	// the proposal.
+	// At is the time that the write stores in its object, RFC 3339. It is set once, at the proposal.
 	At string `json:"at,omitempty"`
 }
 
-// Digest binds an approval to exactly these operations on exactly these objects:
-// SHA-256 over RFC 8785 JSON. The resource version is left out, since a status
-// update moves it and changes nothing that was approved; so is what is merely affected,
-// which comes and goes by itself, and the time of the proposal, since the same wish a
-// minute later is the same wish.
+// Digest binds an approval to exactly these operations on exactly these objects: SHA-256 over RFC 8785 JSON. It omits
+// the resource version, which a status update changes without any effect on the approved change; the affected objects,
+// which change independently; and the time of the proposal, since the same request a minute later is the same request.
 func Digest(clusterUID string, ops []Expanded) string {
 	type target struct {
 		Ref         Ref    `json:"ref"`
@@ -73,7 +70,7 @@ func Digest(clusterUID string, ops []Expanded) string {
 		plain, err = jcs.Transform(plain)
 	}
 	if err != nil {
-		// Strings and whole numbers only: neither step has anything to refuse.
+		// Only strings and whole numbers: neither step can fail.
 		panic(fmt.Sprintf("operation: digest: %v", err))
 	}
 	sum := sha256.Sum256(plain)

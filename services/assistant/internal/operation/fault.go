@@ -2,23 +2,23 @@ package operation
 
 import "fmt"
 
-// Reason sorts refusals, for metrics and tests. The set is closed.
+// Reason classifies refusals, for metrics and tests. The set is closed.
 type Reason string
 
-// Why an operation was refused before the cluster was asked.
+// Refusals before any request to the cluster.
 const (
 	UnknownVerb     Reason = "unknown_verb"
-	ForbiddenVerb   Reason = "forbidden_verb"   // exec, port-forward and their kin
-	UnknownFlag     Reason = "unknown_flag"     // also a member that is not the verb's
+	ForbiddenVerb   Reason = "forbidden_verb"   // exec, port-forward and similar
+	UnknownFlag     Reason = "unknown_flag"     // or a member that the verb does not take
 	ForbiddenFlag   Reason = "forbidden_flag"   // another identity, another cluster, raw access
-	ShellSyntax     Reason = "shell_syntax"     // would mean more in a shell than it says
+	ShellSyntax     Reason = "shell_syntax"     // would mean more to a shell
 	InvalidArgument Reason = "invalid_argument" // out of range, malformed, contradictory
 	MissingArgument Reason = "missing_argument"
 	InvalidManifest Reason = "invalid_manifest"
 	TooLarge        Reason = "too_large"
 )
 
-// Why the cluster turned it down.
+// Refusals by the cluster.
 const (
 	UnknownKind Reason = "unknown_kind"
 	NotFound    Reason = "not_found"
@@ -26,26 +26,26 @@ const (
 	Conflict    Reason = "conflict"
 	Rejected    Reason = "rejected" // by validation, admission, quota or a budget
 	TimedOut    Reason = "timed_out"
-	Unavailable Reason = "unavailable" // the server answers, this part of it does not
+	Unavailable Reason = "unavailable" // the server responds, but this part of it does not
 )
 
-// Fault says why an operation is refused. Its text is a sentence for the caller; it
-// quotes at most a short piece of the input.
+// Fault explains why an operation is refused. Its text is a sentence for the caller; it quotes at most a short piece of
+// the input.
 type Fault struct {
 	Reason   Reason
 	Field    string // JSON member or flag; may be empty
 	Sentence string
 }
 
-// Error is the sentence.
+// Error returns the sentence.
 func (f *Fault) Error() string { return f.Sentence }
 
-// Refuse makes a fault.
+// Refuse returns a fault.
 func Refuse(r Reason, field, format string, a ...any) *Fault {
 	return &Fault{r, field, fmt.Sprintf(format, a...)}
 }
 
-// Quote shortens foreign text for a sentence and shows what cannot be seen.
+// Quote shortens foreign text for a sentence and makes invisible characters visible.
 func Quote(s string) string {
 	const most = 60
 	runes := []rune(s)

@@ -2,8 +2,8 @@ package operation
 
 import "unicode"
 
-// Hidden reports invisible or reordering characters, which make a reader approve a
-// different text; line feeds and tabs are allowed.
+// Hidden reports invisible or reordering characters, which could make a reader approve a different text; line feeds and
+// tabs are allowed.
 func Hidden(r rune) bool {
 	return r != '\n' && r != '\t' && (r == stopSign || unicode.In(r, unicode.C, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector))
 }

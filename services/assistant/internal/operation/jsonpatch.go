@@ -17,7 +17,7 @@ type PatchStep struct {
 	Op   string // add, remove, replace, move, copy or test
 	Path string
 	From string // of move and copy
-	// Value holds the types that [Document] has.
+	// Value has the types listed at [Document].
 	Value any
 }
 
@@ -26,7 +26,7 @@ var stepMembers = map[string]struct{ value, from bool }{
 	"add": {value: true}, "replace": {value: true}, "test": {value: true}, "remove": {}, "move": {from: true}, "copy": {from: true},
 }
 
-// PatchSteps reads a JSON patch, which may be YAML like other patches. The error is a *Fault.
+// PatchSteps parses a JSON patch, which may be YAML like other patches. The error is a *Fault.
 func PatchSteps(text string) ([]PatchStep, error) {
 	list, err := patchList(text)
 	if err != nil {
@@ -58,7 +58,7 @@ func patchList(text string) ([]any, error) {
 	return list, nil
 }
 
-// readStep reads one step. problem is the end of a sentence that says what is wrong with it.
+// readStep parses one step. problem is the end of a sentence that describes the fault.
 func readStep(item any) (s PatchStep, problem string) {
 	members, ok := item.(map[string]any)
 	if !ok {
@@ -87,13 +87,13 @@ func readStep(item any) (s PatchStep, problem string) {
 	case takes.from && !isPointer(s.From):
 		return s, "needs a path in from"
 	case takes.from && !isSpecPath(s.From):
-		// These hold what programs wrote, which could be anything by the time it is copied.
+		// These contain text of programs, which could change before it is copied.
 		return s, "copies from metadata, status or annotations; write the value itself"
 	}
 	return s, ""
 }
 
-// isPointer reports whether a text is a JSON pointer to a part of an object. The whole is not patched but replaced.
+// isPointer reports whether a text is a JSON pointer to a part of an object. The whole object can only be replaced.
 func isPointer(path string) bool {
 	if !strings.HasPrefix(path, "/") || len(path) > MaxText || !cleanText(path) {
 		return false
@@ -119,10 +119,10 @@ func splitPointer(path string) []string {
 	return names
 }
 
-// Names are the parts of the step's path.
+// Names returns the parts of the step's path.
 func (s PatchStep) Names() []string { return splitPointer(s.Path) }
 
-// Name is what the step changes: the last part of its path that is no place in a list.
+// Name returns the field that the step changes: the last part of its path that is not a list position.
 func (s PatchStep) Name() string {
 	names := s.Names()
 	for i := len(names) - 1; i >= 0; i-- {
@@ -133,7 +133,7 @@ func (s PatchStep) Name() string {
 	return ""
 }
 
-// EncodeSteps writes steps in the form in which an operation holds them.
+// EncodeSteps encodes steps in the form stored in an operation.
 func EncodeSteps(steps []PatchStep) (string, error) {
 	list := make([]any, 0, len(steps))
 	for _, s := range steps {
@@ -148,7 +148,7 @@ func EncodeSteps(steps []PatchStep) (string, error) {
 	return encodeJSON(list)
 }
 
-// canonicalPatch is the one form of a patch of a type: compact JSON with sorted keys. The error is a *Fault.
+// canonicalPatch returns the canonical form of a patch of a type: compact JSON with sorted keys. The error is a *Fault.
 func canonicalPatch(kind, text string) (string, error) {
 	if kind != JSONPatch {
 		return CanonicalPatch(text)

@@ -10,8 +10,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// Limits on a manifest, after aliases are followed: a few lines of YAML can stand for
-// billions of nodes.
+// Limits on a manifest, after aliases are resolved: a few lines of YAML can expand to billions of nodes.
 const (
 	MaxDocuments = 50
 	maxNodes     = 20_000
@@ -21,13 +20,12 @@ const (
 // Document is one object of a manifest.
 type Document struct {
 	APIVersion, Kind, Namespace, Name string
-	// Object holds maps, slices, strings, bools, int64, float64 and nil only.
+	// Object contains only maps, slices, strings, bools, int64, float64 and nil.
 	Object map[string]any
 }
 
-// Documents splits a manifest: documents of a stream and items of lists, each an
-// object with a kind and a name. What could be read in two ways (a key twice, a merge
-// key, yes for true) is refused. The error is a *Fault.
+// Documents splits a manifest: documents of a stream and items of lists, each an object with a kind and a name. It
+// refuses ambiguous input (a duplicate key, a merge key, yes for true). The error is a *Fault.
 func Documents(manifest string) ([]Document, error) {
 	if len(manifest) > MaxManifest {
 		return nil, Refuse(TooLarge, "manifest", "The manifest is over %d bytes.", MaxManifest)
@@ -93,8 +91,7 @@ func appendObjects(docs []Document, object map[string]any, depth int) ([]Documen
 	return append(docs, Document{version, kind, namespace, name, object}), nil
 }
 
-// CanonicalPatch reads a patch, YAML or JSON, and gives it as compact JSON with sorted
-// keys. The error is a *Fault.
+// CanonicalPatch parses a patch, YAML or JSON, and returns it as compact JSON with sorted keys. The error is a *Fault.
 func CanonicalPatch(text string) (string, error) {
 	object, err := PatchObject(text)
 	if err != nil {
@@ -107,10 +104,10 @@ func CanonicalPatch(text string) (string, error) {
 	return patch, nil
 }
 
-// isCanonicalPatch reports whether a text is surely what CanonicalPatch would make of it, if it is a
-// patch at all. It is asked of every patch several times, and YAML is slow to read.
+// isCanonicalPatch reports whether a text certainly equals its CanonicalPatch, provided it is a patch. It is called
+// several times for every patch, and YAML is slow to parse.
 func isCanonicalPatch(text string) bool {
-	if strings.Contains(text, "-0") { // the one number that is another in YAML
+	if strings.Contains(text, "-0") { // the one number that differs in YAML
 		return false
 	}
 	var value any
@@ -129,7 +126,7 @@ func encodeJSON(value any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// patchRoot reads the one document of a patch; what names what it must be.
+// patchRoot parses the single document of a patch; what describes its required form.
 func patchRoot(text, what string) (any, error) {
 	if len(text) > MaxManifest {
 		return nil, Refuse(TooLarge, "patch", "The patch is over %d bytes.", MaxManifest)
@@ -144,8 +141,7 @@ func patchRoot(text, what string) (any, error) {
 	return roots[0], nil
 }
 
-// PatchObject reads a patch as plain values, of the types that [Document] has. The
-// error is a *Fault.
+// PatchObject parses a patch into plain values, of the types listed at [Document]. The error is a *Fault.
 func PatchObject(text string) (map[string]any, error) {
 	root, err := patchRoot(text, "object")
 	if err != nil {
@@ -158,7 +154,7 @@ func PatchObject(text string) (map[string]any, error) {
 	return object, nil
 }
 
-// decodeYAML reads a stream of documents. JSON is YAML, so both come this way.
+// decodeYAML decodes a stream of documents. JSON is YAML, so it handles both.
 func decodeYAML(field, text string) ([]any, error) {
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	b := budget{field: field, nodes: maxNodes}

@@ -28,12 +28,12 @@ func TestDocuments(t *testing.T) {
 	if err != nil || len(docs) != 2 || docs[1].Kind != "Namespace" {
 		t.Errorf(`list: %v, %v; want len(docs) == 2 && docs[1].Kind == "Namespace"`, docs, err)
 	}
-	// A separator inside a text is no separator.
+	// A separator inside a text does not separate.
 	docs, err = operation.Documents("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  b: |\n    ---\n    kind: Namespace\n")
 	if err != nil || len(docs) != 1 {
 		t.Errorf("block: %v, %v; want len(docs) == 1", docs, err)
 	}
-	// Few aliases are fine.
+	// A few aliases are accepted.
 	docs, err = operation.Documents("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: &l {app: x}}\nspec: {selector: *l, other: *l}\n")
 	if err != nil || len(docs) != 1 {
 		t.Errorf("alias: %v, %v; want len(docs) == 1", docs, err)
@@ -94,8 +94,8 @@ func TestBadManifests(t *testing.T) {
 	}
 }
 
-// FuzzManifest: a manifest is refused with a fault, or becomes bounded objects that
-// each have a kind and a name and are read again from their JSON.
+// FuzzManifest: a manifest is either refused with a fault, or yields bounded objects that each have a kind and a name
+// and survive a JSON round trip.
 func FuzzManifest(f *testing.F) {
 	f.Add("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: b}\n")
 	f.Add("a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n")
@@ -123,7 +123,7 @@ func FuzzManifest(f *testing.F) {
 				t.Fatal(err)
 			}
 			if len(raw) > operation.MaxManifest {
-				continue // escapes made it longer than a manifest may be
+				continue // escapes made it longer than the limit of a manifest
 			}
 			again, err := operation.Documents(string(raw))
 			if err != nil || len(again) != 1 || again[0].Kind != d.Kind || again[0].Name != d.Name {

@@ -7,8 +7,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// budget turns YAML nodes into plain values while it counts them, so that aliases
-// cannot grow past what was allowed.
+// budget converts YAML nodes to plain values and counts them, so that aliases cannot exceed the limit.
 type budget struct {
 	field string
 	nodes int
@@ -29,7 +28,7 @@ func (b *budget) value(n *yaml.Node, depth int) (any, error) {
 		}
 		return b.value(n.Content[0], depth)
 	case yaml.AliasNode:
-		// An anchor that holds its own alias ends at the depth limit.
+		// An anchor that contains its own alias ends at the depth limit.
 		return b.value(n.Alias, depth+1)
 	case yaml.MappingNode:
 		return b.mapping(n, depth)
@@ -71,7 +70,7 @@ func (b *budget) mapping(n *yaml.Node, depth int) (any, error) {
 	return m, nil
 }
 
-// The words that YAML 1.1 reads as booleans and YAML 1.2 as text: tools disagree.
+// Words that YAML 1.1 reads as booleans and YAML 1.2 as text: tools disagree.
 var ambiguous = map[string]bool{"yes": true, "no": true, "on": true, "off": true}
 
 func (b *budget) scalar(n *yaml.Node) (any, error) {
@@ -102,12 +101,12 @@ func (b *budget) scalar(n *yaml.Node) (any, error) {
 		return v, nil
 	case "!!float":
 		var v float64
-		// Beyond 2^53 a whole number would change its value on the way.
+		// Beyond 2^53 a whole number would change its value in transit.
 		if err := n.Decode(&v); err != nil || math.IsNaN(v) || math.Abs(v) > 1<<53 {
 			return nil, b.refuse(n, "has a number out of range")
 		}
 		if v == 0 {
-			return 0.0, nil // there is no minus zero in JSON's whole numbers
+			return 0.0, nil // JSON's whole numbers have no minus zero
 		}
 		return v, nil
 	}

@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// suspendPatches are what kubectl users write for lack of a suspend command. Both
-// forms mean one operation, so the typed one stands for it.
+// suspendPatches are the patches that kubectl users write for lack of a suspend command. Both forms mean the same
+// operation, so they become the typed one.
 var suspendPatches = map[string]Verb{
 	`{"spec":{"suspend":true}}`:  Suspend,
 	`{"spec":{"suspend":false}}`: Resume,
 }
 
-// Normalize returns the one form of an operation that stands for all equal ones: no
-// empty lists, removals sorted, kinds folded, a manifest ended by a line feed. It runs
-// before anything is shown or stored, and validates nothing.
+// Normalize returns the canonical form of an operation: no empty lists, removals sorted, kinds folded, a manifest ended
+// by a line feed. It runs before anything is shown or stored, and validates nothing.
 func Normalize(o Operation) Operation {
 	o.Names = normalList(o.Names)
 	o.Remove = sortedSet(o.Remove)
@@ -52,8 +51,8 @@ func Normalize(o Operation) Operation {
 	return o
 }
 
-// AsPatch returns the patch that a suspend, or the resume of a job, stands for, since
-// kubectl has no command of its own. Other operations come back as they are.
+// AsPatch returns the patch that is equivalent to a suspend, or to the resume of a job, since kubectl has no command
+// for these. Other operations are returned unchanged.
 func (o Operation) AsPatch() Operation {
 	if o.Verb != Suspend && (o.Verb != Resume || !oneOf(o.Kind, jobKinds)) {
 		return o
@@ -67,8 +66,8 @@ func (o Operation) AsPatch() Operation {
 	return o
 }
 
-// foldKinds turns kind/name entries that share a kind into a kind and names, and takes
-// the doubles out of a comma list.
+// foldKinds turns kind/name entries that share a kind into a kind and names, and removes the duplicates in a
+// comma-separated list.
 func foldKinds(kind string, names []string) (string, []string) {
 	if kind != "" {
 		kinds := strings.Split(kind, ",")
@@ -89,10 +88,10 @@ func foldKinds(kind string, names []string) (string, []string) {
 	return shared, bare
 }
 
-// normalList drops doubles and keeps the order; none is nil.
+// normalList removes duplicates and keeps the order; an empty list becomes nil.
 func normalList(list []string) []string {
 	var kept []string
-	seen := make(map[string]bool, len(list)) // the list is not bounded yet
+	seen := make(map[string]bool, len(list)) // the list's length is not limited yet
 	for _, s := range list {
 		if !seen[s] {
 			seen[s] = true

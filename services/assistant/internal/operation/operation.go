@@ -2,7 +2,7 @@ package operation
 
 import "strings"
 
-// Ref is an object, its kind resolved through discovery. Name is empty where the server makes it up.
+// Ref is an object, its kind resolved through discovery. Name is empty if the server generates it.
 type Ref struct {
 	Group     string `json:"group,omitempty"`
 	Version   string `json:"version,omitempty"`
@@ -12,7 +12,7 @@ type Ref struct {
 	Name      string `json:"name"`
 }
 
-// String is kind/name, with the group where there is one, and the namespace.
+// String returns kind/name, with the group if there is one, and the namespace.
 func (r Ref) String() string {
 	s := strings.ToLower(r.Kind)
 	if r.Group != "" {
@@ -28,24 +28,23 @@ func (r Ref) String() string {
 // Object is one object as a person or a model named it.
 type Object struct {
 	Kind string // plural, singular, short name or kind.group, as written
-	Name string // empty: all that the selectors choose
+	Name string // empty: all objects that the selectors match
 }
 
-// Operation is one thing to do in the cluster. Each verb has its own members (see
-// [Schema]); a member that is not the verb's must be zero. The JSON form is what
-// action rows hold. Two operations that mean the same are equal after [Normalize].
+// Operation is one thing to do in the cluster. Each verb has its own members (see [Schema]); a member that the verb
+// does not take must be zero. The JSON form is stored in action rows. Two equivalent operations are equal after
+// [Normalize].
 type Operation struct {
 	Verb Verb `json:"verb"`
 
-	// Kind is as written, or several kinds with commas between. Empty where the
-	// entries of Names carry their own.
+	// Kind is as written, or several comma-separated kinds. Empty if the entries of Names include theirs.
 	Kind string `json:"kind,omitempty"`
 	// Names of objects of that kind; with an empty Kind each is kind/name.
 	Names     []string `json:"names,omitempty"`
 	Namespace string   `json:"namespace,omitempty"` // empty: the scope of the session
 	// AllNamespaces widens a read.
 	AllNamespaces bool `json:"all_namespaces,omitempty"`
-	// All chooses every object of the kind in the namespace.
+	// All selects every object of the kind in the namespace.
 	All           bool   `json:"all,omitempty"`
 	LabelSelector string `json:"label_selector,omitempty"`
 	FieldSelector string `json:"field_selector,omitempty"`
@@ -53,9 +52,9 @@ type Operation struct {
 	Limit int `json:"limit,omitempty"`
 	// Output is wide, yaml, json, name, jsonpath={…} or custom-columns=HEAD:path,…; empty is a table.
 	Output string `json:"output,omitempty"`
-	// SortBy is the path of the field by whose value a list is sorted.
+	// SortBy is the path of the field by which a list is sorted.
 	SortBy string `json:"sort_by,omitempty"`
-	// DryRun asks the server and changes nothing.
+	// DryRun sends the request to the server without any change.
 	DryRun bool `json:"dry_run,omitempty"`
 
 	// Container of logs, set_env and set_resources; empty: the only one, or all.
@@ -77,13 +76,13 @@ type Operation struct {
 
 	Replicas *int32 `json:"replicas,omitempty"`
 	Revision int64  `json:"revision,omitempty"` // 0: the one before
-	// NewName is of the object made by run_job or expose.
+	// NewName is the name of the object created by run_job or expose.
 	NewName string `json:"new_name,omitempty"`
 	// Images, Requests and Limits map containers to images, resources to amounts.
 	Images   map[string]string `json:"images,omitempty"`
 	Requests map[string]string `json:"requests,omitempty"`
 	Limits   map[string]string `json:"limits,omitempty"`
-	// Set and Remove are what set_env, label and annotate change.
+	// Set and Remove are the changes of set_env, label and annotate.
 	Set       map[string]string `json:"set,omitempty"`
 	Remove    []string          `json:"remove,omitempty"`
 	Overwrite bool              `json:"overwrite,omitempty"`
@@ -96,24 +95,23 @@ type Operation struct {
 	Max         int32  `json:"max,omitempty"`
 	CPUPercent  int32  `json:"cpu_percent,omitempty"` // 0: the server's default
 
-	// Patch is a JSON object, compact, keys sorted; of the type json a list of steps.
+	// Patch is a JSON object, compact, keys sorted; for the type json a list of steps.
 	Patch string `json:"patch,omitempty"`
-	// PatchType is merge or json; empty is strategic where the kind knows it, else merge.
+	// PatchType is merge or json; empty is strategic if the kind supports it, else merge.
 	PatchType string `json:"patch_type,omitempty"`
 	// Manifest is YAML or JSON, several documents allowed, ending in a line feed.
 	Manifest string `json:"manifest,omitempty"`
-	// Prune deletes what apply no longer finds in the manifest.
+	// Prune deletes objects that were applied earlier and are no longer in the manifest.
 	Prune bool `json:"prune,omitempty"`
-	// Force deletes at once (delete), deletes and creates (replace), takes fields over
-	// (apply) or drops pods that nobody owns (drain).
+	// Force deletes immediately (delete), deletes and creates (replace), takes fields over (apply) or evicts pods without
+	// an owner (drain).
 	Force              bool   `json:"force,omitempty"`
 	GracePeriod        *int64 `json:"grace_period,omitempty"` // seconds
 	Cascade            string `json:"cascade,omitempty"`      // foreground or orphan; empty is background
 	IgnoreDaemonSets   bool   `json:"ignore_daemonsets,omitempty"`
 	DeleteEmptyDirData bool   `json:"delete_emptydir_data,omitempty"`
 	PodSelector        string `json:"pod_selector,omitempty"` // drain: these pods only
-	// Taints and RemoveTaints are written key[=value]:Effect; removal may leave value
-	// and effect out.
+	// Taints and RemoveTaints are written key[=value]:Effect; a removal may omit value and effect.
 	Taints       []string `json:"taints,omitempty"`
 	RemoveTaints []string `json:"remove_taints,omitempty"`
 
@@ -123,8 +121,7 @@ type Operation struct {
 	Arguments string `json:"arguments,omitempty"`
 }
 
-// Risk is what the verb alone tells. What an operation really touches may raise it;
-// package guard judges that.
+// Risk returns the risk of the verb alone. The objects of an operation may raise it; package guard judges that.
 func (o Operation) Risk() Risk {
 	s := specOf(o.Verb)
 	switch {
@@ -136,7 +133,7 @@ func (o Operation) Risk() Risk {
 	return s.risk
 }
 
-// Kinds are the kinds named, comma lists taken apart, each once.
+// Kinds returns the distinct kinds named, with comma-separated lists split.
 func (o Operation) Kinds() []string {
 	var kinds []string
 	seen := map[string]bool{}
@@ -149,8 +146,8 @@ func (o Operation) Kinds() []string {
 	return kinds
 }
 
-// Objects takes comma lists apart: every kind with every name. Without names each
-// kind comes once, with an empty name.
+// Objects splits comma-separated lists: every kind with every name. Without names each kind is returned once, with an
+// empty name.
 func (o Operation) Objects() []Object {
 	if o.Kind == "" {
 		var objects []Object

@@ -49,7 +49,7 @@ func TestRisk(t *testing.T) {
 	}
 }
 
-// TestStored: what an action row holds is read back as the same operation.
+// TestStored: an operation stored in an action row is read back unchanged.
 func TestStored(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))

@@ -6,17 +6,16 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Prefixes of outputs that choose fields by path.
+// Prefixes of outputs that select fields by path.
 const (
 	JSONPath      = "jsonpath="
 	CustomColumns = "custom-columns="
 )
 
-// maxColumns limits the columns of a table that a caller makes up.
+// maxColumns limits the columns of a caller-defined table.
 const maxColumns = 20
 
-// outputWord is the output if it is one of few words; forms that choose fields are checked by
-// validPaths.
+// outputWord returns the output if it is one of a few words; forms that select fields are checked by validPaths.
 func (o Operation) outputWord() string {
 	if strings.HasPrefix(o.Output, JSONPath) || strings.HasPrefix(o.Output, CustomColumns) {
 		return ""
@@ -53,10 +52,10 @@ func (o Operation) validPaths() error {
 	return nil
 }
 
-// OwnColumn is a column that a caller makes up.
+// OwnColumn is a caller-defined column.
 type OwnColumn struct{ Head, Path string }
 
-// SplitColumns reads HEAD:path,HEAD:path.
+// SplitColumns parses HEAD:path,HEAD:path.
 func SplitColumns(text string) ([]OwnColumn, bool) {
 	var columns []OwnColumn
 	for part := range strings.SplitSeq(text, ",") {
@@ -69,7 +68,7 @@ func SplitColumns(text string) ([]OwnColumn, bool) {
 	return columns, true
 }
 
-// RelaxPath writes a path as a template: .spec.x and spec.x mean {.spec.x}, as kubectl has it.
+// RelaxPath converts a path to a template: .spec.x and spec.x mean {.spec.x}, as in kubectl.
 func RelaxPath(path string) string {
 	path = strings.TrimSpace(path)
 	if strings.HasPrefix(path, "{") {

@@ -1,14 +1,14 @@
 package operation
 
-// Reference names what a result was read from, so that an answer can cite it.
+// Reference names the source of a result, so that an answer can cite it.
 type Reference struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// ResourceVersion is the version of the object that was read; empty where the source does not tell it.
+	// ResourceVersion is the version of the object that was read; empty if the source does not report it.
 	ResourceVersion string `json:"resource_version,omitempty"`
-	// Container and Line are set for logs. Lines are counted from 1 in what was read of the log.
+	// Container and Line are set for logs. Lines are counted from 1 in the part of the log that was read.
 	Container string `json:"container,omitempty"`
 	Line      int    `json:"line,omitempty"`
 }

@@ -90,8 +90,7 @@ var properties = map[string]property{
 	"remove_taints":        textsProperty(MaxPairs, "Taints to remove, key, key:Effect or key=value:Effect."),
 }
 
-// Schema is the JSON Schema of a verb's tool arguments, compact, keys sorted; nil for
-// an unknown verb.
+// Schema returns the JSON Schema of a verb's tool arguments, compact, keys sorted; nil for an unknown verb.
 func Schema(v Verb) json.RawMessage {
 	s := clusterSpecOf(v)
 	if s == nil {
@@ -123,7 +122,7 @@ func Schema(v Verb) json.RawMessage {
 	return raw
 }
 
-// About is one sentence on what the verb does, for tool lists.
+// About describes the verb in one sentence, for tool lists.
 func About(v Verb) string {
 	if s := clusterSpecOf(v); s != nil {
 		return s.about
@@ -131,8 +130,8 @@ func About(v Verb) string {
 	return ""
 }
 
-// arguments are the members of the tool: those of the operation, with name beside or
-// for names, and no kind where only one is possible.
+// arguments returns the members of the tool: those of the operation, with name in addition to or instead of names, and
+// no kind if only one is possible.
 func (s *spec) arguments() []string {
 	args := slices.Clone(s.members())
 	if i := slices.Index(args, "names"); i >= 0 {
@@ -150,8 +149,8 @@ func (s *spec) arguments() []string {
 	return args
 }
 
-// Decode makes an operation of a tool call and validates it. Member names are exact;
-// null is as good as absent, since models send it. The error is a *Fault.
+// Decode converts a tool call to an operation and validates it. Member names are exact; null counts as absent, since
+// models send it. The error is a *Fault.
 func Decode(v Verb, arguments []byte) (Operation, error) {
 	s := clusterSpecOf(v)
 	if s == nil {
@@ -201,8 +200,7 @@ func Decode(v Verb, arguments []byte) (Operation, error) {
 	return o, o.Validate()
 }
 
-// objectMembers reads a JSON object, refusing a member that comes twice: parsers
-// disagree on which one counts.
+// objectMembers parses a JSON object and refuses duplicate members: parsers disagree on which one counts.
 func objectMembers(raw []byte) (map[string]json.RawMessage, error) {
 	bad := Refuse(InvalidArgument, "", "The arguments are no JSON object.")
 	members := map[string]json.RawMessage{}

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// TestSchemas holds the exact schemas that models are given.
+// TestSchemas contains the exact schemas that models are given.
 func TestSchemas(t *testing.T) {
 	t.Parallel()
 	schemas := map[operation.Verb]json.RawMessage{}
@@ -138,8 +138,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// FuzzDecode: a model's arguments are refused with a fault or become a valid operation
-// of that verb or of the one that a patch stands for.
+// FuzzDecode: a model's arguments are either refused with a fault or become a valid operation of that verb or of the
+// one that a patch is equivalent to.
 func FuzzDecode(f *testing.F) {
 	f.Add("list", `{"kind":"pods"}`)
 	f.Add("patch", `{"kind":"cj","name":"x","patch":"{\"spec\":{\"suspend\":true}}"}`)

@@ -6,8 +6,8 @@ import (
 	"regexp"
 )
 
-// Verbs that call a tool of another server. They are no operations on the cluster, so [Verbs] does not list them and
-// [Decode] does not make them: only [NewToolCall] does.
+// Verbs that call a tool of another server. They are not operations on the cluster, so [Verbs] does not list them and
+// [Decode] does not return them: only [NewToolCall] does.
 const (
 	ReadTool  Verb = "read_tool"
 	WriteTool Verb = "write_tool"
@@ -29,7 +29,7 @@ var toolExpr = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,128}$`)
 // ValidToolName reports whether another server's tool may have this name.
 func ValidToolName(name string) bool { return toolExpr.MatchString(name) }
 
-// NewToolCall makes the call of another server's tool. Empty arguments stand for none. The error is a *Fault.
+// NewToolCall returns the call of another server's tool. Empty arguments mean none. The error is a *Fault.
 func NewToolCall(v Verb, server, tool string, arguments []byte) (Operation, error) {
 	if !v.OfServer() {
 		return Operation{}, Refuse(UnknownVerb, "verb", "%s calls no tool of another server.", Quote(string(v)))
@@ -45,9 +45,9 @@ func NewToolCall(v Verb, server, tool string, arguments []byte) (Operation, erro
 	return o, o.Validate()
 }
 
-// canonicalObject is the one form of all equal JSON objects: compact, keys sorted, numbers as written.
+// canonicalObject returns the canonical form of equal JSON objects: compact, keys sorted, numbers as written.
 func canonicalObject(raw []byte) (string, error) {
-	if _, err := objectMembers(raw); err != nil { // also of a member that comes twice
+	if _, err := objectMembers(raw); err != nil { // detects duplicate members, too
 		return "", err
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Equal calls of another server's tool are one operation; what is no JSON object is none.
+// Equal calls of another server's tool are equal operations; arguments that are not a JSON object are refused.
 func TestToolCalls(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
@@ -40,7 +40,8 @@ func TestToolCalls(t *testing.T) {
 	}
 }
 
-// Calls of other servers' tools are no operations on the cluster: no list of those has them, and no tool call makes them.
+// Calls of other servers' tools are not operations on the cluster: no list of those contains them, and no tool call
+// yields them.
 func TestToolCallsAreNoClusterVerbs(t *testing.T) {
 	t.Parallel()
 	for verb, risk := range map[operation.Verb]operation.Risk{operation.ReadTool: operation.Low, operation.WriteTool: operation.High} {

@@ -1,6 +1,6 @@
 package operation
 
-// refRule says how a verb names its objects.
+// refRule states how a verb names its objects.
 type refRule int
 
 const (
@@ -15,19 +15,17 @@ const (
 	chosenNodes                // the same, nodes only
 )
 
-// spec is one row of the tool table: which members a verb takes, which it must have,
-// how grave it is.
+// spec is one row of the tool table: the members that a verb takes, the required ones, and its risk.
 type spec struct {
 	verb     Verb
 	risk     Risk
 	refs     refRule
 	about    string
-	fields   []string // beside those of refs
+	fields   []string // in addition to those of refs
 	required []string
 }
 
-// The grades are those of the risk table; an image or resources always ask, so those
-// two verbs are high by themselves.
+// The risks are those of the risk table; images and resources always require a decision, so those two verbs are high.
 var table = []spec{
 	{List, Low, kindOnly, "List objects of one or several kinds.", []string{"namespace", "all_namespaces", "label_selector", "field_selector", "limit", "output", "sort_by"}, nil},
 	{Get, Low, namedRefs, "Read objects by name.", []string{"namespace", "output"}, nil},
@@ -78,7 +76,7 @@ func specOf(v Verb) *spec {
 	return serverSpecs[v]
 }
 
-// clusterSpecOf is the row of a verb that is an operation on the cluster.
+// clusterSpecOf returns the row of a verb that is an operation on the cluster.
 func clusterSpecOf(v Verb) *spec {
 	for i := range table {
 		if table[i].verb == v {
@@ -88,7 +86,7 @@ func clusterSpecOf(v Verb) *spec {
 	return nil
 }
 
-// members are the names of all members the verb takes, those of its refs first.
+// members returns the names of all members that the verb takes, those of its refs first.
 func (s *spec) members() []string {
 	var m []string
 	switch s.refs {

@@ -12,13 +12,12 @@ const (
 	MaxPairs    = 100
 	MaxLimit    = 500
 	MaxText     = 8 << 10  // a selector, query or value
-	MaxValues   = 64 << 10 // the values of one operation together
+	MaxValues   = 64 << 10 // all values of one operation together
 	MaxManifest = 256 << 10
 )
 
-// Validate reports whether the operation is complete, in range, in normal form and
-// without members of another verb. The error is a *Fault. Nothing that passes can be
-// taken for a flag, a path or more than one word.
+// Validate reports whether the operation is complete, in range, in normal form and without members of another verb. The
+// error is a *Fault. No value that passes can be taken for a flag, a path or more than one word.
 func (o Operation) Validate() error {
 	s := specOf(o.Verb)
 	if s == nil {
@@ -138,7 +137,7 @@ func (o Operation) validCount(s *spec) error {
 			return Refuse(InvalidArgument, "kind", "%s works on kind node.", o.Verb)
 		}
 		if s.refs == chosenNodes && slices.ContainsFunc(o.Names, func(n string) bool { return strings.Contains(n, ":") }) {
-			// In a taint line a colon tells a taint from a node.
+			// In a taint line a colon distinguishes a taint from a node.
 			return Refuse(InvalidArgument, "names", "A node name has no colon.")
 		}
 		if o.Verb == Evict && !oneOf(o.Kind, podKinds) {

@@ -2,7 +2,7 @@ package operation
 
 import "slices"
 
-// Verb names what an operation does. It is also the name of the tool that asks for it.
+// Verb names what an operation does. It is also the name of the tool for it.
 type Verb string
 
 // Verbs that read.
@@ -61,16 +61,16 @@ func Verbs() []Verb {
 	return verbs
 }
 
-// Known reports whether the verb is one of [Verbs], or of a tool of another server.
+// Known reports whether the verb is one of [Verbs], or calls a tool of another server.
 func (v Verb) Known() bool { return specOf(v) != nil }
 
-// Writes reports whether the verb changes the cluster, or something else. An unknown verb counts as a write.
+// Writes reports whether the verb changes the cluster, or another system. An unknown verb counts as a write.
 func (v Verb) Writes() bool {
 	s := specOf(v)
 	return s == nil || s.risk != Low
 }
 
-// Risk grades what an operation can break.
+// Risk grades the possible damage of an operation.
 type Risk string
 
 // The three grades. Reads and dry runs are low and never gated.
@@ -80,7 +80,7 @@ const (
 	High   Risk = "high"
 )
 
-// Max is the graver of two risks.
+// Max returns the higher of two risks.
 func (r Risk) Max(other Risk) Risk {
 	order := []Risk{Low, Medium, High}
 	if slices.Index(order, other) > slices.Index(order, r) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// NamePattern is what object names must match, also in the tools' schemas. It leaves
-// no room for a flag, a path or a shell word.
+// NamePattern is the pattern of object names, also in the tools' schemas. No name can be taken for a flag, a path or a
+// shell word.
 const NamePattern = `^[a-z0-9]([a-z0-9.:-]*[a-z0-9])?$`
 
 const kindPattern = `^[A-Za-z][A-Za-z0-9.-]*$`
@@ -27,7 +27,7 @@ var (
 	sinceExpr  = regexp.MustCompile(`^([0-9]+h)?([0-9]+m)?([0-9]+s)?$`)
 )
 
-// Kinds the rules know by name; all others are resolved by discovery.
+// Kinds that the rules refer to by name; all others are resolved by discovery.
 var (
 	podKinds  = []string{"pod", "pods", "po"}
 	nodeKinds = []string{"node", "nodes", "no"}
@@ -45,11 +45,11 @@ func validKind(s string) bool {
 	return len(s) <= 253 && kindExpr.MatchString(s) && !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, "-")
 }
 
-// validLabel is for namespaces, containers and what else is a DNS label.
+// validLabel checks namespaces, containers and other DNS labels.
 func validLabel(s string) bool { return len(validation.IsDNS1123Label(s)) == 0 }
 
-// validText refuses what would not survive the JSON form or a command line: broken
-// UTF-8, and control characters other than tab and line feed.
+// validText refuses text that would not survive the JSON form or a command line: invalid UTF-8, and control characters
+// other than tab and line feed.
 func validText(field, s string) error {
 	if len(s) > MaxText {
 		return Refuse(TooLarge, field, "%s is over %d bytes.", field, MaxText)
@@ -114,8 +114,7 @@ func validSince(s string) error {
 	return nil
 }
 
-// imageExpr is loose on purpose, since registries differ; it only keeps out what is no
-// single word.
+// imageExpr is deliberately loose, since registries differ; it only excludes anything but a single word.
 var imageExpr = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]*$`)
 
 func validImage(s string) bool { return len(s) <= 1024 && imageExpr.MatchString(s) }
@@ -125,21 +124,21 @@ func validQuantity(s string) bool {
 	return len(s) <= 32 && err == nil && q.Sign() >= 0
 }
 
-// validQualifiedName is for label and annotation keys and resource names.
+// validQualifiedName checks label and annotation keys and resource names.
 func validQualifiedName(s string) bool { return len(validation.IsQualifiedName(s)) == 0 }
 
 func validLabelValue(s string) bool { return len(validation.IsValidLabelValue(s)) == 0 }
 
-// envExpr is what the assignments of a kubectl line can carry; the API allows more.
+// envExpr matches the names that assignments in a kubectl line can have; the API allows more.
 var envExpr = regexp.MustCompile(`^[A-Za-z_.][A-Za-z0-9_.-]*$`)
 
 func validEnvName(s string) bool { return len(s) <= 253 && envExpr.MatchString(s) }
 
-// ParsedTaint is key[=value][:Effect] taken apart.
+// ParsedTaint is a parsed key[=value][:Effect].
 type ParsedTaint struct{ Key, Value, Effect string }
 
-// ParseTaint reads a taint as Operation holds it. For a removal the effect may be
-// absent, which removes every taint of the key.
+// ParseTaint parses a taint in an Operation. For a removal the effect may be absent, which removes every taint of the
+// key.
 func ParseTaint(s string, removal bool) (ParsedTaint, error) {
 	bad := Refuse(InvalidArgument, "taints", "%s is no taint; write key=value:NoSchedule, PreferNoSchedule or NoExecute.", Quote(s))
 	left, effect, hasEffect := strings.Cut(s, ":")

@@ -14,11 +14,11 @@ import (
 
 const unsetLog = "INFO starting\nFATAL DATABASE_URL is not set\n"
 
-// answerCase is a fixture with one trouble, and what its answer says.
+// answerCase is a fixture with one problem, and its expected answer.
 type answerCase struct {
 	file, log string
 	class     engine.Class
-	fix       operation.Verb // empty: a person has to name a value
+	fix       operation.Verb // empty: a person has to supply a value
 	say, not  []string
 }
 
@@ -53,8 +53,8 @@ func checkAnswers(t *testing.T, tests []answerCase) {
 	}
 }
 
-// checkFinding checks that a snapshot has one finding, of a class, and what its answer says in any
-// order of the snapshot. With no verb a person has to name a value.
+// checkFinding checks that a snapshot has one finding, of a class, and that its answer is the same in any order of the
+// snapshot. Without a verb a person has to supply a value.
 func checkFinding(t *testing.T, s *engine.Snapshot, file string, class engine.Class, wanted operation.Verb, says, nots []string) {
 	t.Helper()
 	found := playbook.Diagnose(s, "")

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// failSync makes the last sync of the fixture one that failed at its deployment.
+// failSync makes the last sync of the fixture fail at its deployment.
 func failSync(s *engine.Snapshot, message string) {
 	a := &s.Applications[0]
 	a.Status.Sync.Status = "OutOfSync"
@@ -21,14 +21,14 @@ func failSync(s *engine.Snapshot, message string) {
 	a.Status.OperationState.SyncResult.Resources[0].Status, a.Status.OperationState.SyncResult.Resources[0].Message = "SyncFailed", message
 }
 
-// degrade makes the deployment of the fixture one that Argo CD calls degraded.
+// degrade makes Argo CD report the deployment of the fixture as degraded.
 func degrade(s *engine.Snapshot) {
 	a := &s.Applications[0]
 	a.Status.Health.Status = "Degraded"
 	a.Status.Resources[0].Health.Status, a.Status.Resources[0].Health.Message = "Degraded", "Deployment \"storefront\" exceeded its progress deadline"
 }
 
-// TestApplicationCases: why an application of Argo CD is not synced, or not healthy.
+// TestApplicationCases: why an Argo CD application is not synced, or not healthy.
 func TestApplicationCases(t *testing.T) {
 	t.Parallel()
 	compares := func(message, say string) changeCase {
@@ -89,7 +89,7 @@ func TestApplicationCases(t *testing.T) {
 	})
 }
 
-// TestApplicationFollows: an application that is degraded by a workload with a known trouble is a consequence of it.
+// TestApplicationFollows: an application degraded by a workload with a known problem is a consequence of it.
 func TestApplicationFollows(t *testing.T) {
 	t.Parallel()
 	s := joinSnapshots(readSnapshot(t, "gateway"), readSnapshot(t, "application"))
@@ -106,7 +106,8 @@ func TestApplicationFollows(t *testing.T) {
 	}
 }
 
-// TestApplicationElsewhere: what an application does to another cluster is nothing of a namespace that is called so here.
+// TestApplicationElsewhere: an application's objects in another cluster do not count for a namespace of the same name
+// here.
 func TestApplicationElsewhere(t *testing.T) {
 	t.Parallel()
 	s := readSnapshot(t, "application")
@@ -119,7 +120,7 @@ func TestApplicationElsewhere(t *testing.T) {
 	}
 }
 
-// TestDriftMayBeMeant: an application that differs, and that a person is to sync, is no fault and yet explains what is asked.
+// TestDriftMayBeMeant: an application that differs, and is synced manually, is no fault but may answer the question.
 func TestDriftMayBeMeant(t *testing.T) {
 	t.Parallel()
 	s := readSnapshot(t, "application")
@@ -137,7 +138,8 @@ func TestDriftMayBeMeant(t *testing.T) {
 	}
 }
 
-// TestApplicationManages: what an application lists is its own, and so is what Argo CD marked, unless the mark is that of another object.
+// TestApplicationManages: an application owns the objects that it lists and those that Argo CD marked as its own,
+// unless the mark names another object.
 func TestApplicationManages(t *testing.T) {
 	t.Parallel()
 	s := readSnapshot(t, "application")

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// changeCase changes one thing in a fixture and looks at what the answer then says.
+// changeCase changes one thing in a fixture and checks the answer.
 type changeCase struct {
 	name, file, log string
 	change          func(*engine.Snapshot)
@@ -143,7 +143,7 @@ func TestCases(t *testing.T) {
 	})
 }
 
-// endWith lets every container of a snapshot have ended with a code.
+// endWith makes every container of a snapshot exit with a code.
 func endWith(s *engine.Snapshot, code int32) {
 	for i := range s.Pods {
 		s.Pods[i].Status.ContainerStatuses[0].LastTerminationState.Terminated.ExitCode = code

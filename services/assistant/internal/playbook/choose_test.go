@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// What a Chooser finds is what a look at every pod finds, in the same order.
+// A Chooser finds the same pods as a scan of all pods, in the same order.
 func TestChooser(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -48,7 +48,7 @@ func TestChooser(t *testing.T) {
 	}
 }
 
-// All who ask at once get one diagnosis, the one that each would have made alone.
+// Concurrent callers get one diagnosis, equal to the one that each would have got alone.
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	s := newCluster(clusterShape{Pods: 60, Namespaces: 3, Deployments: 20, Services: 20, Policies: 5, Events: 50, Broken: 50})

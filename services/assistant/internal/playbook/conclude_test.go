@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/workload"
 )
 
-// TestConclude: what pods write that run on concludes a cause that no object shows.
+// TestConclude: the logs of running pods lead to a cause that no object shows.
 func TestConclude(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -44,7 +44,7 @@ func TestConclude(t *testing.T) {
 	}
 }
 
-// TestProbesByLog: a probe that fails since the program cannot use its database is told by that.
+// TestProbesByLog: a probe that fails because the program cannot use its database is explained by that.
 func TestProbesByLog(t *testing.T) {
 	t.Parallel()
 	notReady := func(s *engine.Snapshot) {

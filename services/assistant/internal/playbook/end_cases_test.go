@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// TestEndCases: the last lines of a program conclude why it ended.
+// TestEndCases: the cause of an exit is concluded from the program's last lines.
 func TestEndCases(t *testing.T) {
 	t.Parallel()
 	spec := func(change func(pod *corev1.PodSpec, c *corev1.Container)) func(*engine.Snapshot) {
@@ -53,7 +53,7 @@ func TestEndCases(t *testing.T) {
 	})
 }
 
-// TestOneDatabaseOfManyClients: what a database does to many clients is one finding.
+// TestOneDatabaseOfManyClients: a database that fails many clients is one finding.
 func TestOneDatabaseOfManyClients(t *testing.T) {
 	t.Parallel()
 	many := func(log string) []engine.Finding {

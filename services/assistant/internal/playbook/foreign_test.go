@@ -11,9 +11,9 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// FuzzForeignText puts a text where controllers, kubelets, programs and people write
-// theirs. Whatever it says, the answer is the same in any order of the snapshot, each of
-// its lines is printable and bounded, and code in it is closed.
+// FuzzForeignText inserts a text wherever controllers, kubelets, programs and people write theirs. For any text, the
+// answer is the same in any order of the snapshot, each of its lines is printable and bounded, and code in it is
+// closed.
 func FuzzForeignText(f *testing.F) {
 	for _, text := range []string{
 		"", "api:80", "http://user:pw@api.crm.svc:80/x?y", "nats://queue:4222,queu:99999",

@@ -13,10 +13,10 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// withoutStatus makes a route one that no controller has looked at.
+// withoutStatus removes a route's status, as if no controller had seen it.
 func withoutStatus(s *engine.Snapshot) { s.Routes[0].Status.Parents = nil }
 
-// refuseRoute lets the controller say no to the route of the fixture.
+// refuseRoute makes the controller reject the route of the fixture.
 func refuseRoute(s *engine.Snapshot, condition, reason, message string) {
 	for i := range s.Routes[0].Status.Parents[0].Conditions {
 		if c := &s.Routes[0].Status.Parents[0].Conditions[i]; c.Type == condition {
@@ -25,7 +25,8 @@ func refuseRoute(s *engine.Snapshot, condition, reason, message string) {
 	}
 }
 
-// addRefusal lets a controller that has nothing to do with the gateway of the fixture say no to its route, before the one that has.
+// addRefusal adds the rejection of a controller that is unrelated to the fixture's gateway, before the report of the
+// responsible one.
 func addRefusal(s *engine.Snapshot) {
 	said := s.Routes[0].Status.Parents[0]
 	said.ControllerName, said.Conditions = "example.com/other-controller", []metav1.Condition{condition("Accepted", "False", "UnsupportedValue", "the other's words")}
@@ -116,7 +117,7 @@ func TestRouteParentCases(t *testing.T) {
 		{"parent of a mesh", "gateway", "", func(s *engine.Snapshot) {
 			s.Routes[0].Spec.ParentRefs = []gatewayapi.ParentRef{{Group: new(""), Kind: new("Service"), Name: "storefront"}}
 		}, ""},
-		{"accepted all the same", "gateway", "", func(s *engine.Snapshot) { // a controller may know more than these rules do
+		{"accepted all the same", "gateway", "", func(s *engine.Snapshot) { // a controller may know more than these rules
 			s.Gateways[0].Spec.Listeners[0].AllowedRoutes, s.Namespaces[1].Labels = nil, nil
 		}, ""},
 		{"deleted", "gateway", "", func(s *engine.Snapshot) {
@@ -125,7 +126,7 @@ func TestRouteParentCases(t *testing.T) {
 	})
 }
 
-// TestRouteStatusCases: what controllers say of a route, and that none says anything.
+// TestRouteStatusCases: the reports of controllers on a route, and the absence of any.
 func TestRouteStatusCases(t *testing.T) {
 	t.Parallel()
 	checks := []changeCase{
@@ -172,7 +173,7 @@ func TestRouteStatusCases(t *testing.T) {
 	checkCases(t, checks)
 }
 
-// TestRouteBackendCases: what a route leads to.
+// TestRouteBackendCases: the backends of a route.
 func TestRouteBackendCases(t *testing.T) {
 	t.Parallel()
 	backend := func(s *engine.Snapshot) *gatewayapi.BackendRef { return &s.Routes[0].Spec.Rules[0].BackendRefs[0] }
@@ -330,7 +331,7 @@ func TestGatewayCertificateCases(t *testing.T) {
 	})
 }
 
-// TestListenersApart: what is wrong with the certificate of one listener hides nothing of another.
+// TestListenersApart: a fault of one listener's certificate hides no fault of another.
 func TestListenersApart(t *testing.T) {
 	t.Parallel()
 	s := readSnapshot(t, "gateway")
@@ -349,7 +350,7 @@ func TestListenersApart(t *testing.T) {
 	}
 }
 
-// TestGatewayElsewhere: who asks about a namespace hears of the gateway in another one that its routes are attached to.
+// TestGatewayElsewhere: a question about a namespace covers gateways in others that its routes are attached to.
 func TestGatewayElsewhere(t *testing.T) {
 	t.Parallel()
 	s := readSnapshot(t, "gateway")

@@ -10,10 +10,10 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// TestIntentCases: routes and ingresses that are valid, and most likely not what is meant.
+// TestIntentCases: routes and ingresses that are valid but most likely unintended.
 func TestIntentCases(t *testing.T) {
 	t.Parallel()
-	// addService adds a Service whose endpoints others write, so that no rule judges it.
+	// addService adds a Service with external endpoints, so that no rule judges it.
 	addService := func(s *engine.Snapshot, name string) {
 		s.Services = append(s.Services, corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "store", Name: name}, Spec: corev1.ServiceSpec{ClusterIP: "10.96.0.90", Ports: []corev1.ServicePort{{Port: 80}}}})
 	}

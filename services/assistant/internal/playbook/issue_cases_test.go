@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// waitForCertificate makes the certificate of the fixture one that was never issued, and its request, order and challenge pending.
+// waitForCertificate makes the certificate of the fixture unissued, and its request, order and challenge pending.
 func waitForCertificate(s *engine.Snapshot) {
 	c := &s.Certificates[0]
 	c.Status = certmanager.CertificateStatus{Conditions: []metav1.Condition{
@@ -24,7 +24,7 @@ func waitForCertificate(s *engine.Snapshot) {
 	s.Challenges[0].Status.State = "pending"
 }
 
-// failOrder makes the last attempt of the fixture one that failed.
+// failOrder makes the last attempt of the fixture fail.
 func failOrder(s *engine.Snapshot, state, reason string) {
 	waitForCertificate(s)
 	s.Certificates[0].Status.Conditions[1] = condition("Issuing", "False", "Failed", "The certificate request has failed to complete and will be retried")
@@ -33,7 +33,7 @@ func failOrder(s *engine.Snapshot, state, reason string) {
 	s.Challenges = nil
 }
 
-// TestIssueCases: why cert-manager does not issue a certificate. The deepest object that fails names the cause.
+// TestIssueCases: why cert-manager does not issue a certificate. The deepest failing object names the cause.
 func TestIssueCases(t *testing.T) {
 	t.Parallel()
 	at := func(s *engine.Snapshot, ago time.Duration) *metav1.Time { return &metav1.Time{Time: s.Taken.Add(-ago)} }
@@ -141,7 +141,8 @@ func TestIssueCases(t *testing.T) {
 	})
 }
 
-// TestCertificateConsequences: a Secret that is absent or broken because no certificate is issued is no finding of its own.
+// TestCertificateConsequences: a Secret that is absent or broken because no certificate is issued has no separate
+// finding.
 func TestCertificateConsequences(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*engine.Snapshot){
@@ -160,7 +161,7 @@ func TestCertificateConsequences(t *testing.T) {
 		if len(found) != 1 || found[0].Class != engine.CertificateNotIssued || !slices.ContainsFunc(found[0].Consequences, func(f engine.Finding) bool { return f.Class == engine.TLSSecret }) {
 			t.Errorf("%s: found %+v; want the certificate, with the Secret as a consequence", name, found)
 		}
-		// Where the certificate is as wanted, the Secret has a finding of its own.
+		// Where the certificate is as specified, the Secret has a separate finding.
 		s = joinSnapshots(readSnapshot(t, "gateway"), readSnapshot(t, "certificate"))
 		change(s)
 		if found = playbook.Diagnose(s, ""); len(found) != 1 || found[0].Class != engine.TLSSecret || !strings.Contains(found[0].Text, "cert-manager writes the Secret") {
@@ -169,7 +170,7 @@ func TestCertificateConsequences(t *testing.T) {
 	}
 }
 
-// TestIssuerConcernsNamespaces: who asks about a namespace hears of the issuer of the cluster that its certificates wait for.
+// TestIssuerConcernsNamespaces: a question about a namespace covers the cluster issuer that its certificates wait for.
 func TestIssuerConcernsNamespaces(t *testing.T) {
 	t.Parallel()
 	s := readSnapshot(t, "certificate")

@@ -71,7 +71,7 @@ func TestIngressCases(t *testing.T) {
 	})
 }
 
-// serveTLS makes the ingress of a16 a sound one with TLS, and gives it a Secret.
+// serveTLS makes the ingress of a16 valid, with TLS, and gives it a Secret.
 func serveTLS(s *engine.Snapshot, host string, c redact.Certificate) {
 	spec := &s.Ingresses[0].Spec
 	spec.Rules[0].HTTP.Paths[0].Backend.Service.Port.Number = 80
@@ -84,7 +84,7 @@ func tlsSecret(name string, c redact.Certificate) engine.SecretKeys {
 	return engine.SecretKeys{Namespace: "store", Name: name, Keys: []string{"tls.crt", "tls.key"}, Certificate: &c}
 }
 
-// soundCertificate is valid at noon of 2 January 2026, when the snapshots are taken.
+// soundCertificate returns a certificate valid at noon of 2 January 2026, the time of the snapshots.
 func soundCertificate(names ...string) redact.Certificate {
 	return redact.Certificate{Names: names, NotBefore: time.Date(2025, 12, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
 }
@@ -156,7 +156,7 @@ func TestCertificateCases(t *testing.T) {
 		}, ""},
 	}
 	checkCases(t, cases)
-	for _, tc := range cases { // whatever is wrong with a certificate, no remedy is to delete or write a Secret
+	for _, tc := range cases { // no remedy for a certificate is to delete or write a Secret
 		s := readSnapshot(t, tc.file)
 		tc.change(s)
 		if text := engine.Answer(s, playbook.Diagnose(s, "")); strings.Contains(text, "kubectl delete") || strings.Contains(text, "patch secret") {
@@ -174,7 +174,7 @@ func TestCertificateCases(t *testing.T) {
 func TestPolicyCases(t *testing.T) {
 	t.Parallel()
 	policy := func(s *engine.Snapshot) *networkingv1.NetworkPolicySpec { return &s.NetworkPolicies[0].Spec }
-	well := func(s *engine.Snapshot) { // the client shows nothing
+	well := func(s *engine.Snapshot) { // the client shows no symptom
 		for i := range s.Pods {
 			s.Pods[i].Status.ContainerStatuses[0].Ready = true
 			s.Pods[i].Status.Conditions[0].Status = corev1.ConditionTrue
@@ -245,7 +245,7 @@ func TestScaledToZeroCases(t *testing.T) {
 		s.Services[0].Spec.Selector = s.Deployments[0].Spec.Selector.MatchLabels
 		s.Services[0].Name = "app"
 		s.Deployments[0].Spec.Replicas = new(int32)
-		s.Pods = s.Pods[:1] // the caller-to-be of nobody
+		s.Pods = s.Pods[:1] // the future caller
 		s.NetworkPolicies, s.Events = nil, nil
 	}
 	checkCases(t, []changeCase{

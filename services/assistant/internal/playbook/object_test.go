@@ -14,7 +14,7 @@ import (
 
 const noSuchHost = "dial tcp: lookup queu on 10.96.0.10:53: no such host\n"
 
-// TestObjectAnswers is about troubles that no container shows by itself.
+// TestObjectAnswers covers faults that no single container shows.
 func TestObjectAnswers(t *testing.T) {
 	t.Parallel()
 	checkAnswers(t, []answerCase{
@@ -31,7 +31,7 @@ func TestObjectAnswers(t *testing.T) {
 	})
 }
 
-// TestBusy is about a cluster where much goes on and nothing is wrong.
+// TestBusy covers a busy cluster in which nothing is wrong.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	s := readSnapshot(t, "busy")
@@ -42,7 +42,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestFolding is about what is told under which cause.
+// TestFolding covers which findings are reported under which cause.
 func TestFolding(t *testing.T) {
 	t.Parallel()
 	titles := func(found []engine.Finding) []string {
@@ -146,7 +146,7 @@ func TestFolding(t *testing.T) {
 	}
 }
 
-// TestElsewhere is about troubles of objects that are not in the namespace asked about.
+// TestElsewhere covers problems of objects outside the namespace in question.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	s := readSnapshot(t, "a19_node_not_ready")
@@ -156,7 +156,7 @@ func TestElsewhere(t *testing.T) {
 	if found := playbook.Diagnose(s, "crm"); len(found) != 0 {
 		t.Errorf("got %+v, want none: no pod of the namespace is on the node", found)
 	}
-	s = readSnapshot(t, "wrong_name") // as it is read for one namespace: services of all, pods of one
+	s = readSnapshot(t, "wrong_name") // as read for one namespace: services of all, pods of one
 	s.EndpointSlices[0].Endpoints = nil
 	s.Pods = slices.DeleteFunc(s.Pods, func(p corev1.Pod) bool { return p.Namespace == "kube-system" })
 	writeLogs(s, "lookup queue on 10.96.0.10:53: server misbehaving")

@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// FuzzLogs writes anything in the log of a crashing container. Whatever it says, the only
-// fix is the last good revision, and foreign text stays one line of code.
+// FuzzLogs puts arbitrary text in the log of a crashing container. For any text, the only fix is the last good
+// revision, and foreign text stays one line of code.
 func FuzzLogs(f *testing.F) {
 	for _, seed := range []string{poisonedLog, forbiddenLog, waitLog, "KeyError: DATABASE_URL is required", "kubectl set image deployment/api api=evil:1", "```\n# Heading\n[x](http://x)"} {
 		f.Add(seed)

@@ -15,7 +15,7 @@ const notConnected = `probe failed: timeout: failed to connect service "10.1.2.3
 
 func TestProbeCases(t *testing.T) {
 	t.Parallel()
-	// liveness gives the container of a13_liveness_path another probe, and what the kubelet says of it.
+	// liveness replaces the probe of the container in a13_liveness_path, and the kubelet's message about it.
 	liveness := func(p corev1.Probe, said string) func(*engine.Snapshot) {
 		return func(s *engine.Snapshot) {
 			s.Pods[0].Spec.Containers[0].LivenessProbe = &p

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// controlPlane makes the last node one of the control plane.
+// controlPlane turns the last node into a control plane node.
 func controlPlane(s *engine.Snapshot) *corev1.Node {
 	node := &s.Nodes[len(s.Nodes)-1]
 	node.Name, node.Labels = "head", map[string]string{"node-role.kubernetes.io/control-plane": ""}
@@ -92,7 +92,8 @@ func TestResolverCases(t *testing.T) {
 	})
 }
 
-// TestOrderOfServices: a Service that nobody needs comes last, and one that others call and that is scaled to 0 first.
+// TestOrderOfServices: a Service that has no callers comes last, and one that has callers and is scaled to 0 comes
+// first.
 func TestOrderOfServices(t *testing.T) {
 	t.Parallel()
 	s := joinSnapshots(readSnapshot(t, "a4_absent_tag"), readSnapshot(t, "variable"))

@@ -12,13 +12,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// addRelease adds a revision of the release front, of so long ago.
+// addRelease adds a revision of the release front, with a given age.
 func addRelease(s *engine.Snapshot, revision int, status string, ago time.Duration) {
 	r := &helmrelease.Release{Name: "front", Revision: revision, Status: status, Created: s.Taken.Add(-ago)}
 	s.Secrets = append(s.Secrets, engine.SecretKeys{Namespace: "store", Name: "sh.helm.release.v1.front.v" + string(rune('0'+revision)), Type: helmrelease.SecretType, Release: r})
 }
 
-// TestReleaseCases: releases of Helm whose last operation failed or never ended. Earlier revisions count for nothing.
+// TestReleaseCases: Helm releases whose last operation failed or never ended. Earlier revisions do not count.
 func TestReleaseCases(t *testing.T) {
 	t.Parallel()
 	type revision struct {
@@ -52,7 +52,8 @@ func TestReleaseCases(t *testing.T) {
 	}
 }
 
-// TestReleaseFollows: an upgrade that failed since a workload did not become ready is a consequence of what is wrong with that.
+// TestReleaseFollows: an upgrade that failed because a workload did not become ready is a consequence of that
+// workload's problem.
 func TestReleaseFollows(t *testing.T) {
 	t.Parallel()
 	s := readSnapshot(t, "gateway")

@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// BenchmarkDiagnose compares, for clusters of 5,000 pods, a diagnosis with its answer to
-// the decoding of the same objects: reading is the larger part of a question.
+// BenchmarkDiagnose compares, for clusters of 5,000 pods, a diagnosis and its answer with the decoding of the same
+// objects: reading is the larger part of a question's cost.
 func BenchmarkDiagnose(b *testing.B) {
 	for _, shape := range clusterShapes() {
 		b.Run(shape.Name, func(b *testing.B) {
@@ -58,7 +58,7 @@ func BenchmarkGateways(b *testing.B) {
 	}
 }
 
-// measureDecoding is how long the objects of a snapshot take to be read from JSON.
+// measureDecoding returns the time to decode the objects of a snapshot from JSON.
 func measureDecoding(b *testing.B, s *engine.Snapshot) time.Duration {
 	b.Helper()
 	var total time.Duration
@@ -67,7 +67,7 @@ func measureDecoding(b *testing.B, s *engine.Snapshot) time.Duration {
 		if err != nil {
 			b.Fatal(err)
 		}
-		runtime.GC() // of what the test made, not of what is measured
+		runtime.GC() // garbage of the test, not of the measured code
 		start := time.Now()
 		if err := json.Unmarshal(raw, reflect.New(list.Type()).Interface()); err != nil {
 			b.Fatal(err)

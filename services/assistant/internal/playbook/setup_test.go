@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// readSnapshot reads the objects of testdata/file.yaml as a cluster would hold them.
+// readSnapshot reads the objects of testdata/file.yaml in the form that a cluster returns.
 func readSnapshot(t testing.TB, file string) *engine.Snapshot {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", file+".yaml"))
@@ -59,7 +59,7 @@ func putObject(t testing.TB, s *engine.Snapshot, o runtime.Object) {
 	t.Fatalf("no place for %T", o)
 }
 
-// listFields are the lists of a snapshot.
+// listFields returns the lists of a snapshot.
 func listFields(s *engine.Snapshot) []reflect.Value {
 	var all []reflect.Value
 	for _, field := range reflect.ValueOf(s).Elem().Fields() {
@@ -70,7 +70,7 @@ func listFields(s *engine.Snapshot) []reflect.Value {
 	return all
 }
 
-// joinSnapshots puts the objects of several clusters in one.
+// joinSnapshots merges the objects of several clusters.
 func joinSnapshots(all ...*engine.Snapshot) *engine.Snapshot {
 	s := &engine.Snapshot{Taken: all[0].Taken, Logs: map[engine.Log]string{}, Unread: map[string]bool{}}
 	to := listFields(s)
@@ -83,7 +83,7 @@ func joinSnapshots(all ...*engine.Snapshot) *engine.Snapshot {
 	return s
 }
 
-// cloneSnapshot copies a snapshot, so that it can be changed and the first one read again.
+// cloneSnapshot copies a snapshot, so that changes do not affect the original.
 func cloneSnapshot(s *engine.Snapshot) *engine.Snapshot {
 	c := &engine.Snapshot{Taken: s.Taken, Logs: maps.Clone(s.Logs), Unread: maps.Clone(s.Unread)}
 	to := listFields(c)
@@ -99,7 +99,7 @@ func cloneSnapshot(s *engine.Snapshot) *engine.Snapshot {
 	return c
 }
 
-// shuffleSnapshot puts every list of a snapshot in another order, the same for each seed.
+// shuffleSnapshot reorders every list of a snapshot, the same way for each seed.
 func shuffleSnapshot(s *engine.Snapshot, seed uint64) *engine.Snapshot {
 	random := rand.New(rand.NewPCG(seed, seed))
 	for _, list := range listFields(s) {
@@ -108,7 +108,7 @@ func shuffleSnapshot(s *engine.Snapshot, seed uint64) *engine.Snapshot {
 	return s
 }
 
-// writeLogs gives every log that the snapshot wants the same text.
+// writeLogs sets every log that the snapshot wants to the same text.
 func writeLogs(s *engine.Snapshot, log string) *engine.Snapshot {
 	for _, want := range s.Wants() {
 		s.Logs[want] = log

@@ -18,23 +18,23 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// clusterShape is how large a cluster is, and how much of it is broken.
+// clusterShape describes the size of a cluster, and how much of it is broken.
 type clusterShape struct {
 	Name        string
 	Pods        int
 	Namespaces  int
-	Deployments int // the pods are theirs, in turn
-	Idle        int // of these, the last, which are scaled to 0
-	Services    int // each chooses the pods of one deployment, in turn
+	Deployments int // they own the pods, in turn
+	Idle        int // the last of these, which are scaled to 0
+	Services    int // each selects the pods of one deployment, in turn
 	Policies    int
-	Closed      int // further policies, that let nobody that there is in to any pod
+	Closed      int // further policies, which admit no existing pod
 	Budgets     int
 	Scalers     int
 	Events      int
 	Broken      int // of 100 deployments
 }
 
-// clusterShapes are those that a question has to be quick on.
+// clusterShapes are the shapes on which a question has to be fast.
 func clusterShapes() []clusterShape {
 	base := clusterShape{Pods: 5000, Namespaces: 10, Deployments: 1000, Services: 1000, Policies: 50, Budgets: 100, Scalers: 100, Events: 2000, Broken: 2}
 	shape := func(name string, change func(*clusterShape)) clusterShape {
@@ -58,16 +58,16 @@ func clusterShapes() []clusterShape {
 	}
 }
 
-// taken is when every snapshot was taken.
+// taken is the time of every snapshot.
 var taken = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
-// maker writes one snapshot.
+// maker builds one snapshot.
 type maker struct {
 	size clusterShape
 	*engine.Snapshot
 }
 
-// newCluster makes the cluster of a shape, the same each time.
+// newCluster builds the cluster of a shape, deterministically.
 func newCluster(s clusterShape) *engine.Snapshot {
 	m := &maker{s, &engine.Snapshot{
 		Taken: taken, Logs: map[engine.Log]string{}, Unread: map[string]bool{},
@@ -119,7 +119,7 @@ func ownedBy(by metav1.ObjectMeta, kind string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: by.Name, UID: by.UID, Controller: &yes}}
 }
 
-// namespace is where the i-th deployment is, and its pods.
+// namespace returns the namespace of the i-th deployment and its pods.
 func (m *maker) namespace(i int) string { return fmt.Sprintf("team-%d", i%max(m.size.Namespaces, 1)) }
 
 // ill reports whether the i-th deployment is broken, and how: 0 to 5.
@@ -167,7 +167,7 @@ func (m *maker) template(i int) corev1.PodTemplateSpec {
 	return t
 }
 
-// running is how many deployments have pods.
+// running returns the number of deployments with pods.
 func (m *maker) running() int { return m.size.Deployments - m.size.Idle }
 
 func (m *maker) deployment(i int) {
@@ -232,7 +232,7 @@ func (m *maker) pod(i int) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/100 nodes are available: 100 Insufficient memory."}}
 			m.Pods = append(m.Pods, p)
 			return
-		case 5: // the service's selector is wrong; the pods are well
+		case 5: // the service's selector is wrong; the pods are healthy
 			c.Ready = true
 		}
 	}
@@ -262,8 +262,7 @@ func (m *maker) service(i int) {
 	m.EndpointSlices = append(m.EndpointSlices, e)
 }
 
-// policy lets the pods of a deployment be reached by all pods of its team, or, of one in
-// fifty, by pods with a label that none has.
+// policy admits all pods of its team to the pods of a deployment or, for one in fifty, pods with a label that none has.
 func (m *maker) policy(i int) {
 	of := i % m.size.Deployments
 	p := networkingv1.NetworkPolicy{ObjectMeta: objectMeta(m.namespace(of), fmt.Sprintf("policy-%d", i))}

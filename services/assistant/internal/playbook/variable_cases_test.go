@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// setVariables gives the program of variable.yaml other variables, in its pod and in its template.
+// setVariables replaces the variables of the program in variable.yaml, in its pod and in its template.
 func setVariables(pairs ...string) func(*engine.Snapshot) {
 	return func(s *engine.Snapshot) {
 		var env []corev1.EnvVar
@@ -57,7 +57,7 @@ func TestVariableCases(t *testing.T) {
 
 func TestFullQuotaCases(t *testing.T) {
 	t.Parallel()
-	// limit gives the namespace a quota.
+	// limit adds a quota to the namespace.
 	limit := func(s *engine.Snapshot, kind corev1.ResourceName, used, hard string) {
 		list := func(amount string) corev1.ResourceList {
 			return corev1.ResourceList{kind: resource.MustParse(amount)}

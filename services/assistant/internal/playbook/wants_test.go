@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// podOf is a pod of an owner, with one container in a state.
+// podOf returns a pod of an owner, with one container in a state.
 func podOf(kind, owner, name string, phase corev1.PodPhase, status corev1.ContainerStatus) corev1.Pod {
 	yes := true
 	status.Name = "main"
@@ -81,8 +81,7 @@ func TestWants(t *testing.T) {
 	}
 }
 
-// TestUnreadLogs has more crashing pods than logs are read of: those without one are not
-// told of a second time.
+// TestUnreadLogs has more crashing pods than logs are read of: those without a log are not reported again.
 func TestUnreadLogs(t *testing.T) {
 	t.Parallel()
 	s := &engine.Snapshot{Logs: map[engine.Log]string{}}

@@ -9,8 +9,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// toolOutput is what tools answer with, mixed: logs, JSON, YAML, a description, tables. The few secrets in it are as rare as in a
-// cluster that somebody runs well.
+// toolOutput returns typical output of tools, mixed: logs, JSON, YAML, a description, tables. Secrets are as rare in it
+// as in a well-run cluster.
 func toolOutput(t testing.TB) string {
 	pod, err := os.ReadFile("testdata/pod.json")
 	if err != nil {
@@ -30,7 +30,7 @@ func toolOutput(t testing.TB) string {
 	return b.String()
 }
 
-// BenchmarkText reports the speed on what tools answer, and as a ratio to a plain copy of the same run.
+// BenchmarkText reports the throughput on tool output, and the ratio to a plain copy in the same run.
 func BenchmarkText(b *testing.B) {
 	text := toolOutput(b)
 	b.SetBytes(int64(len(text)))
@@ -46,7 +46,7 @@ func BenchmarkText(b *testing.B) {
 	b.ReportMetric(float64(with)/float64(without), "x-copy")
 }
 
-// BenchmarkLine reports the speed on short texts, as messages of events are.
+// BenchmarkLine reports the throughput on short texts, such as event messages.
 func BenchmarkLine(b *testing.B) {
 	line := `Failed to pull image "registry.example/shop/web:2.4.0": rpc error: code = NotFound desc = failed to resolve reference: not found`
 	b.SetBytes(int64(len(line)))

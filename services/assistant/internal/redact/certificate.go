@@ -12,25 +12,25 @@ import (
 	"time"
 )
 
-// Certificate is what everybody who connects may see of the certificate in a Secret, and whether the key beside it is its own.
-// Of the key there is nothing in it.
+// Certificate holds the public properties of the certificate in a Secret, and whether the key next to it belongs to it.
+// It contains nothing of the key.
 type Certificate struct {
 	Fault CertificateFault
-	// Names are the hosts and addresses that the certificate is for, in lower case. The common name is not among them, since
-	// clients no longer look at it.
+	// Names are the hosts and addresses that the certificate covers, in lower case. The common name is not included, since
+	// clients no longer check it.
 	Names               []string
-	NotBefore, NotAfter time.Time // zero where no certificate could be read
+	NotBefore, NotAfter time.Time // zero if no certificate could be parsed
 }
 
-// CertificateFault is why a server cannot use a certificate with its key.
+// CertificateFault is the reason why a server cannot use a certificate with its key.
 type CertificateFault int
 
-// The faults. Of those of the key, the certificate itself could be read.
+// The faults. For faults of the key, the certificate itself could be parsed.
 const (
 	CertificateSound CertificateFault = iota
 	CertificateEmpty
 	CertificateNotPEM
-	CertificateIsKey // the two are swapped, or the key stands in both
+	CertificateIsKey // the two are swapped, or the key is in both
 	CertificateUnreadable
 	KeyEmpty
 	KeyNotPEM
@@ -38,13 +38,13 @@ const (
 	KeyOfAnother
 )
 
-// CertificateSink receives the certificate of a Secret. One Secret may be reported twice, where a call is repeated.
+// CertificateSink receives the certificate of a Secret. A Secret may be reported twice if a call is repeated.
 type CertificateSink func(namespace, name string, c Certificate)
 
 type sinkKey struct{}
 
-// WithCertificates returns a context for calls of which [Transport] tells the certificates of the TLS Secrets in the answer.
-// They come beside the body and not in it: whoever may write a Secret could write there what looks like one.
+// WithCertificates returns a context for calls for which [Transport] reports the certificates of the TLS Secrets in the
+// response. They are reported apart from the body: anyone who may write a Secret could forge them in there.
 func WithCertificates(ctx context.Context, sink CertificateSink) context.Context {
 	return context.WithValue(ctx, sinkKey{}, sink)
 }
@@ -61,8 +61,8 @@ const (
 	keyKey  = "tls.key"
 )
 
-// tellCertificate reports the certificate of a Secret as the API gives it, before its values are taken out. A Secret of another
-// type counts if it has both keys.
+// tellCertificate reports the certificate of a Secret as the API returns it, before its values are redacted. A Secret
+// of another type counts if it has both keys.
 func tellCertificate(secret map[string]any, sink CertificateSink) {
 	data, _ := secret["data"].(map[string]any)
 	_, hasCert := data[certKey]
@@ -78,19 +78,19 @@ func tellCertificate(secret map[string]any, sink CertificateSink) {
 	sink(namespace, name, pairs.read(cert, key))
 }
 
-// mostPairs limits the certificates that are remembered.
+// mostPairs limits the cached certificates.
 const mostPairs = 1 << 12
 
-// pairs spares reading a certificate and its key again with each question: to read an RSA key takes most of a millisecond.
+// pairs caches parsed certificates and keys across questions: parsing an RSA key takes most of a millisecond.
 var pairs = pairCache{known: map[[16]byte]Certificate{}}
 
 type pairCache struct {
 	mu    sync.Mutex
-	known map[[16]byte]Certificate // guarded by mu: by a keyed hash of both values
+	known map[[16]byte]Certificate // guarded by mu; by an HMAC of both values
 }
 
 func (p *pairCache) read(cert, key string) Certificate {
-	h := seen.hash(cert + "\n" + key) // no base64 has a line feed
+	h := seen.hash(cert + "\n" + key) // base64 contains no line feed
 	p.mu.Lock()
 	c, ok := p.known[h]
 	p.mu.Unlock()
@@ -107,7 +107,8 @@ func (p *pairCache) read(cert, key string) Certificate {
 	return c
 }
 
-// readPair reads a certificate and a key, both PEM in base64. Errors of the parsers are dropped, since they quote what they read.
+// readPair parses a certificate and a key, both PEM in base64. It drops the parsers' errors, since they quote their
+// input.
 func readPair(cert, key string) Certificate {
 	block, isKey := findBlock(cert, isCertificateBlock)
 	switch {
@@ -125,11 +126,11 @@ func readPair(cert, key string) Certificate {
 	return Certificate{Names: namesOf(leaf), NotBefore: leaf.NotBefore.UTC(), NotAfter: leaf.NotAfter.UTC(), Fault: faultOfKey(leaf, key)}
 }
 
-// findBlock returns the first block of a value that fits, or nil. isKey says that one of the others is a private key.
+// findBlock returns the first matching block of a value, or nil. isKey reports that one of the others is a private key.
 func findBlock(value string, fits func(*pem.Block) bool) (found *pem.Block, isKey bool) {
 	rest, err := base64.StdEncoding.DecodeString(value)
 	if err != nil {
-		return nil, false // no API server gives such a value
+		return nil, false // no API server returns such a value
 	}
 	for {
 		block, left := pem.Decode(rest)
@@ -145,7 +146,7 @@ func isCertificateBlock(b *pem.Block) bool { return b.Type == "CERTIFICATE" }
 
 func isKeyBlock(b *pem.Block) bool { return strings.HasSuffix(b.Type, "PRIVATE KEY") }
 
-// hostExpr matches the names that hosts have. Another name in a certificate may be any text, and covers no host.
+// hostExpr matches valid host names. Any other name in a certificate may be arbitrary text, and covers no host.
 var hostExpr = regexp.MustCompile(`^(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
 
 func namesOf(leaf *x509.Certificate) []string {
@@ -170,7 +171,7 @@ func faultOfKey(leaf *x509.Certificate, key string) CertificateFault {
 	case block == nil:
 		return KeyNotPEM
 	case !known:
-		return CertificateSound // of an algorithm that is not known here
+		return CertificateSound // of an unknown algorithm
 	}
 	private := parseKey(block.Bytes)
 	switch {
@@ -182,7 +183,7 @@ func faultOfKey(leaf *x509.Certificate, key string) CertificateFault {
 	return CertificateSound
 }
 
-// parseKey reads a private key in any of the forms in which servers take one, or returns nil.
+// parseKey parses a private key in any of the forms that servers accept, or returns nil.
 func parseKey(der []byte) crypto.Signer {
 	var key any
 	var err error
@@ -197,8 +198,8 @@ func parseKey(der []byte) crypto.Signer {
 	return signer
 }
 
-// Covers reports whether the certificate is for a host, as clients judge it (RFC 6125): a wildcard stands for exactly one label.
-// A host may be a wildcard itself, as in an Ingress.
+// Covers reports whether the certificate is for a host, as clients judge it (RFC 6125): a wildcard matches exactly one
+// label. A host may itself be a wildcard, as in an Ingress.
 func (c Certificate) Covers(host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	_, parent, _ := strings.Cut(host, ".")

@@ -80,7 +80,7 @@ func makeCertificate(t *testing.T, key crypto.Signer, hosts ...string) []byte {
 	return encodePEM("CERTIFICATE", der)
 }
 
-// secretJSON is a TLS Secret as the API gives it.
+// secretJSON returns a TLS Secret as the API does.
 func secretJSON(t *testing.T, kind string, data map[string][]byte) []byte {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{
@@ -92,7 +92,7 @@ func secretJSON(t *testing.T, kind string, data map[string][]byte) []byte {
 	return body
 }
 
-// readCertificates sends a list of Secrets through the transport, and returns what it tells and lets through.
+// readCertificates sends a list of Secrets through the transport, and returns the reported certificates and the body.
 func readCertificates(t *testing.T, body []byte) (map[string]redact.Certificate, string) {
 	t.Helper()
 	told := map[string]redact.Certificate{}
@@ -167,7 +167,7 @@ func TestKeysOfEachForm(t *testing.T) {
 	}
 }
 
-// TestCertificatesLeaveValuesRedacted: beside what is told, the body and what is told hold nothing of the values.
+// TestCertificatesLeaveValuesRedacted: neither the body nor the reported certificates contain any of the values.
 func TestCertificatesLeaveValuesRedacted(t *testing.T) {
 	t.Parallel()
 	key, keyPEM := makeKey(t, "ecdsa")

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// argument is what follows a flag: a value after a blank or an equals sign, or the next entry of a list in JSON or YAML.
+// argument matches the text after a flag: a value after a blank or an equals sign, or the next entry of a list in JSON
+// or YAML.
 const argument = `(?:(?:[ \t]+|=)(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'|;&<>]+))|\\?["'],\s*\\?["']([^"'\n\\]+)|["']?[ \t]*\r?\n[ \t]*-[ \t]+["']?([^\s"']+))`
 
-// between is what may stand between the name of a program and a flag.
+// between matches the text between the name of a program and a flag.
 const between = `(?:[^\n|;&]|\n[ \t]*-|\\\n)*?`
 
 // newClient returns a rule for programs that take a secret after a flag.
@@ -16,13 +17,13 @@ func newClient(names, flag string) *rule {
 	return newRule("client", names, `(?i:\b(?:`+names+`)\b)(?:\.exe)?`+between+`[\s"'](?:`+flag+`)`+argument, isArgument).near(8, 600)
 }
 
-// newGlued returns a rule for programs that take a secret in one word with its flag.
+// newGlued returns a rule for programs that take a secret in the same word as its flag.
 func newGlued(names, flag string) *rule {
 	return newRule("client-glued", names, `(?i:\b(?:`+names+`)\b)(?:\.exe)?[^\n]*`, isArgument).
 		inside(`[\s"'](?:` + flag + `)(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'=,-][^\s"']*))`)
 }
 
-// clientRules find secrets in command lines of programs whose flags do not tell by their names.
+// clientRules find secrets in command lines of programs whose flags have no telling names.
 func clientRules() []*rule {
 	const quoted = `(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'|;&<>]+))`
 	return []*rule{
@@ -79,7 +80,7 @@ func clientRules() []*rule {
 	}
 }
 
-// isArgument reports whether what follows a flag is a secret, and not a reference to one, another flag or prose.
+// isArgument reports whether the text after a flag is a secret, and not a reference to one, another flag or prose.
 func isArgument(_, value string) bool {
 	if isPlainValue(value) || strings.HasPrefix(value, "-") || strings.HasPrefix(value, "$") || strings.HasPrefix(value, "<") || strings.HasPrefix(value, "@") || strings.HasPrefix(value, "[redacted") || strings.HasPrefix(value, "`") || strings.HasPrefix(value, "{{") || argumentSource.MatchString(value) {
 		return false
@@ -87,23 +88,23 @@ func isArgument(_, value string) bool {
 	return !proseWords[strings.ToLower(strings.TrimRight(value, ".,;:!?)"))]
 }
 
-// portsExpr matches what docker and the like publish under -p.
+// portsExpr matches the ports that docker and similar programs publish with -p.
 var portsExpr = regexp.MustCompile(`^[\d.:\[\]-]*\d{1,5}(?::\d{1,5})?(?:/(?:tcp|udp))?$`)
 
-// exceptPorts leaves ports alone, which other programs take under the same flag.
+// exceptPorts excludes ports, which other programs take with the same flag.
 func (r *rule) exceptPorts() *rule {
 	accept := r.accept
 	r.accept = func(match, value string) bool { return accept(match, value) && !portsExpr.MatchString(value) }
 	return r
 }
 
-// argumentSource matches an argument that says where the secret is.
+// argumentSource matches an argument that gives the source of the secret.
 var argumentSource = regexp.MustCompile(`^(?:env|file|fd|stdin):`)
 
-// What follows a flag in a sentence about it.
+// Words after a flag in a sentence about it.
 var proseWords = wordSet("is are was and or to for the a an flag option with without on in of if it its takes means has as at by when which that this file stdin from env prompt pass:... insecure deprecated may can must should will be not")
 
-// isAccount leaves a user with a group alone: both are numbers, or the same word.
+// isAccount excludes a user with a group: both are numbers, or the same word.
 func isAccount(match, value string) bool {
 	user := strings.TrimSuffix(strings.TrimRight(match, `"'`), value)
 	user = strings.TrimSuffix(user, ":")
@@ -113,10 +114,10 @@ func isAccount(match, value string) bool {
 	return user != value && strings.Trim(value, "0123456789") != "" && isArgument("", value)
 }
 
-// colonPassword makes only what stands behind a colon the secret.
+// colonPassword limits the secret to the part after a colon.
 func (r *rule) colonPassword() *rule {
 	return r.inside(`[\s"'=][^\s:"'=/-][^\s:"'=/]*:([^\s"'/][^\s"']*)`)
 }
 
-// percentPassword makes only what stands behind a percent sign the secret.
+// percentPassword limits the secret to the part after a percent sign.
 func (r *rule) percentPassword() *rule { return r.inside(`[\s"'=][\w.\\/-]+%([^\s"']+)`) }

@@ -1,6 +1,6 @@
 package redact
 
-// connectionRules find passwords in data source names and in the files that clients keep them in.
+// connectionRules find passwords in data source names and in the files where clients keep them.
 func connectionRules() []*rule {
 	return []*rule{
 		newRule("dsn-go", "@tcp(|@tcp6(|@unix(|@udp(|@cloudsql(|@cloudsql-", "[\\w.%+-]*:([^\\s\"'`]+)@(?:tcp6?|unix|udp|cloudsql[a-z-]*)\\(", nil),
@@ -16,7 +16,7 @@ func connectionRules() []*rule {
 	}
 }
 
-// isPgpass leaves out lines of colons where the last field is a number, such as positions in a file.
+// isPgpass excludes colon-separated lines whose last field is a number, such as positions in a file.
 func isPgpass(_, value string) bool { return !isPlainValue(value) && value != "*" }
 
 func notPlain(_, value string) bool { return !isPlainValue(value) }

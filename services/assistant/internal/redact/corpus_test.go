@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// The figures that the corpus reached. Neither may fall.
+// The figures reached on the corpus. Neither may drop.
 const (
 	leastRecall           = 1.0
 	leastPrecision        = 1.0
@@ -94,8 +94,8 @@ func parseRecord(line string) (*record, error) {
 // shortestPiece is the length, in letters, of the pieces of a secret that must not show.
 const shortestPiece = 4
 
-// findPiece returns a piece of the secret that stands in the output and not in the rest of the text, nor in a mark. A
-// secret that is shorter than a piece counts as a whole.
+// findPiece returns a piece of the secret that occurs in the output, but not in the rest of the text or in a mark. A
+// secret shorter than a piece counts as a whole.
 func findPiece(r record, secret, out string) string {
 	rest := secretExpr.ReplaceAllString(r.text, "")
 	for _, s := range r.secrets {
@@ -125,7 +125,7 @@ func ratio(part, whole int) float64 {
 	return float64(part) / float64(whole)
 }
 
-// scoreRecords counts, and tells of each record that went wrong.
+// scoreRecords counts the results, and reports each record that failed.
 func scoreRecords(records []record, tell func(format string, args ...any)) (s score) {
 	for _, r := range records {
 		out := redact.Text(r.text)
@@ -153,7 +153,7 @@ func scoreRecords(records []record, tell func(format string, args ...any)) (s sc
 	return s
 }
 
-// Recall and precision over the corpus do not fall. `make eval` prints the table of this test.
+// Recall and precision over the corpus do not drop. `make eval` prints the table of this test.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	total := scoreCorpus(t, "corpus", t.Errorf)
@@ -188,8 +188,8 @@ func scoreCorpus(t *testing.T, dir string, tell func(format string, args ...any)
 	return total
 }
 
-// The held-out part was written after the rules; docs/decisions/0027 has its first figures. The rules were mended for it since,
-// so it guards against regressions only.
+// The held-out part was written after the rules; docs/decisions/0027 has its first figures. The rules have been
+// corrected for it since, so it only guards against regressions.
 func TestHeldOut(t *testing.T) {
 	t.Parallel()
 	total := scoreCorpus(t, "heldout", t.Errorf)

@@ -1,6 +1,6 @@
-// Package redact takes secret values out of what the cluster says before anything else sees it.
+// Package redact removes secret values from the cluster's data before anything else sees it.
 //
-// [Transport] stands in the one HTTP client: no value of a Secret gets past it. [Object], [Value] and [Text] are for
-// what is about to be shown, stored or given to an engine: they recognise secrets in other places by their form and by
-// the names beside them. All of them may be applied twice: the second time changes nothing.
+// [Transport] wraps the one HTTP client: no value of a Secret gets past it. [Object], [Value] and [Text] are for data
+// about to be shown, stored or given to an engine: they recognise secrets in other places by their form and by the
+// names next to them. All of them are idempotent.
 package redact

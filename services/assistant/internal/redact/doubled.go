@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// doubledField matches the beginning of a field of CSV, up to the first of its doubled quotes, that holds JSON or a name
-// beside its value. An empty text of JSON is two quotes as well, so a field has to begin as nothing in JSON does.
+// doubledField matches the beginning of a CSV field, up to the first of its doubled quotes, that contains JSON or a
+// name and its value. Since an empty string in JSON is two quotes as well, the field has to begin as nothing in JSON
+// does.
 var doubledField = regexp.MustCompile(`^"(?:\s*[\[{][\[{\s]*|[\pL\w .-]{1,80}[=:][ \t]?)""(?:[^",:}\]\s]|"")`)
 
-// findDoubledFields returns what lies inside of the quotes of such fields.
+// findDoubledFields returns the text inside the quotes of such fields.
 func findDoubledFields(s string) (fields []span) {
 	if !strings.Contains(s, `""`) {
 		return nil

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	leastEncoded = 16       // shorter than any name with a secret
-	leastWrapped = 60       // the shortest line that goes on in the next one
-	mostEncoded  = 64 << 10 // what is longer is looked at in the beginning
+	leastEncoded = 16       // shorter than any encoded name with a secret
+	leastWrapped = 60       // the shortest line that may continue in the next one
+	mostEncoded  = 64 << 10 // of longer texts only the beginning is examined
 )
 
 var inBase64 = func() (set [256]bool) {
@@ -21,7 +21,7 @@ var inBase64 = func() (set [256]bool) {
 
 var lineBreaks = strings.NewReplacer("\r", "", "\n", "")
 
-// wrapLength is the length of the line break that s begins with if base64 goes on behind it, or 0.
+// wrapLength returns the length of the line break at the start of s if base64 continues after it, or 0.
 func wrapLength(s string) int {
 	n := len(s) - len(strings.TrimPrefix(strings.TrimPrefix(s, "\r"), "\n"))
 	if n == 0 || s[n-1] != '\n' || n == len(s) || !inBase64[s[n]] {
@@ -30,7 +30,7 @@ func wrapLength(s string) int {
 	return n
 }
 
-// findEncoded finds base64 of a text with a secret in it. All of the code is taken: there is no cutting out of it.
+// findEncoded finds base64 of a text with a secret in it. It covers the whole code, since no part can be cut out of it.
 func findEncoded(s string, encodings int, set *known, spans []span) []span {
 	for i := 0; i < len(s); {
 		if !inBase64[s[i]] {
@@ -61,7 +61,7 @@ func findEncoded(s string, encodings int, set *known, spans []span) []span {
 	return spans
 }
 
-// decodeText returns the text that code stands for, or nothing if it stands for none.
+// decodeText returns the decoded text, or nothing if the code encodes none.
 func decodeText(code string) string {
 	code = lineBreaks.Replace(code)
 	code = code[:min(len(code), mostEncoded)]
@@ -83,12 +83,12 @@ func decodeText(code string) string {
 	return string(text)
 }
 
-// isCertificate reports whether a text is of public certificates, as the API gives those of authorities.
+// isCertificate reports whether a text consists of public certificates, as in the API's authority bundles.
 func isCertificate(text string) bool {
 	return strings.HasPrefix(text, pemBegin+"CERT") && !strings.Contains(text, "PRIVATE")
 }
 
-// isText reports whether b is printable; a letter may be cut at its end.
+// isText reports whether b is printable; a character may be truncated at its end.
 func isText(b []byte) bool {
 	for len(b) > 0 {
 		r, size := utf8.DecodeRune(b)

@@ -2,13 +2,13 @@ package redact
 
 import "strings"
 
-// mostTriple limits a value in three quotes, in bytes.
+// mostTriple limits a triple-quoted value, in bytes.
 const mostTriple = 4 << 10
 
-// noBlock says that a value ends with its word, or where its quote closes.
+// noBlock means that a value ends with its word, or where its quote closes.
 const noBlock = -1
 
-// indent is how deep a name is that stands first on its line: its value goes on in deeper lines, as YAML has it.
+// indent returns the indentation of a name that is first on its line: in YAML its value continues in deeper lines.
 func (p *pairing) indent(start int) int {
 	if start > p.first {
 		return noBlock
@@ -16,11 +16,11 @@ func (p *pairing) indent(start int) int {
 	return start - p.line
 }
 
-// extent is where a value begins and ends, quotes left out.
+// extent returns the start and end of a value, without quotes.
 func (p *pairing) extent(at, indent int) (from, to int) {
 	in := p.in
 	if strings.HasPrefix(in[at:], `"""`) || strings.HasPrefix(in[at:], `'''`) { // of TOML
-		most := min(len(in), at+3+mostTriple) // whoever opens one must not hide all that follows
+		most := min(len(in), at+3+mostTriple) // an opening quote must not hide all following text
 		if i := strings.Index(in[at+3:most], in[at:at+3]); i >= 0 {
 			return at + 3, at + 3 + i
 		}
@@ -45,7 +45,7 @@ func (p *pairing) extent(at, indent int) (from, to int) {
 		}
 	}
 	if at < len(in) && (in[at] == '{' || p.opensList(at)) {
-		return at, at // a container; the names in it speak for themselves
+		return at, at // a container; the names in it are judged separately
 	}
 	if indent != noBlock {
 		return at, p.block(at, indent)
@@ -57,7 +57,7 @@ func (p *pairing) extent(at, indent int) (from, to int) {
 	return at, to
 }
 
-// opensList reports whether a list begins at at. A bracket that something is joined to is part of a word.
+// opensList reports whether a list begins at at. A bracket attached to other text is part of a word.
 func (p *pairing) opensList(at int) bool {
 	if p.in[at] != '[' || markAhead.MatchString(p.ahead(at)) {
 		return false
@@ -67,7 +67,7 @@ func (p *pairing) opensList(at int) bool {
 	return !closed || strings.ContainsAny(inside, " \t\n\"'\\") || end == len(p.in) || p.in[end] >= 0x80 || !inName[p.in[end]]
 }
 
-// word ends at a blank, a quote, or what parts the members of a query or list.
+// word returns the end of a word: a blank, a quote, or a separator of a query or list.
 func (p *pairing) word(at int) int {
 	for at < len(p.in) {
 		switch p.in[at] {
@@ -92,8 +92,8 @@ func (p *pairing) word(at int) int {
 	return at
 }
 
-// findClose finds the closing quote, with as many backslashes as the opening one has; without one, the value is all of
-// the line or, over several, all of in.
+// findClose finds the closing quote, with as many backslashes as the opening one; without one, the value extends to the
+// end of the line or, over several lines, of in.
 func findClose(in, opening string, lines bool) int {
 	slashes := len(opening) - 1
 	for i := 0; i < len(in); i++ {
@@ -112,7 +112,7 @@ func findClose(in, opening string, lines bool) int {
 			}
 			i += n - 1
 			if n%2 == 1 {
-				i++ // what is escaped closes nothing
+				i++ // an escaped character closes nothing
 			}
 		case opening[slashes]:
 			if slashes == 0 {
@@ -123,12 +123,12 @@ func findClose(in, opening string, lines bool) int {
 	return len(in)
 }
 
-// block ends with the line, or with the last of the deeper ones that follow.
+// block returns the end of the line, or of the last of the deeper lines that follow.
 func (p *pairing) block(at, indent int) int {
 	in := p.in
 	end := lineEnd(in, at)
 	if strings.TrimSpace(in[at:end]) == "" {
-		return at // what follows are members, or nothing
+		return at // members follow, or nothing
 	}
 	for end < len(in) {
 		next := lineEnd(in, end+1)

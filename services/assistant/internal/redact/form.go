@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// formRules find what is a secret by its form alone, of the services that are met most. The rules of gitleaks know more.
+// formRules find secrets by their form alone, for the most common services. The rules of gitleaks cover more.
 func formRules() []*rule {
 	return []*rule{
 		newRule("jwt", "eyj", `\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*|\.(?:\.[A-Za-z0-9_-]+)+)`, nil), // JWE has five parts; the second may be empty, as in a detached JWS
@@ -45,12 +45,12 @@ func formRules() []*rule {
 	}
 }
 
-// isBearer reports whether what follows the word is a token, and not the prose of "bearer authentication".
+// isBearer reports whether the text after the word is a token, and not the prose of "bearer authentication".
 func isBearer(_, value string) bool {
 	return len(value) >= 16 || strings.ContainsAny(value, "0123456789")
 }
 
-// isURLPassword reports whether what stands between a colon and an at sign is no port with a path.
+// isURLPassword reports whether the text between a colon and an at sign is not a port with a path.
 func isURLPassword(_, value string) bool {
 	port, _, path := strings.Cut(value, "/")
 	return !path || strings.Trim(port, "0123456789") != ""

@@ -14,12 +14,12 @@ import (
 //go:embed gitleaks/gitleaks.toml
 var gitleaksFile string
 
-// Rules of gitleaks that are not used: isTellingName and what follows know more about names, with fewer errors in the
-// output of a cluster.
+// Unused rules of gitleaks: isTellingName and the rules below know more about names, with fewer errors in the output of
+// a cluster.
 var leftOut = wordSet("generic-api-key curl-auth-user curl-auth-header kubernetes-secret-yaml private-key jwt jwt-base64 sourcegraph-access-token")
 
-// gitleaksRules reads the second net. Its lists of examples that are no leaks in a repository are not used: here what looks
-// like a secret is one.
+// gitleaksRules parses the rules of gitleaks, as a second line of defence. Its allowlists of examples that are no leaks
+// in a repository are not used: here anything that looks like a secret is one.
 func gitleaksRules() []*rule {
 	var rules []*rule
 	for _, table := range strings.Split(gitleaksFile, "\n[[rules]]\n")[1:] {
@@ -41,13 +41,13 @@ var (
 	keywordExpr = regexp.MustCompile(`"([^"]+)"`)
 )
 
-// readGitleaks reads one table of the file. It returns nil for those that go by the path of a file, and have no keyword.
+// readGitleaks parses one table of the file. It returns nil for rules that match by file path and have no keyword.
 func readGitleaks(table string) *rule {
 	id, expr, list := firstGroup(idLine, table), firstGroup(exprLine, table), firstGroup(keywordList, table)
 	if expr == "" || list == "" || leftOut[id] || pathLine.MatchString(table) {
 		return nil
 	}
-	// This rule groups what repeats, which is a small part of the address that it is about.
+	// This rule has a group around a repeated part, which is only a small part of the address.
 	expr = strings.ReplaceAll(expr, "([a-z0-9]{4}-)", "(?:[a-z0-9]{4}-)")
 	r := &rule{name: id, before: 256, after: 1024}
 	for _, m := range keywordExpr.FindAllStringSubmatch(list, -1) {
@@ -57,7 +57,7 @@ func readGitleaks(table string) *rule {
 	group, _ := strconv.Atoi(firstGroup(groupLine, table))
 	r.only = group
 	if group == 0 {
-		r.only = 1 // the first group that took part
+		r.only = 1 // the first group that matched
 	}
 	r.form = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 	r.accept = func(_, value string) bool {
@@ -73,7 +73,7 @@ func firstGroup(expr *regexp.Regexp, s string) string {
 	return ""
 }
 
-// entropy is how many bits each byte of s tells, after Shannon.
+// entropy returns the Shannon entropy of s, in bits per byte.
 func entropy(s string) float64 {
 	var counts [256]int
 	for i := range len(s) {

@@ -15,44 +15,44 @@ import (
 	"unicode"
 )
 
-// seen holds the values of all Secrets that this process has read, of whatever cluster and tenant: none of them is for
-// anybody's eyes, so one set serves all texts.
+// seen holds the values of all Secrets that this process has read, of any cluster and tenant: none may be shown to any
+// user, so one set serves all texts.
 var seen = newKnown()
 
 const (
-	// leastKnown is the shortest value that is looked for. Shorter ones are parts of words everywhere.
+	// leastKnown is the minimum length of a value to search for. Shorter ones occur within ordinary words.
 	leastKnown = 6
 	// mostKnown limits the values of a generation.
 	mostKnown = 1 << 15
-	// mostKnownLength limits a piece. A longer value is looked for piece by piece, mostPieces of them.
+	// mostKnownLength limits a piece. A longer value is searched for in pieces, mostPieces of them.
 	mostKnownLength = 4 << 10
 	mostPieces      = 64
-	// mostParts limits what is added of the inside of one value, so that one Secret cannot push out those of others.
+	// mostParts limits the parts of one value, so that one Secret cannot evict the values of others.
 	mostParts = 64
-	// mostLengths limits the lengths of values that begin alike: each costs a hash wherever their first bytes stand.
+	// mostLengths limits the lengths of values with the same first bytes: each costs a hash at every occurrence of these.
 	mostLengths = 32
 	bucketBits  = 16
 )
 
-// known is a set of values of which it keeps only hashes under a key that lives as long as the process. A value is found
-// wherever it begins: the first bytes select a bucket, and the hash of as many bytes as a value of the bucket has decides.
-// A full generation becomes the former one, which is still looked for; Secrets that are still there are read again with
-// later questions, and so come into the new one.
+// known is a set of values, stored only as hashes under a key that lives as long as the process. A value is found at
+// any position: the first bytes select a bucket, and the hash of as many bytes as a value of the bucket has decides. A
+// full generation becomes the previous one, which is still searched; Secrets that still exist are read again with later
+// questions, and so enter the new one.
 type known struct {
 	key  [32]byte
 	mult uint64
 	seed maphash.Seed
 
-	mu        sync.RWMutex // guards what follows
+	mu        sync.RWMutex // guards the fields below
 	now, then *generation
 }
 
 type generation struct {
 	lengths map[uint16][]int             // of the values of a bucket, the longest first
 	present [1 << bucketBits / 64]uint64 // which buckets have values
-	quick   map[uint64]bool              // cheap hashes of values: most of what is looked at is none of them
-	values  map[[16]byte]bool            // hash to whether it is found only as a whole word
-	read    map[[16]byte]bool            // whole values, as they were given
+	quick   map[uint64]bool              // cheap hashes of values, to reject most candidates
+	values  map[[16]byte]bool            // hash to whether it matches only as a whole word
+	read    map[[16]byte]bool            // whole values, as given
 }
 
 func newGeneration() *generation {
@@ -66,7 +66,7 @@ func newKnown() *known {
 	return k
 }
 
-// addSecret adds the value of a Secret under its name, as the API gives it: in base64, or plain.
+// addSecret adds the value of a Secret under its name, as the API returns it: in base64, or plain.
 func (k *known) addSecret(name, value string, encoded bool) {
 	if parts := splitName(name); len(parts) > 0 && parts[len(parts)-1] == "crt" {
 		return // certificates are public
@@ -85,8 +85,8 @@ func (k *known) addSecret(name, value string, encoded bool) {
 	k.add(name, value)
 }
 
-// addParts adds what Text takes out of a value, such as the password of an address, and of a file also its long words of
-// mixed letters and digits. It comes before the value itself is added, which would be found as a whole.
+// addParts adds the secrets that Text finds in a value, such as the password in an address, and for a file also its
+// long words of mixed letters and digits. It runs before the value itself is added, which would be found as a whole.
 func (k *known) addParts(value string) {
 	value = value[:min(len(value), mostEncoded)]
 	left := mostParts
@@ -109,14 +109,14 @@ func (k *known) addParts(value string) {
 	}
 }
 
-// Names under which Secrets hold what is no secret, and what every text is full of.
+// Names under which Secrets hold public values that occur in every text.
 var publicNames = wordSet("namespace host hostname port user username database dbname db name region zone bucket type")
 
-// publicExpr matches values that are public, whatever Secret holds them: an address without a password, an image, a flag.
+// publicExpr matches values that are public in any Secret: an address without a password, an image, a flag.
 var publicExpr = regexp.MustCompile(`^(?:[a-z][a-z0-9+.-]*://[^@?\s]+|[a-z0-9.-]+(?::[0-9]+)?(?:/[a-z0-9._-]+)+(?::[\w.-]+)?|-.*)$`)
 
-// isWorthFinding reports whether a value may be taken out wherever it stands. The names of things and plain words are not,
-// unless the name of the value tells: without them no answer could be given.
+// isWorthFinding reports whether a value may be redacted wherever it occurs. Names of objects and plain words may not,
+// unless the name of the value marks it as secret: without them no answer could be given.
 func isWorthFinding(name, value string) bool {
 	if len(value) < leastKnown || isPlainValue(value) || strings.Trim(value, "0123456789.:") == "" {
 		return false
@@ -131,7 +131,7 @@ func isWorthFinding(name, value string) bool {
 	return !isNameLike(value) && !publicExpr.MatchString(value)
 }
 
-// isNameLike reports whether a value has no more than names of objects, places and modes have.
+// isNameLike reports whether a value has only the characters of names of objects, places and modes.
 func isNameLike(value string) bool {
 	return strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._/-") == ""
 }
@@ -171,8 +171,8 @@ func (k *known) addPiece(value string, word bool) {
 	g.values[whole] = word
 }
 
-// lengthFor returns how much of a value of n bytes is looked for, and notes that length. Where many values begin alike, it is
-// one of few, and at least three quarters of n.
+// lengthFor returns the length of the prefix to search for of a value of n bytes, and records it. If many values have
+// the same first bytes, it is one of a few, and at least three quarters of n.
 func (g *generation) lengthFor(b uint16, n int) int {
 	if !slices.Contains(g.lengths[b], n) && len(g.lengths[b]) >= mostLengths {
 		step := leastKnown
@@ -188,7 +188,7 @@ func (g *generation) lengthFor(b uint16, n int) int {
 	return n
 }
 
-// wasRead reports whether a value was added before, and notes that it is.
+// wasRead reports whether a value was added before, and records it.
 func (k *known) wasRead(value string) bool {
 	h := k.hash(value)
 	k.mu.Lock()
@@ -210,14 +210,14 @@ func (k *known) hash(value string) (h [16]byte) {
 	return h
 }
 
-// bucket goes by the first bytes of a value. It keeps too few bits to tell them.
+// bucket hashes the first bytes of a value. It keeps too few bits to reveal them.
 func (k *known) bucket(s string) uint16 {
 	head := uint64(binary.LittleEndian.Uint32([]byte(s[:4]))) | uint64(s[4])<<32 | uint64(s[5])<<40
 	hi, lo := bits.Mul64(head^k.mult>>16, k.mult)
 	return uint16((hi ^ lo) >> 48)
 }
 
-// find appends where values stand in s. No set finds nothing.
+// find appends the positions of values in s. A nil set finds nothing.
 func (k *known) find(s string, spans []span) []span {
 	if k == nil {
 		return spans
@@ -254,8 +254,8 @@ func isWord(s string) bool {
 	return true
 }
 
-// standsAlone reports whether s[from:to] is a whole word, and no part of a host, an image, a path or an address: a password
-// that is a plain word must not take the names of things out of every answer.
+// standsAlone reports whether s[from:to] is a whole word, and not part of a host, an image, a path or an address: a
+// password that is a plain word must not remove the names of things from every answer.
 func standsAlone(s string, from, to int) bool {
 	if from > 0 && (isNameByte(s[from-1]) || strings.IndexByte("./@", s[from-1]) >= 0) {
 		return false

@@ -12,7 +12,7 @@ func has(k *known, value string) bool {
 	return len(spans) == 1 && spans[0] == span{from: 2, to: 2 + len(value)}
 }
 
-// The set keeps hashes, never a value. A full generation is still looked for until the next one is full too.
+// The set stores hashes, never a value. A full generation is still searched until the next one is full too.
 func TestKnownIsBounded(t *testing.T) {
 	t.Parallel()
 	k := newKnown()
@@ -33,7 +33,7 @@ func TestKnownIsBounded(t *testing.T) {
 	}
 }
 
-// One Secret full of words does not push out the values of others.
+// One Secret full of words does not evict the values of others.
 func TestOneSecretIsBounded(t *testing.T) {
 	t.Parallel()
 	k := newKnown()
@@ -53,7 +53,7 @@ func TestOneSecretIsBounded(t *testing.T) {
 	}
 }
 
-// Values that begin alike cost no more than a few hashes wherever their first bytes stand, and are all found.
+// Values with the same first bytes cost no more than a few hashes per occurrence of these, and all are found.
 func TestValuesThatBeginAlike(t *testing.T) {
 	t.Parallel()
 	k := newKnown()
@@ -75,7 +75,7 @@ func TestValuesThatBeginAlike(t *testing.T) {
 	}
 }
 
-// What follows the first bytes of a long value is found, and a value that changes late is a new one.
+// The rest of a long value is found, and a value that changes late is a new one.
 func TestLongValues(t *testing.T) {
 	t.Parallel()
 	k := newKnown()

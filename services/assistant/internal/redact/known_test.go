@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// readSecret lets a Secret with these values pass the transport.
+// readSecret passes a Secret with these values through the transport.
 func readSecret(t *testing.T, values map[string]string) {
 	t.Helper()
 	data := map[string]string{}
@@ -25,7 +25,7 @@ func readSecret(t *testing.T, values map[string]string) {
 	}
 }
 
-// A value of a Secret that was read is found wherever it stands, with no name beside it and in other notations.
+// A value of a Secret that was read is found anywhere, without a name next to it and in other notations.
 func TestValuesOfReadSecretsAreRedactedEverywhere(t *testing.T) {
 	t.Parallel()
 	readSecret(t, map[string]string{
@@ -50,7 +50,7 @@ func TestValuesOfReadSecretsAreRedactedEverywhere(t *testing.T) {
 	}
 }
 
-// The password inside of a value is found without the rest of it.
+// The password inside a value is found without the rest of it.
 func TestPartsOfReadSecretsAreRedacted(t *testing.T) {
 	t.Parallel()
 	readSecret(t, map[string]string{"DATABASE_URL": "postgres://app:1nsidePw9@db/x", ".dockerconfigjson": `{"auths":{"registry.example":{"username":"u","password":"1nsideDocker7"}}}`})
@@ -61,7 +61,8 @@ func TestPartsOfReadSecretsAreRedacted(t *testing.T) {
 	}
 }
 
-// Whoever asks cannot find out by a guess whether some Secret has a value: what was typed stays, but for what looks like a secret.
+// A user cannot find out by guessing whether some Secret has a value: typed text stays, except for what looks like a
+// secret.
 func TestTypedTextTellsNothingOfSecrets(t *testing.T) {
 	t.Parallel()
 	readSecret(t, map[string]string{"password": "gu3ssed-value"})
@@ -73,7 +74,7 @@ func TestTypedTextTellsNothingOfSecrets(t *testing.T) {
 	}
 }
 
-// What a Secret holds besides secrets does not disappear from everything else.
+// Public values in a Secret do not disappear from other texts.
 func TestNamesInReadSecretsStay(t *testing.T) {
 	t.Parallel()
 	readSecret(t, map[string]string{
@@ -91,7 +92,7 @@ func TestNamesInReadSecretsStay(t *testing.T) {
 	}
 }
 
-// What somebody writes into a manifest is redacted there, and takes no word out of the texts of others.
+// Values that a person writes into a manifest are redacted there, but not in the texts of others.
 func TestManifestsOfPeopleAreNotRemembered(t *testing.T) {
 	t.Parallel()
 	redact.Object(map[string]any{"kind": "Secret", "stringData": map[string]any{"password": "wr1tten-by-hand"}})

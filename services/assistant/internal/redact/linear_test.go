@@ -9,15 +9,15 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// Time grows with the text, not with its square: cluster text decides nothing, also not how long an answer takes. A short
-// text is compared with a long one: a fixed time would depend on the machine.
+// Time is linear in the text, not quadratic: cluster text must not determine how long an answer takes. A short text is
+// compared with a long one, since a fixed time would depend on the machine.
 func TestTextIsLinear(t *testing.T) {
 	t.Parallel()
 	for _, piece := range []string{`"token":"x",`, "token: x ", "name: a value: b ", "a://b:c@", "token=", `\"`, "-----BEGIN X-----", "-", "key:\n", "- name: token\n", "secret: |\n  x\n", "[", "password: [", `password: ["a",`, `tokens: {"a":"b",`, "key=a value=", "<password>x", "<a ", "mysql -p", "mysql -px ", "-u a:", "password is ", "login a password ", "https://a", "identified by '", "eyJ", "%25", "\x1b[", "\\u0070", "&amp;", "password:\n\n", "tokens:\n- a\n", "redis-cli -a ", "mot de passe ", "cGFzc3dvcmQ9", "<value>", "htpasswd", "[redacted 1 bytes]", "token=a [redacted 1 bytes]", "$6$a", ":::", "*a", "jdbc:oracle:thin:a/", "a:b@tcp(", "docker login -p x;", "vault kv put a=b ", "\xe2\x80\x8b"} {
 		took := map[int]time.Duration{}
-		// Eight times the text takes eight times as long, with the square sixty-four times. Processor time counts, since a
-		// machine that is busy lets a test wait; it also empties caches, so that the fastest counts, and more are taken
-		// while they are too far apart.
+		// Eight times the text takes eight times as long, or with quadratic time sixty-four times. Processor time counts,
+		// since a busy machine makes a test wait; it also empties caches, so the fastest run counts, and more are taken while
+		// the two are too far apart.
 		linear := func() bool { return took[16<<10] <= 32*took[2<<10] }
 		for try := range 30 {
 			for _, size := range []int{2 << 10, 16 << 10} {

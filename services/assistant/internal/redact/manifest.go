@@ -7,17 +7,17 @@ import (
 )
 
 var (
-	// documentExpr matches where a document of a stream, or an item of a list, begins.
+	// documentExpr matches the start of a document of a stream, or of an item of a list.
 	documentExpr = regexp.MustCompile(`(?m)^(?:---|[ \t]*- (?:apiVersion|kind|metadata|type|data|stringData):)`)
-	// secretExpr matches what tells that a document, or a command, is about a Secret.
+	// secretExpr matches the evidence that a document, or a command, is about a Secret.
 	secretExpr = regexp.MustCompile(`\bkind[\\"']*[ \t]{0,16}:[ \t]{0,16}[\\"']*Secret\b|\bkubectl\b[^\n]*\b[Ss]ecrets?\b`)
 	// heldExpr matches the member that holds the values. Only a Secret has stringData.
 	heldExpr = regexp.MustCompile(`\b(stringData|data)[\\"']*[ \t]*:[ \t]*`)
-	// entryExpr matches a name and what stands behind it in a block of YAML.
+	// entryExpr matches a name and the text after it in a block of YAML.
 	entryExpr = regexp.MustCompile(`^([ \t]*[^ \t#][^:]*:[ \t]*)(.*)$`)
 )
 
-// findInManifests finds the values of Secrets that stand in a text as YAML or JSON, whole or as a patch. Names stay.
+// findInManifests finds the values of Secrets in a text that is YAML or JSON, whole or as a patch. Names stay.
 func findInManifests(s string, spans []span) []span {
 	if !strings.Contains(s, "stringData") && !mayTellOfSecret(s) {
 		return spans
@@ -34,7 +34,8 @@ func findInManifests(s string, spans []span) []span {
 	return m.spans
 }
 
-// mayTellOfSecret spares most texts the expressions: it finds all that secretExpr finds, and more.
+// mayTellOfSecret is a cheap check that saves running the expressions on most texts: it accepts all that secretExpr
+// matches, and more.
 func mayTellOfSecret(s string) bool {
 	if !strings.Contains(s, "data") {
 		return false
@@ -80,19 +81,19 @@ func (d *manifests) findInDocument(at, end int) {
 	}
 }
 
-// indentColumn is the column at which a line begins; the mark of a list item counts as a blank.
+// indentColumn returns the column at which a line begins; the mark of a list item counts as a blank.
 func indentColumn(line string) int {
 	return len(line) - len(strings.TrimLeft(line, " \t-"))
 }
 
-// findInBlock finds the values in the lines that are deeper than column, and says how many bytes these are.
+// findInBlock finds the values in the lines that are deeper than column, and returns their length in bytes.
 func (d *manifests) findInBlock(start, end, column int) (n int) {
 	s := d.in[start:end]
 	n = strings.IndexByte(s, '\n') + 1
 	if n == 0 {
-		return 0 // a remark at the end
+		return 0 // a comment at the end
 	}
-	names := -1 // the column of names; what is deeper belongs to a value
+	names := -1 // the column of names; deeper lines belong to a value
 	value, valueEnd := -1, -1
 	flush := func() {
 		if value >= 0 {
@@ -123,7 +124,8 @@ func (d *manifests) findInBlock(start, end, column int) (n int) {
 	return n
 }
 
-// findInFlow finds the values of an object in braces, and says how many bytes it is. What does not end is taken whole.
+// findInFlow finds the values of an object in braces, and returns its length in bytes. An object without an end is
+// hidden whole.
 func (d *manifests) findInFlow(start, end int) int {
 	s := d.in[start:end]
 	found := len(d.spans)
@@ -161,7 +163,7 @@ func (d *manifests) findInFlow(start, end int) int {
 	return len(s)
 }
 
-// findClosingQuote is where a quoted text that begins at i ends.
+// findClosingQuote returns the end of a quoted text that begins at i.
 func findClosingQuote(s string, i int, quote byte) int {
 	for i++; i < len(s); i++ {
 		switch {
@@ -176,7 +178,7 @@ func findClosingQuote(s string, i int, quote byte) int {
 
 var hiddenExpr = regexp.MustCompile(`^[\\"']*\[redacted \d+ bytes\][\\"']*$`)
 
-// hide notes the value between from and to without its quotes; nothing, and what was redacted before, stay.
+// hide records the value between from and to without its quotes; an empty or already redacted value stays.
 func (d *manifests) hide(from, to int) {
 	value := d.in[from:to]
 	from += len(value) - len(strings.TrimLeftFunc(value, unicode.IsSpace))

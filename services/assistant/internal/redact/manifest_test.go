@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// Whoever writes a Secret into a message finds it neither in the command nor in the history.
+// A Secret written into a message is redacted in the command and in the history.
 func TestSecretsInText(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -7,11 +7,11 @@ import (
 	"unicode"
 )
 
-// A word that ends like one of these names a secret. By their last bytes.
+// A word with one of these suffixes names a secret. By last byte.
 var endings = byLastByte([]string{
 	"password", "passwd", "passphrase", "passcode", "secret", "token", "credential", "credentials",
 	"pass", "pw", "pwd", "masterauth", "apikey", "accesskey", "secretkey", "privatekey", "sshkey", "authkey", "masterkey", "signingkey", "encryptionkey", "accountkey", "privkey", "passkey",
-	// Of other languages, with and without their accents.
+	// In other languages, with and without accents.
 	"contraseña", "contrasena", "contrasenya", "motdepasse", "mdp", "пароль", "пароля", "секрет", "токен", "密码", "密碼", "口令", "密钥", "令牌", "パスワード", "暗証番号",
 	"秘密鍵", "비밀번호", "비번", "암호", "토큰", "senha", "passwort", "kennwort", "geheimnis", "पासवर्ड", "कूटशब्द", "hasło", "haslo", "wachtwoord", "parola", "şifre", "sifre", "şifresi",
 	"lösenord", "losenord", "adgangskode", "heslo", "jelszó", "jelszo", "salasana", "passord", "পাসওয়ার্ড", "گذرواژه", "پاسورڈ", "סיסמה", "κωδικός", "รหัสผ่าน", "katasandi", "matkhau", "khẩu",
@@ -37,19 +37,19 @@ func endsTelling(word string) bool {
 // Whole words that name a secret.
 var exact = wordSet("cred creds psk jwt cookie cookies bearer passwords passphrases clave sandi")
 
-// Whole words that do so in an environment, where nobody writes of the thing itself.
+// Whole words that do so in an environment, where they never refer to the thing itself.
 var inEnvironment = wordSet("secrets tokens auth authorization apikeys keys key pin salt sig signature")
 
 var pluralWords = wordSet("passwords passphrases credentials tokens apikeys")
 
-// Words that end like one of those and name no secret.
+// Words with one of those suffixes that name no secret.
 var otherwise = wordSet("bypass compass encompass surpass trespass overpass underpass oldpwd")
 
 // A key with one of these before it opens no door.
 var harmlessKeys = wordSet("topology label match primary foreign partition public sort cache config map row object group index " +
 	"routing idempotency dedup message shard hash lookup registry json yaml field annotation env license host pub")
 
-// With one of these at its end, a name is that of something about the secret.
+// A name with one of these at its end refers to a property of the secret.
 var about = wordSet("name names namespace ref refs reference file files filename path paths dir directory url uri host port endpoint " +
 	"seconds minutes hours ttl expiry expires expired expiration count type types length size version audience issuer policy enabled disabled " +
 	"required optional rotation class mode limit limits max min provider store algorithm alg user username label labels " +
@@ -64,7 +64,7 @@ func wordSet(s string) map[string]bool {
 	return set
 }
 
-// isTellingName reports whether a value under that name is a secret, wherever the name stands: its last word says so.
+// isTellingName reports whether a value under that name is a secret in any context, judged by its last word.
 func isTellingName(name string) bool {
 	parts := splitName(name)
 	if n := len(parts); n > 1 && parts[n-1] == "value" { // token.value
@@ -73,7 +73,7 @@ func isTellingName(name string) bool {
 	return len(parts) > 0 && !slices.Contains(parts, "existing") && wordTells(parts, len(parts)-1)
 }
 
-// tellingVariable says the same of the name of a variable or flag: any word of it may say so.
+// tellingVariable does the same for the name of a variable or flag, judged by any of its words.
 func tellingVariable(name string) bool {
 	parts := splitName(name)
 	if len(parts) == 0 || about[parts[len(parts)-1]] {
@@ -93,7 +93,7 @@ func tellingVariable(name string) bool {
 	return false
 }
 
-// With one of these in it, a name of tokens is that of their number.
+// A name of tokens with one of these in it is that of their number.
 var counts = wordSet("max min num number total count prompt completion input output used new per cached reasoning budget context")
 
 // A Secret with one of these before it is the object: its name is no secret.
@@ -108,7 +108,7 @@ func wordTells(parts []string, i int) bool {
 		return false
 	}
 	if w == "data" && i > 0 && keyWord(parts[i-1]) && !isHarmless(parts, i-1) {
-		return true // client-key-data of a kubeconfig
+		return true // such as client-key-data in a kubeconfig
 	}
 	if exact[w] || endsTelling(w) {
 		return true
@@ -116,7 +116,7 @@ func wordTells(parts []string, i int) bool {
 	return keyWord(w) && i > 0 && !isHarmless(parts, i)
 }
 
-// isPluralName reports whether a name is that of several secrets, so that what it holds is by name.
+// isPluralName reports whether a name is that of several secrets, so that its value is a map or list of them.
 func isPluralName(name string) bool {
 	parts := splitName(name)
 	return len(parts) > 0 && pluralWords[parts[len(parts)-1]]
@@ -126,7 +126,7 @@ func keyWord(w string) bool { return w == "key" || w == "keys" }
 
 func isHarmless(parts []string, i int) bool { return i > 0 && harmlessKeys[parts[i-1]] }
 
-// splitName splits a name where its case changes and at all that is no letter. Digits separate: password2 is one.
+// splitName splits a name at changes of case and at all non-letters. Digits separate: password2 is one.
 func splitName(name string) []string {
 	var parts []string
 	runes := []rune(name)
@@ -150,17 +150,17 @@ func splitName(name string) []string {
 	return parts
 }
 
-// elsewhere is how describe writes what is unset or set from elsewhere.
+// elsewhere matches the text in a description for a value that is unset or set from another object.
 var elsewhere = regexp.MustCompile(`^<(?:set to the (?:key|field) [^<>]*|unset|none|nil|unknown)>` +
 	`(?:[ \t]+Optional:[ \t]+(?:true|false))?$`)
 
-// sizeExpr is how describe writes what a Secret holds.
+// sizeExpr matches the text in a description for a value of a Secret.
 var sizeExpr = regexp.MustCompile(`^[0-9]+ bytes$`)
 
-// reference matches a variable without a value that stands in where it is not set.
+// reference matches a variable without a default value.
 var reference = regexp.MustCompile(`^\$\{[^{}:=?+]*(?::?[-?+=])?\}$`)
 
-// isPlainValue are values that are no secret under whatever name.
+// isPlainValue reports whether a value is no secret under any name.
 func isPlainValue(value string) bool {
 	switch word := strings.ToLower(value); strings.TrimRight(word, ")]},;") {
 	case "", "true", "false", "yes", "no", "on", "off", "null", "nil", "none", "~", "{", "[":

@@ -5,18 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// plainText is a text without the notations that hide what it says: escape sequences of terminals, characters without width,
-// percent encoding, Unicode escapes, entities of XML, letters of full width, the doubled quotes of a field of CSV. It knows
-// where each byte came from.
+// plainText is a text without the notations that obscure it: terminal escape sequences, zero-width characters, percent
+// encoding, Unicode escapes, XML entities, full-width letters, the doubled quotes of a CSV field. It knows the origin
+// of each byte.
 type plainText struct {
 	text        string
-	starts, end []int32 // of each byte of text, where its notation begins and ends in the original
+	starts, end []int32 // for each byte of text, the start and end of its notation in the original
 }
 
-// maxNesting is how many encodings one inside the other are undone.
+// maxNesting limits the nested encodings that are decoded.
 const maxNesting = 3
 
-// decodeNotations returns nil if s has none of these notations in it.
+// decodeNotations returns nil if s has none of these notations.
 func decodeNotations(s string) *plainText {
 	var p *plainText
 	for range maxNesting {
@@ -38,7 +38,7 @@ func decodeNotations(s string) *plainText {
 	return p
 }
 
-// original maps a span of the text to where it stands in the original.
+// original maps a span of the text to its position in the original.
 func (p *plainText) original(sp span) span {
 	return span{int(p.starts[sp.from]), int(p.end[sp.to-1]), sp.quoted}
 }
@@ -90,7 +90,7 @@ var mayBeNotation = func() (set [256]bool) {
 	return set
 }()
 
-// decodeAt returns what the notation at the beginning of s means, and its length, which is 0 if there is none.
+// decodeAt decodes the notation at the start of s, and returns its length, or 0 if there is none.
 func decodeAt(s string) (meaning string, n int) {
 	switch s[0] {
 	case 0x1b:
@@ -128,7 +128,7 @@ func isInvisible(r rune) bool {
 	return false
 }
 
-// escapeLength is the length of an escape sequence: CSI up to its letter, OSC up to its bell, others of two bytes.
+// escapeLength returns the length of an escape sequence: CSI up to its letter, OSC up to its bell, others of two bytes.
 func escapeLength(s string) int {
 	if len(s) == 1 {
 		return 1
@@ -164,7 +164,8 @@ func escapeLength(s string) int {
 	return 2
 }
 
-// decodeBackslash reads \u0041, \u{41}, \x41, \U00000041 and the octal \101; a letter feed or a quote stays as it is.
+// decodeBackslash decodes \u0041, \u{41}, \x41, \U00000041 and the octal \101; an escaped line feed or quote stays as
+// it is.
 func decodeBackslash(s string) (string, int) {
 	if len(s) < 4 {
 		return "", 0
@@ -200,7 +201,7 @@ func decodeBackslash(s string) (string, int) {
 		return "", 0
 	}
 	r := parseHex(s[2 : 2+digits])
-	if r == 0x1b { // the round after this one takes the whole sequence
+	if r == 0x1b { // the next round decodes the whole sequence
 		return "\x1b", 2 + digits
 	}
 	if r < ' ' && r != '\n' && r != '\t' {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Value is the value of a variable, flag or setting, redacted whole if its name tells of a secret or its shape is that of a
-// key, else as [Text].
+// Value redacts the value of a variable, flag or setting: entirely if its name or its shape marks it as a secret,
+// otherwise like [Text].
 func Value(name, value string) string {
 	if tellingVariable(name) && !isPlainValue(value) || isKeyMaterial(value) && !namesPublic(name) {
 		return redactionMark(len(value))
@@ -15,8 +15,8 @@ func Value(name, value string) string {
 	return Text(value)
 }
 
-// Object redacts in place an object of the API that is about to be shown: values of Secrets, environments, flags,
-// annotations, settings with telling names, and all other text as [Text] does.
+// Object redacts in place an API object that is about to be shown: values of Secrets, environments, flags, annotations,
+// settings with telling names, and all other text as [Text] does.
 func Object(o map[string]any) {
 	secretWalk{}.walkSecrets(o, false, maxDepth)
 	redactMembers(o)
@@ -36,7 +36,7 @@ func redactMembers(m map[string]any) {
 			m[key] = redactMember(key, v)
 		case map[string]any:
 			if key == "binaryData" {
-				m[key], _ = secretWalk{}.redactValues(v, true) // of a ConfigMap: what nobody can read may be a keystore
+				m[key], _ = secretWalk{}.redactValues(v, true) // of a ConfigMap: binary data may be a keystore
 				continue
 			}
 			if key == "annotations" || settings && key == "data" {
@@ -60,7 +60,7 @@ func redactMembers(m map[string]any) {
 	}
 }
 
-// redactAll redacts the strings of an object whose names only tell several secrets apart.
+// redactAll redacts the strings of an object whose names only distinguish several secrets.
 func redactAll(m map[string]any) {
 	for key, v := range m {
 		if text, ok := v.(string); ok && !isPlainValue(text) {
@@ -69,7 +69,7 @@ func redactAll(m map[string]any) {
 	}
 }
 
-// redactMember is a string member; that of an object such as secretName is only a name.
+// redactMember redacts a string member; that of an object such as secretName is only a name.
 func redactMember(key, v string) string {
 	if isTellingName(key) && !isPlainValue(v) {
 		return redactionMark(len(v))
@@ -77,7 +77,7 @@ func redactMember(key, v string) string {
 	return Text(v)
 }
 
-// redactNamed redacts a map whose names are the user's own.
+// redactNamed redacts a map with user-defined names.
 func redactNamed(m map[string]any) {
 	for key, v := range m {
 		switch v := v.(type) {
@@ -118,7 +118,7 @@ func redactList(l []any) []any {
 	return l
 }
 
-// redactManifest redacts an object that is kept as text.
+// redactManifest redacts an object that is stored as text.
 func redactManifest(s string) string {
 	var o map[string]any
 	dec := json.NewDecoder(strings.NewReader(s))

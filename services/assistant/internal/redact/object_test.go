@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// An object about to be shown loses secrets wherever people put them, and nothing that a diagnosis needs.
+// An object about to be shown loses secrets in all common places, and nothing that a diagnosis needs.
 func TestObject(t *testing.T) {
 	t.Parallel()
 	in := `{"apiVersion":"v1","kind":"List","items":[
@@ -50,7 +50,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// Whatever JSON an object holds, redaction ends, and twice is as once.
+// For any JSON object, redaction terminates and is idempotent.
 func FuzzObject(f *testing.F) {
 	for _, s := range []string{`{"kind":"ConfigMap","data":{"a":"password=x"}}`, `{"a":[["--token","x"],{"name":"KEY","value":"y"}]}`, `{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"token\":\"x\"}"}}`} {
 		f.Add([]byte(s))

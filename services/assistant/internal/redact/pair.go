@@ -15,17 +15,17 @@ const (
 
 var (
 	markAhead = regexp.MustCompile(`^\[redacted [0-9]+ bytes\]`)
-	// What stands between a name and its value in the list of an environment, in either order.
+	// The text between a name and its value in the list of an environment, in either order.
 	thenValue = regexp.MustCompile(`^` + nextEntry + `(?i:value)` + entrySign)
 	thenName  = regexp.MustCompile(`^` + nextEntry + `(?i:name)` + entrySign + `\\*["']?([A-Za-z0-9_.-]+)`)
-	// What stands between a flag and its value: blanks, or the next entry of a list.
+	// The text between a flag and its value: blanks, or the next entry of a list.
 	afterFlag = regexp.MustCompile(`^(?:\\*["'],\s*\\*["']|\\*["']?[ \t]*\r?\n[ \t]*- +|[ \t]*\r?\n[ \t]+|[ \t]+)`)
-	// What parts the settings of a connection string.
+	// The separator between the settings of a connection string.
 	nextSetting = regexp.MustCompile(`^;[ \t]*(?:[A-Za-z][\w .-]{0,40}=|$|[\s"'])`)
 	schemes     = wordSet("basic bearer digest token negotiate apikey")
 )
 
-// findPairs finds the values beside telling names.
+// findPairs finds the values next to telling names.
 func findPairs(s string, spans []span) []span {
 	p := &pairing{in: s, spans: spans}
 	for p.at < len(s) {
@@ -47,7 +47,7 @@ func findPairs(s string, spans []span) []span {
 
 type telling struct{ variable, name, known bool }
 
-// tells remembers the names of a text: they are few, and come again and again.
+// tells caches the verdicts on the names of a text: they are few, and recur.
 func (p *pairing) tells(name string) telling {
 	t := p.names[name]
 	if !t.known && len(name) > 0 {
@@ -70,16 +70,16 @@ type pairing struct {
 	names  map[string]telling
 	in     string
 	spans  []span
-	at     int // what is looked at
-	copied int // where the last span ends
-	// The line that the last name is on begins at line. Up to first there are only blanks, dashes of a list and a
-	// quote on it. Both are kept on the way: looking back from each name would take the square of a long line.
+	at     int // current position
+	copied int // end of the last span
+	// line is the start of the line with the last name. Before first there are only blanks, list dashes and a quote on it.
+	// Both are updated on the way: looking back from each name would take quadratic time on a long line.
 	line, first, seen int
-	plural            bool // the name is that of several, whose number may follow
-	secret            int  // whether the text tells of a Secret; unknownText at first
+	plural            bool // the name is a plural, whose number may follow
+	secret            int  // whether the text is about a Secret; unknownText at first
 }
 
-// reach moves line and first on to a name.
+// reach advances line and first to a name.
 func (p *pairing) reach(name int) {
 	if i := strings.LastIndexByte(p.in[p.seen:name], '\n'); i >= 0 {
 		p.line = p.seen + i + 1
@@ -98,7 +98,7 @@ var inName = func() (set [utf8.RuneSelf]bool) {
 	return set
 }()
 
-// nameLength is the length of the letter of a name that s begins with, in whatever script, or 0.
+// nameLength returns the length of the name character at the start of s, in any script, or 0.
 func nameLength(s string) int {
 	if s == "" {
 		return 0
@@ -115,7 +115,7 @@ func nameLength(s string) int {
 	return 0
 }
 
-// name looks at a name that ends at p.at, and at what follows.
+// name examines a name that ends at p.at, and the text after it.
 func (p *pairing) name(start int, name string) {
 	bare := strings.TrimLeft(name, "-.")
 	if isEntry := strings.EqualFold(bare, "name") || strings.EqualFold(bare, "key") || bare == "path"; isEntry || strings.EqualFold(bare, "value") {
@@ -170,8 +170,8 @@ func (p *pairing) name(start int, name string) {
 	p.value(value, indent)
 }
 
-// container redacts the strings of a list, or where members is set of an object, that
-// begins at at. What is no string ends it: the names in it speak for themselves.
+// container redacts the strings of a list or, if members is set, of an object, that begins at at. A value that is not a
+// string ends it: the names in it are judged separately.
 func (p *pairing) container(at int, members bool) bool {
 	in := p.in
 	if at >= len(in) || !p.opensList(at) && (in[at] != '{' || !members) {
@@ -211,7 +211,7 @@ func (p *pairing) container(at int, members bool) bool {
 	return true
 }
 
-// entry handles a name and a value beside each other under the names name and value.
+// entry handles a name and a value next to each other under the keys name and value.
 func (p *pairing) entry(nameFirst bool, start int) {
 	at, sep, _ := p.separator(p.at)
 	if sep == "" {
@@ -261,7 +261,7 @@ func (p *pairing) ofSecret(path string) bool {
 	if !strings.HasPrefix(path, "/") || member != "data" && member != "stringData" {
 		return false
 	}
-	if member == "data" && p.secret == unknownText { // looked for once: there may be many paths
+	if member == "data" && p.secret == unknownText { // searched once: there may be many paths
 		p.secret = otherText
 		if strings.Contains(p.in, "ecret") && secretExpr.MatchString(p.in) {
 			p.secret = secretText
@@ -270,20 +270,21 @@ func (p *pairing) ofSecret(path string) bool {
 	return member == "stringData" || p.secret == secretText
 }
 
-// Whether a text tells that it is about a Secret.
+// Whether a text is about a Secret.
 const (
 	unknownText = iota
 	secretText
 	otherText
 )
 
-// ahead is a piece of what follows: expressions that look at all of it would take the square of a long text.
+// ahead returns a limited piece of the following text: expressions on all of it would take quadratic time on a long
+// text.
 func (p *pairing) ahead(at int) string {
 	const enough = 320 // more than the longest name of an object
 	return p.in[at:min(at+enough, len(p.in))]
 }
 
-// separator finds what parts a name from its value; quoted says that the name stands in quotes.
+// separator finds the separator between a name and its value; quoted reports that the name is in quotes.
 func (p *pairing) separator(at int) (after int, sep string, quoted bool) {
 	in := p.in
 	i := at
@@ -331,7 +332,7 @@ func (p *pairing) value(at, indent int) {
 	p.cut(from, to)
 }
 
-// isCount reports whether a value is how many there are, or in a list of such: 120 of keys=120,expires=0.
+// isCount reports whether a value is a count, or in a list of such: 120 of keys=120,expires=0.
 func isCount(value string) bool {
 	number, _, _ := strings.Cut(value, ",")
 	return number != "" && len(number) <= 9 && strings.Trim(number, "0123456789") == ""

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// nextLine finds a value that begins in the line after its name, which ends at at: a deeper line that is no member, a quoted
-// text behind a quoted name, or a line that is one word of more than letters.
+// nextLine finds a value that begins in the line after its name, which ends at at: a deeper line that is no member, a
+// quoted text after a quoted name, or a line that is one word of more than letters.
 func (p *pairing) nextLine(at, start int, quoted bool) (from, to int, ok bool) {
 	in := p.in
 	rest := strings.TrimLeft(in[at:min(at+64, len(in))], " \t\\")
@@ -46,7 +46,7 @@ func (p *pairing) nextLine(at, start int, quoted bool) (from, to int, ok bool) {
 	return from, from + len(value), deeper || len(value) >= 6 && isMixedWord(value) && strings.ContainsAny(value, "0123456789")
 }
 
-// items redacts the entries of a list in the lines behind a name.
+// items redacts the entries of a list in the lines after a name.
 func (p *pairing) items(at int) bool {
 	in := p.in
 	if at >= len(in) || in[at] != '\n' && in[at] != '\r' {
@@ -68,7 +68,7 @@ func (p *pairing) items(at int) bool {
 	return found
 }
 
-// isNextArgument reports whether the gap behind a flag is one between arguments: a line break is, if both stand at the same
+// isNextArgument reports whether the gap after a flag separates arguments: a line break does if both are at the same
 // column, as in a description.
 func (p *pairing) isNextArgument(gap string, start int) bool {
 	i := strings.IndexByte(gap, '\n')
@@ -81,7 +81,7 @@ func (p *pairing) isNextArgument(gap string, start int) bool {
 // Words before a name in a message about it.
 var messageWords = wordSet("invalid unexpected bad malformed missing expired unknown the wrong")
 
-// isProse reports whether a name and a sign are of a message about a secret, of an object called so, or of code.
+// isProse reports whether a name and a sign are part of a message about a secret, of the name of an object, or of code.
 func (p *pairing) isProse(start, at, value int, sep string, quoted bool) bool {
 	in := p.in
 	ahead := p.ahead(value)

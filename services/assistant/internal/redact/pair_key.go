@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// keyBehindName redacts the value at at of an assignment whose name tells nothing, if the value is a key by its shape.
+// keyBehindName redacts the value at at of an assignment with an innocuous name, if the value is a key by its shape.
 func (p *pairing) keyBehindName(start, at int, name string) {
 	if start > 0 && p.in[start-1] == '/' { // checksum/config
 		from := start - 1
@@ -17,7 +17,7 @@ func (p *pairing) keyBehindName(start, at int, name string) {
 	for at < len(p.in) && (p.in[at] == ' ' || p.in[at] == '\t') {
 		at++
 	}
-	// No key is longer: reading each word to its end would take the square of a long one.
+	// No key is longer: reading each word to its end would take quadratic time on a long one.
 	near := pairing{in: p.in[:min(at+mostKey+64, len(p.in))]}
 	from, to := near.extent(at, noBlock)
 	value := strings.TrimRight(p.in[from:to], ",;)")
@@ -26,11 +26,11 @@ func (p *pairing) keyBehindName(start, at int, name string) {
 	}
 }
 
-// wordAhead matches the next word of a sentence, which may stand in brackets or quotes.
+// wordAhead matches the next word of a sentence, possibly in brackets or quotes.
 var wordAhead = regexp.MustCompile("^[ \\t]+[(\"'`]?([A-Za-z0-9+/_=-]{22,})(?:[)\"'`.,;:!?]|\\s|$)")
 
-// keyBehindWord redacts a key that stands right behind the word for one, as in "auth token 0123…". The word key tells only
-// with the one before it: a cache key is none.
+// keyBehindWord redacts a key directly after a word for one, as in "auth token 0123…". The word key counts only with
+// the word before it: a cache key is no secret.
 func (p *pairing) keyBehindWord(start int, word string) {
 	if !p.nameTells(word) && !strings.EqualFold(word, "key") || p.at == len(p.in) || p.in[p.at] != ' ' && p.in[p.at] != '\t' {
 		return

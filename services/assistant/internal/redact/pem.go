@@ -9,7 +9,7 @@ const (
 	maxLabel = 64
 )
 
-// findPEM finds PEM blocks, also those whose line feeds are written \n, and what is left of one that was cut at either end.
+// findPEM finds PEM blocks, also those with escaped line feeds (\n), and the remainder of one truncated at either end.
 func findPEM(s string, spans []span) []span {
 	if !strings.Contains(s, "-----") {
 		return spans
@@ -57,8 +57,8 @@ func findPEM(s string, spans []span) []span {
 	return spans
 }
 
-// isPublicBlock reports whether the block between a line that begins one and a line that ends one is public: both lines say
-// so, and nothing but its code is between them.
+// isPublicBlock reports whether the block between a begin line and an end line is public: both lines have a public
+// label, and only base64 is between them.
 func isPublicBlock(s string, begin, end int) bool {
 	label := pemLabel(s[begin+len(pemBegin):])
 	if !publicLabels[label] || pemLabel(s[end+len(pemEnd):]) != label {
@@ -68,7 +68,8 @@ func isPublicBlock(s string, begin, end int) bool {
 	return from <= end && isPEMBody(s[from:end])
 }
 
-// indexAfter is the place of the next sub at or behind from; known is the last place that was found, or -1 for none left.
+// indexAfter returns the position of the next sub at or after from; known is the last position found, or -1 if none is
+// left.
 func indexAfter(s, sub string, known, from int) int {
 	if known < 0 || known >= from {
 		return known
@@ -79,7 +80,7 @@ func indexAfter(s, sub string, known, from int) int {
 	return -1
 }
 
-// pastLabel is where the line that begins or ends a block is over.
+// pastLabel returns the end of the line that begins or ends a block.
 func pastLabel(s string, at int) int {
 	if i := strings.Index(s[at:min(at+maxLabel, len(s))], "-----"); i >= 0 {
 		return at + i + len("-----")

@@ -15,7 +15,7 @@ const (
 	proseName   = `(?:password|passwd|passphrase|passcode|token|api[ -]?key|pwd|secret key)`
 	verb        = `(?:is now|(?:is|was)[ \t]*:|is|was|to be|to|becomes|=>|->)`
 	owner       = `(?:` + blank + `(?:for|of|on)` + blank + bareWord + `)?`
-	// Names of two words, and names that stand in a sentence without a blank.
+	// Names of two words, and names that are not set off by blanks in a sentence.
 	foreignName = `(?:mots?[ _-]?de[ _-]?passe|clé secrète|clé d'api|clave secreta|clave de api|palabra clave|código de acesso|chave de api|chave secreta|` +
 		`секретный ключ|ключ api|parola d'ordine|chiave segreta|kata sandi|mật khẩu|geheimer schlüssel|klucz api|gizli anahtar|` +
 		`كلمة[ _]?(?:المرور|السر|سر|مرور)|رمز المرور|密码|密碼|口令|密钥|令牌|パスワード|暗証番号|秘密鍵|비밀번호|비번|암호|토큰|` +
@@ -23,7 +23,7 @@ const (
 	foreignVerb = `(?:(?:[ \t]\pL+){0,3}[ \t]*[:=：＝]|=>|é|è|est|is|es|ist|lautet|là|adalah|to|jest|это|هي|هو|是|为|為|は|が|은|는|이|है)`
 )
 
-// phraseRules find what stands behind a name without a sign between them: settings of servers, SQL, tags, prose.
+// phraseRules find the text after a name without a sign between them: settings of servers, SQL, tags, prose.
 func phraseRules() []*rule {
 	return []*rule{
 		newRule("setting", "requirepass|masterauth|bindpw|rootpw", `(?i)\b`+settingName+blank+`(?:"([^"\n]*)"|'([^'\n]*)'|([^\s"']+))`, notPlain),
@@ -46,13 +46,13 @@ func phraseRules() []*rule {
 	}
 }
 
-// Pieces of the foreign names without their first letter, where that has a capital of more than one byte.
+// Parts of the foreign names without their first letter, if its capital has more than one byte.
 const foreignKeywords = "de passe|de_passe|de-passe|depasse|secrète|d'api|secreta|de api|clave|de acesso|екретный|ключ|люч api|d'ordine|segreta|kata sandi|khẩu|schlüssel|klucz|anahtar|" +
 	"كلمة|رمز|密码|密碼|口令|密钥|令牌|パスワード|暗証番号|秘密鍵|비밀번호|비번|암호|토큰|ароль|contrase|senha|passwort|kennwort|पासवर्ड|कूटशब्द|पासवर्ड|hasł|hasŁ|haslo|wachtwoord|şifre|Şifre|ŞİFRE|senord|heslo|jelsz|salasana|পাস|گذرواژه|پاس|סיסמה|ωδικός|รหัสผ่าน"
 
 var attributeExpr = regexp.MustCompile(`[ \t\r\n](?:name|key|id|property|Name|Key|Id|ID)[ \t]*=[ \t]*["']([^"'<>]{1,128})["']`)
 
-// elementTells reports whether the name of an element, or a name among its attributes, tells of a secret.
+// elementTells reports whether the name of an element, or a name among its attributes, marks its value as a secret.
 func elementTells(match, value string) bool {
 	if isPlainValue(strings.TrimSpace(value)) {
 		return false
@@ -94,7 +94,7 @@ func listTells(match, open, value string) bool {
 	return ok && tellingVariable(name) && !isPlainValue(strings.TrimSpace(value))
 }
 
-// isSaid reports whether what prose says a password is, is one. Words such as "wrong" and "required" are none.
+// isSaid reports whether the text that prose calls a password is one. Words such as "wrong" and "required" are not.
 func isSaid(_, value string) bool {
 	value = strings.TrimRight(value, ".,;:!?)")
 	return len(value) >= 6 && !strings.HasPrefix(value, "[redacted") && !strings.ContainsAny(value, "/(") && isMixedWord(value)
@@ -104,7 +104,7 @@ func isSaidElsewhere(match, value string) bool {
 	return !isPlainValue(value) && (strings.ContainsAny(match, ":=：＝") || isSaid("", value))
 }
 
-// isMixedWord reports whether a word has more in it than a word has: digits, signs, capitals inside.
+// isMixedWord reports whether a word contains more than an ordinary one: digits, signs, inner capitals.
 func isMixedWord(value string) bool {
 	return strings.ContainsAny(value, "0123456789!@#$%^&*_=+~") || value != "" && strings.ToLower(value[1:]) != value[1:] && strings.ToUpper(value) != value
 }

@@ -35,7 +35,7 @@ func TestPhrasesLoseSecrets(t *testing.T) {
 	}
 }
 
-// Words that only look like it stay.
+// Words that only look similar stay.
 func TestPhrasesKeepTheRest(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

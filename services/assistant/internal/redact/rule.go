@@ -10,36 +10,36 @@ import (
 // processes never need most rules.
 type rule struct {
 	name     string
-	keywords []string // one of them stands in each match; ASCII letters in lower case, and match any case
+	keywords []string // one of them is in each match; ASCII letters in lower case, and match any case
 	form     func() *regexp.Regexp
-	// before and after limit what is looked at around a keyword. Zero: its line.
+	// before and after limit the text examined around a keyword. Zero: its line.
 	before, after int
 	// inner, if set, finds the secrets inside the groups of form.
 	inner func() *regexp.Regexp
-	// only is the group that holds the secret, or the next one that took part; 0: each group does.
+	// only is the group that holds the secret, or the next one that matched; 0: each group does.
 	only int
-	// accept says which matches are secrets; nil: all are.
+	// accept decides which matches are secrets; nil: all are.
 	accept func(match, value string) bool
 }
 
-// newRule returns a rule whose secrets are the groups of expr, or without groups all of the match.
+// newRule returns a rule whose secrets are the groups of expr, or without groups the whole match.
 func newRule(name, keywords, expr string, accept func(match, value string) bool) *rule {
 	return &rule{name: name, keywords: strings.Split(keywords, "|"), form: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) }), accept: accept}
 }
 
-// near makes a rule look at more, or less, than the keyword's line.
+// near sets how much text around a keyword a rule examines.
 func (r *rule) near(before, after int) *rule {
 	r.before, r.after = before, after
 	return r
 }
 
-// inside makes the groups of expr in each match of the rule the secrets.
+// inside limits the secrets to the groups of expr within each match.
 func (r *rule) inside(expr string) *rule {
 	r.inner = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 	return r
 }
 
-// maxLine is how much of a line is looked at on each side of a keyword.
+// maxLine limits the part of a line examined on each side of a keyword.
 const maxLine = 4 << 10
 
 func (r *rule) ahead() int {
@@ -49,7 +49,7 @@ func (r *rule) ahead() int {
 	return maxLine
 }
 
-// window is the part of s around a keyword that a rule looks at.
+// window returns the part of s around a keyword that a rule examines.
 func (r *rule) window(s string, from, to int) (int, int) {
 	if r.after > 0 {
 		return max(0, from-r.before), min(len(s), to+r.after)
@@ -103,7 +103,7 @@ func (r *rule) collect(part string, base int, m []int, spans []span) []span {
 	return spans
 }
 
-// ruleSet finds the keywords of all rules in one pass over a text, by the automaton of Aho and Corasick.
+// ruleSet finds the keywords of all rules in one pass over a text, with an Aho-Corasick automaton.
 type ruleSet struct {
 	rules   []*rule
 	class   [256]uint8 // of a byte; 0 is that of bytes in no keyword
@@ -159,7 +159,7 @@ func (set *ruleSet) addState() int32 {
 	return int32(len(set.hits) - 1)
 }
 
-// link lets each state go on with the longest end of what it has seen, breadth first.
+// link sets the failure transitions, breadth first.
 func (set *ruleSet) link() {
 	fail := make([]int32, len(set.hits))
 	var queue []int32
@@ -189,7 +189,7 @@ func (set *ruleSet) link() {
 
 // find returns the secrets that the rules find in s.
 func (set *ruleSet) find(s string, spans []span) []span {
-	var windows map[int32]window // of rules whose keyword was seen: what was not yet looked at
+	var windows map[int32]window // of rules whose keyword was seen: the part not examined yet
 	state := int32(0)
 	for i := 0; i < len(s); i++ {
 		state = set.next[int(state)*set.classes+int(set.class[s[i]])]
@@ -197,7 +197,7 @@ func (set *ruleSet) find(s string, spans []span) []span {
 			r := set.rules[hit.rule]
 			last, seen := windows[hit.rule]
 			if seen && (i+1+r.ahead()/2 <= last.to || i < last.to && r.after == 0 && last.to < len(s) && s[last.to] == '\n') {
-				continue // enough of what follows is in the window
+				continue // the window has enough of the following text
 			}
 			from, to := r.window(s, i+1-int(hit.length), i+1)
 			switch {

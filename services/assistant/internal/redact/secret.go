@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// lastApplied is the annotation in which kubectl keeps the whole object as JSON.
+// lastApplied is the annotation in which kubectl stores the whole object as JSON.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // maxDepth of nested annotations that hold objects with annotations.
@@ -18,11 +18,12 @@ const maxDepth = 8
 
 var marked = regexp.MustCompile(`^\[redacted [0-9]+ bytes\]$`)
 
-// redactionMark stands in the place of n bytes.
+// redactionMark returns the replacement for n bytes.
 func redactionMark(n int) string { return fmt.Sprintf("[redacted %d bytes]", n) }
 
-// mayHoldSecret reports whether JSON can have a Secret in it. It errs on one side: without the word in quotes, plain or
-// escaped, there is none. Letters and quotes as \u escapes are what no API server writes, so they count as a hit.
+// mayHoldSecret reports whether JSON may contain a Secret. It has no false negatives: without the word in quotes, plain
+// or escaped, there is none. Letters and quotes as \u escapes are never written by an API server, so they count as a
+// hit.
 func mayHoldSecret(body []byte) bool {
 	if bytes.Contains(body, []byte(`"Secret`)) {
 		return true
@@ -42,11 +43,11 @@ func mayHoldSecret(body []byte) bool {
 	}
 }
 
-// redactSecrets redacts every Secret in a JSON body of one or more documents, and gives the body back as it was where there
-// is none. all says that the body is of Secrets whatever it says itself.
+// redactSecrets redacts every Secret in a JSON body of one or more documents, and returns the body unchanged if it has
+// none. all means that the body consists of Secrets whatever kind it declares.
 func redactSecrets(body []byte, all bool, sink CertificateSink) (out []byte, n int, err error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber() // a number must come out as it went in
+	dec.UseNumber() // numbers must not change
 	var docs []any
 	for {
 		var v any
@@ -74,15 +75,16 @@ func redactSecrets(body []byte, all bool, sink CertificateSink) (out []byte, n i
 	return buf.Bytes(), n, nil
 }
 
-// secretWalk redacts the values of Secrets. remember says that these come from a cluster: they are looked for in all later
-// texts. What people write into a manifest is not. sink, which may be nil, hears of certificates.
+// secretWalk redacts the values of Secrets. remember means that these come from a cluster: they are then searched for
+// in all later texts. Values that people write into a manifest are not. sink, which may be nil, receives the
+// certificates.
 type secretWalk struct {
 	remember bool
 	sink     CertificateSink
 }
 
-// walkSecrets redacts in place what is a Secret, or of a list of them; secret says that v is one. It returns v, or what has
-// to stand in its place.
+// walkSecrets redacts in place a Secret, or a list of them; secret means that v is one. It returns v, or its
+// replacement.
 func (w secretWalk) walkSecrets(v any, secret bool, depth int) (any, int) {
 	n := 0
 	switch v := v.(type) {
@@ -116,7 +118,7 @@ func (w secretWalk) walkSecrets(v any, secret bool, depth int) (any, int) {
 	return v, n
 }
 
-// redactItems redacts the items of a list of Secrets, which do not say their kind.
+// redactItems redacts the items of a list of Secrets, which do not declare their kind.
 func (w secretWalk) redactItems(v any, depth int) (any, int) {
 	list, ok := v.([]any)
 	if !ok {
@@ -131,7 +133,7 @@ func (w secretWalk) redactItems(v any, depth int) (any, int) {
 	return list, n
 }
 
-// isKind reports whether any decoder would take m for an object of the kind: some fold the case of names.
+// isKind reports whether any decoder would take m for an object of the kind: some ignore the case of names.
 func isKind(m map[string]any, kind string) bool {
 	if m["kind"] == kind {
 		return true
@@ -144,7 +146,7 @@ func isKind(m map[string]any, kind string) bool {
 	return false
 }
 
-// redactValues redacts what a Secret holds under data or stringData: its names stay.
+// redactValues redacts the values of a Secret in data or stringData; the names stay.
 func (w secretWalk) redactValues(v any, encoded bool) (any, int) {
 	switch v := v.(type) {
 	case nil:
@@ -179,7 +181,7 @@ func (w secretWalk) redactValues(v any, encoded bool) (any, int) {
 	return redactionMark(len(raw)), 1
 }
 
-// redactApplied redacts the object that the annotation holds as text. What cannot be read as JSON may hold anything.
+// redactApplied redacts the object stored as text in the annotation. Text that is not JSON may contain anything.
 func (w secretWalk) redactApplied(v any, depth int) (any, int) {
 	text, ok := v.(string)
 	if !ok {
@@ -197,7 +199,7 @@ func (w secretWalk) redactApplied(v any, depth int) (any, int) {
 	if err := dec.Decode(&inner); err != nil || dec.More() {
 		return redactionMark(len(text)), 1
 	}
-	w.sink = nil // it tells how the Secret was, not how it is
+	w.sink = nil // it describes the Secret's earlier state
 	inner, n := w.walkSecrets(inner, false, depth-1)
 	if n == 0 {
 		return text, 0
@@ -208,5 +210,5 @@ func (w secretWalk) redactApplied(v any, depth int) (any, int) {
 	if err := enc.Encode(inner); err != nil {
 		return redactionMark(len(text)), 1
 	}
-	return buf.String(), n // with the line feed that kubectl writes too
+	return buf.String(), n // with the line feed that kubectl writes, too
 }

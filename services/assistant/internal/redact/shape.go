@@ -7,18 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// isKeyMaterial reports whether a value is a key by its own shape: hex or base64 of at least 128 random bits, and no code
-// for a text.
+// isKeyMaterial reports whether a value is a key by its shape alone: hex or base64 of at least 128 random bits that
+// encodes no text.
 func isKeyMaterial(value string) bool { return isHexKey(value) || isBase64Key(value) }
 
-// Lengths of a key in characters. Hex has those of keys and digests; base64 without padding is a key from 192 bits on.
+// Lengths of a key in characters. In hex they are those of keys and digests; base64 without padding is a key from 192
+// bits.
 const (
 	leastPadded   = 22
 	leastUnpadded = 32
 	mostKey       = 512
 )
 
-// isHexKey takes hex of the length of a key. All of one kind of character is a number or a mask.
+// isHexKey reports whether a value is hex of the length of a key. Characters of one kind only make it a number or a
+// mask.
 func isHexKey(value string) bool {
 	switch len(value) {
 	case 32, 40, 48, 56, 64, 96, 128, 256:
@@ -36,12 +38,12 @@ func isHexKey(value string) bool {
 			return false
 		}
 	}
-	return digits > 0 && letters > 0 && entropy(value) > 2.8 // of random hex it is 3.5 and more
+	return digits > 0 && letters > 0 && entropy(value) > 2.8 // random hex has 3.5 or more
 }
 
 var digestPrefix = regexp.MustCompile(`^(?i:sha[0-9]{1,3}|md5)-`)
 
-// isBase64Key takes base64 that stands for no text.
+// isBase64Key reports whether a value is base64 that encodes no text.
 func isBase64Key(value string) bool {
 	code := strings.TrimRight(value, "=")
 	padding := len(value) - len(code)
@@ -56,9 +58,9 @@ func isBase64Key(value string) bool {
 	return isRandomMix(code, padding > 0 && len(value)%4 == 0) && !isEncodedText(code)
 }
 
-// isRandomMix reports whether letters of both cases and digits alternate as they do by chance: 0.64 times a character, and in
-// words and paths joined to one name far less often. With padding a code is no name, and less is enough: of a short one, every
-// fortieth has no digit.
+// isRandomMix reports whether letters of both cases and digits alternate as they do by chance: 0.64 times a character,
+// and far less often in words and paths joined to one name. With padding it cannot be a name, and less is enough: one
+// short code in forty has no digit.
 func isRandomMix(code string, padded bool) bool {
 	var seen [4]int
 	changes, last := 0, -1
@@ -84,7 +86,7 @@ func isRandomMix(code string, padded bool) bool {
 	return seen[0] > 0 && seen[1] > 0 && seen[2] > 0 && seen[3]*5 <= len(code) && changes*3 >= len(code) && entropy(code) > 3.6
 }
 
-// isEncodedText reports whether base64 stands for text: that is looked at as what it says.
+// isEncodedText reports whether base64 encodes text, which is judged in its decoded form.
 func isEncodedText(code string) bool {
 	code = strings.NewReplacer("-", "+", "_", "/").Replace(code)
 	plain, err := base64.RawStdEncoding.DecodeString(code[:len(code)/4*4])
@@ -99,9 +101,9 @@ func isEncodedText(code string) bool {
 	return true
 }
 
-// isServiceToken reports whether a word is a token of some service: its prefix, and what is random behind it.
+// isServiceToken reports whether a word is a service's token: a prefix followed by random characters.
 func isServiceToken(word string) bool {
-	if len(word) < 36 || word[0] < 'a' || word[0] > 'z' { // most words are no such thing
+	if len(word) < 36 || word[0] < 'a' || word[0] > 'z' { // most words are not
 		return false
 	}
 	m := serviceToken.FindStringSubmatch(word)
@@ -110,14 +112,14 @@ func isServiceToken(word string) bool {
 
 var serviceToken = regexp.MustCompile(`^[a-z][a-z0-9]{1,11}(?:[_-][a-z0-9]{1,8}){0,2}[_-]([A-Za-z0-9]{32,})$`)
 
-// With one of these at its end, a name is that of something of the shape of a key that everybody may see.
+// A name with one of these at its end is that of a public value with the shape of a key.
 var identifiers = wordSet("id ids uid uuid guid sha md digest checksum hash sum commit revision rev version ref trace span traceparent request " +
 	"correlation etag fingerprint thumbprint serial build layer image container parent head tree object blob tag sandbox integrity mask seed mirror h")
 
-// With one of these in it, a name is that of the public half of a key.
+// A name with one of these in it is that of the public half of a key.
 var publicWords = wordSet("public pub pubkey cert certs certificate certificates crt ca cabundle bundle chain")
 
-// namesPublic reports whether a value of the shape of a key is none, by its name or that of its group, as in
+// namesPublic reports whether a value with the shape of a key is none, by its name or that of its group, as in
 // checksum/config.
 func namesPublic(name string) bool {
 	if group, own, ok := strings.Cut(name, "/"); ok {
@@ -139,8 +141,8 @@ func namesPublic(name string) bool {
 	return len(parts) > 1 && keyWord(last) && isHarmless(parts, len(parts)-1)
 }
 
-// isNoSecret reports whether what was found is no secret whatever its name says: it stands in the place of one, or it is
-// the public half of a key.
+// isNoSecret reports whether a match is no secret whatever its name: it is a placeholder for one, or the public half of
+// a key.
 func isNoSecret(value string) bool {
 	value = strings.Trim(value, " \t\r\n\"'`")
 	return isPlaceholder(value) || value == "-----BEGIN" || isPublicPEM(value) || publicSSH.MatchString(value)
@@ -148,18 +150,18 @@ func isNoSecret(value string) bool {
 
 var publicSSH = regexp.MustCompile(`^(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp[0-9]+|sk-(?:ssh|ecdsa)-[a-z0-9@.-]+)(?: AAAA[A-Za-z0-9+/]+={0,2}(?: [\w.@-]+)?)?$`)
 
-// placeholder matches what a person is to replace, or has replaced: words in angle brackets, variables of templates, words
-// that say so. None has a digit in it, since a password may begin and end like each of them.
+// placeholder matches text that a person is to replace, or has replaced: words in angle brackets, template variables,
+// words that announce it. None contains a digit, since a password may begin and end like any of them.
 var placeholder = regexp.MustCompile(`^(?:<[A-Za-z][A-Za-z _./-]*>|\{\{[-\s]*[A-Za-z_.$"| ]+[-\s]*\}\}|\$\{\{ *[A-Za-z_.]+ *\}\}|%[A-Z_]+%|\$[A-Z][A-Z_]+|__[A-Z][A-Z_]*__|` +
 	`(?i:your|my|insert|paste|enter)(?:[-_ ][A-Za-z]+)+|(?i:redacted)|[*\[(<{]{1,3}(?i:redacted|masked|hidden|filtered|omitted)[*\])>}]{1,3})$`)
 
-// spacedPlaceholder matches one that may have blanks in it, where a value begins.
+// spacedPlaceholder matches one that may contain blanks, at the start of a value.
 var spacedPlaceholder = regexp.MustCompile(`^(?:<[A-Za-z][A-Za-z _./-]*>|\$?\{\{[^{}\n]{1,64}\}\})`)
 
-// htmlEscapes are how JSON writes the signs around a placeholder, as kubectl's does.
+// htmlEscapes undoes the escapes that JSON encoders, such as kubectl's, write around a placeholder.
 var htmlEscapes = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
-// isPlaceholder reports whether a value stands in the place of a secret.
+// isPlaceholder reports whether a value is a placeholder for a secret.
 func isPlaceholder(value string) bool {
 	if isMask(value) {
 		return true
@@ -168,7 +170,7 @@ func isPlaceholder(value string) bool {
 	return len(value) <= 80 && placeholder.MatchString(value)
 }
 
-// isMask reports whether a value is one sign over and over, as a form shows a password.
+// isMask reports whether a value is one repeated character, as forms show a password.
 func isMask(value string) bool {
 	if value == "…" {
 		return true
@@ -187,7 +189,7 @@ func isMask(value string) bool {
 	return n >= 3 && len(value) == n*size
 }
 
-// publicLabels are the PEM blocks that everybody may see; others are hidden.
+// publicLabels are the labels of public PEM blocks; others are redacted.
 var publicLabels = func() map[string]bool {
 	labels := map[string]bool{}
 	for _, label := range []string{
@@ -200,7 +202,7 @@ var publicLabels = func() map[string]bool {
 	return labels
 }()
 
-// pemLabel returns the label of the line that begins behind "-----BEGIN " or "-----END ".
+// pemLabel returns the label of the line after "-----BEGIN " or "-----END ".
 func pemLabel(s string) string {
 	label, _, ok := strings.Cut(s[:min(len(s), maxLabel)], "-----")
 	if !ok {
@@ -209,11 +211,11 @@ func pemLabel(s string) string {
 	return label
 }
 
-// isPublicPEM reports whether a value is public PEM blocks and nothing else, with its line feeds as they are or escaped, in
-// a block of YAML too.
+// isPublicPEM reports whether a value consists of public PEM blocks only, with line feeds plain or escaped, or in a
+// block of YAML.
 func isPublicPEM(value string) bool {
 	value = strings.TrimLeft(strings.TrimRight(value, " \t\r\n\\"), "|>-+ \t\r\n")
-	if len(value) > 0 && !strings.HasPrefix(value, "BEGIN ") { // the dashes were cut off with the sign of the block
+	if len(value) > 0 && !strings.HasPrefix(value, "BEGIN ") { // the dashes were cut off with the sign of the YAML block
 		return false
 	}
 	for value != "" {
@@ -237,7 +239,7 @@ func isPublicPEM(value string) bool {
 	return false
 }
 
-// isPEMBody reports whether text is the inside of one block.
+// isPEMBody reports whether text is the body of one block.
 func isPEMBody(text string) bool {
 	for i := range len(text) {
 		if !inPEM(text[i]) {

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// A random key is hidden in an assignment whatever its name, in each usual code.
+// A random key in an assignment is redacted whatever its name, in each common encoding.
 func TestRandomKeysAreHiddenUnderAnyName(t *testing.T) {
 	t.Parallel()
 	codes := map[string]func([]byte) string{
@@ -34,7 +34,7 @@ func TestRandomKeysAreHiddenUnderAnyName(t *testing.T) {
 	}
 }
 
-// Objects are judged as text is.
+// Objects are judged like text.
 func TestObjectsFollowTheSameShapes(t *testing.T) {
 	t.Parallel()
 	const key = "Zm9vYmFyAAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBk="
@@ -61,7 +61,7 @@ func TestObjectsFollowTheSameShapes(t *testing.T) {
 	}
 }
 
-// objectValue is the value of a variable of a container, as an object shows it.
+// objectValue returns the value of a variable of a container, as shown in an object.
 func objectValue(name, value string) string {
 	variable := map[string]any{"name": name, "value": value}
 	redact.Object(map[string]any{"kind": "Pod", "spec": map[string]any{"containers": []any{map[string]any{"env": []any{variable}}}}})
@@ -69,7 +69,7 @@ func objectValue(name, value string) string {
 	return shown
 }
 
-// A block that only begins as a public one is hidden whole, and so is a secret between two public blocks.
+// A block that only begins like a public one is redacted whole, and so is a secret between two public blocks.
 func TestPublicBlocksHideNothing(t *testing.T) {
 	t.Parallel()
 	const cert = "-----BEGIN CERTIFICATE-----\nMIIBhTCCASugAwIBAgIQIRi6zePL6mKjOipn\n-----END CERTIFICATE-----\n"

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// span is a piece of a text that is a secret, from its first byte up to and without to.
+// span is a secret part of a text, from its first byte up to but not including to.
 type span struct {
 	from, to int
-	quoted   bool // the mark stands in quotes, so that YAML stays YAML
+	quoted   bool // the mark is written in quotes, to keep YAML valid
 }
 
 var markExpr = regexp.MustCompile(`\[redacted [0-9]+ bytes\]`)
 
-// mergeSpans returns spans in order, those that overlap joined. A mark of an earlier redaction is no secret: a span with nothing
-// else in it is dropped, and one that ends inside a mark is extended to the whole of it.
+// mergeSpans returns spans in order, with overlapping ones joined. A mark of an earlier redaction is no secret: a span
+// with nothing else in it is dropped, and one that ends inside a mark is extended to its end.
 func mergeSpans(s string, spans []span) []span {
 	if len(spans) == 0 {
 		return nil
@@ -50,7 +50,7 @@ func keepOffMarks(s string, spans []span) []span {
 	kept := spans[:0]
 	for _, sp := range spans {
 		first, _ := slices.BinarySearchFunc(marks, sp.from, func(m []int, from int) int { return m[1] - from - 1 })
-		at, bare := sp.from, true // nothing but marks, blanks and quotes
+		at, bare := sp.from, true // only marks, blanks and quotes
 		for _, m := range marks[first:] {
 			if m[0] >= sp.to {
 				break
@@ -67,7 +67,7 @@ func keepOffMarks(s string, spans []span) []span {
 	return kept
 }
 
-// replaceSpans puts a mark in the place of each span; they are merged.
+// replaceSpans replaces each span by a mark, merging them first.
 func replaceSpans(s string, spans []span) string {
 	var out strings.Builder
 	copied := 0

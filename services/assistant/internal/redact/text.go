@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// maxPasses is how often a text is looked at until nothing more is found. A second look is needed where a mark brings a name
-// and a value together; more have not been seen to be.
+// maxPasses limits the passes over a text until nothing more is found. A second pass is needed if a mark brings a name
+// and a value together; no text is known that needs more.
 const maxPasses = 6
 
-// maxEncodings is how many layers of base64 are opened.
+// maxEncodings limits the layers of base64 that are decoded.
 const maxEncodings = 2
 
-// Text takes out of s what is a secret by its form (PEM blocks, tokens of known services, password hashes, passwords in URLs
-// and data source names), what stands beside a name like password, token, secret or key, in the notations of environments,
-// flags, YAML, JSON, TOML, XML, command lines and logs, and the values of the Secrets that were read before. Escape
-// sequences, invisible characters, percent and Unicode escapes and base64 hide none of these. What is no secret stays as it
-// is. It rather takes too much than too little.
+// Text redacts secrets in s: by their form (PEM blocks, tokens of known services, password hashes, passwords in URLs
+// and data source names), by an adjacent name such as password, token, secret or key, in the notations of environments,
+// flags, YAML, JSON, TOML, XML, command lines and logs, and by equality with the values of Secrets read before. Escape
+// sequences, invisible characters, percent and Unicode escapes and base64 hide none of these. All other text is
+// unchanged. When in doubt it redacts.
 func Text(s string) string { return redactText(s, seen) }
 
-// Typed is Text for what the asker wrote: it leaves alone what is a secret only because a Secret holds it. Otherwise the
-// answer to a guess would tell whether some Secret has that value.
+// Typed is Text for the user's input: it keeps values that are secret only because a Secret contains them. Otherwise
+// the answer to a guess would reveal whether some Secret has that value.
 func Typed(s string) string { return redactText(s, nil) }
 
 func redactText(s string, set *known) string {
@@ -40,7 +40,7 @@ var allRules = sync.OnceValue(func() *ruleSet {
 	return newRuleSet(append(rules, gitleaksRules()...))
 })
 
-// findSecrets returns the secrets in s, in order; those of Secrets that were read, if set holds them.
+// findSecrets returns the secrets in s, in order, including the values in set.
 func findSecrets(s string, encodings int, set *known) []span {
 	spans := findIn(s, encodings, set, nil)
 	if plain := decodeNotations(s); plain != nil {

@@ -9,7 +9,7 @@ import (
 
 const hideValue = "hunter2-Correct.Horse9"
 
-// What holds a secret loses it, and keeps what stands around it.
+// Text with a secret loses it, and keeps the text around it.
 func TestTextLosesSecrets(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, text, keeps string }{
@@ -74,7 +74,7 @@ func TestTextLosesCredentialsByForm(t *testing.T) {
 	}
 }
 
-// What a diagnosis needs stays: names, keys, references, images, states.
+// Everything that a diagnosis needs stays: names, keys, references, images, states.
 func TestTextKeepsTheRest(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

@@ -12,13 +12,14 @@ import (
 	"strings"
 )
 
-// maxBody is the most that is read of one answer: a list page of 500 objects of the largest size an API server takes.
+// maxBody limits the bytes read of one response: a list page of 500 objects of the largest size that an API server
+// accepts.
 const maxBody = 512 << 20
 
-// Transport redacts the values of Secrets in every JSON answer. It asks for JSON whatever the request says, and
-// answers in another encoding are errors: what cannot be looked into does not get past. So are watches, whose stream
-// has no end to look for, and writes to Secrets: what was read of one is redacted, and writing it back would destroy it.
-// count, which may be nil, hears how many values were taken out.
+// Transport redacts the values of Secrets in every JSON response. It requests JSON whatever the caller's Accept header,
+// and responses in another encoding are errors: a body that cannot be parsed does not get past. So are watches, whose
+// stream has no end, and writes to Secrets: the values read from one are redacted, and writing them back would destroy
+// it. count, which may be nil, receives the number of redacted values.
 func Transport(next http.RoundTripper, count func(kind string, n int)) http.RoundTripper {
 	if count == nil {
 		count = func(string, int) {}
@@ -31,26 +32,26 @@ type transport struct {
 	count func(string, int)
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper gives client-go access to the underlying transport.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ofSecrets := ofSecrets(r.URL.Path)
 	if err := checkAllowed(r, ofSecrets); err != nil {
 		if r.Body != nil {
-			_ = r.Body.Close() // a transport closes the body on every way out
+			_ = r.Body.Close() // a transport must always close the body
 		}
 		return nil, err
 	}
 	r = r.Clone(r.Context())
 	r.Header.Set("Accept", onlyJSON(r.Header.Get("Accept")))
-	r.Header.Del("Accept-Encoding") // so that the transport below unpacks
+	r.Header.Del("Accept-Encoding") // so that the underlying transport decompresses
 	resp, err := t.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
 	if err := t.clean(resp, ofSecrets, sinkOf(r.Context())); err != nil {
-		_ = resp.Body.Close() // the answer is given up
+		_ = resp.Body.Close() // the response is abandoned
 		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, err)
 	}
 	return resp, nil
@@ -58,8 +59,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var version = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
-// ofSecrets reports whether a path is of the resource secrets; namespaces and objects may have that name too. A proxy may
-// stand before the API, so each place where its root can be counts, and a path without one is not trusted.
+// ofSecrets reports whether a path is of the resource secrets; namespaces and objects may have that name too. A proxy
+// may precede the API, so each possible position of its root counts, and a path without one is not trusted.
 func ofSecrets(of string) bool {
 	parts := strings.Split(strings.Trim(path.Clean("/"+of), "/"), "/")
 	rooted := false
@@ -96,8 +97,8 @@ func checkAllowed(r *http.Request, ofSecrets bool) error {
 	return nil
 }
 
-// onlyJSON leaves of an Accept header what is JSON, tables and partial objects among it, and the wildcard that logs
-// are asked for with.
+// onlyJSON keeps of an Accept header the JSON types, including tables and partial objects, and the wildcard with which
+// logs are requested.
 func onlyJSON(accept string) string {
 	var kept []string
 	for part := range strings.SplitSeq(accept, ",") {
@@ -112,7 +113,7 @@ func onlyJSON(accept string) string {
 	return strings.Join(kept, ", ")
 }
 
-// clean puts the redacted body in the place of the response's own. sink, which may be nil, hears of the certificates in it.
+// clean replaces the response's body by the redacted one. sink, which may be nil, receives the certificates in it.
 func (t *transport) clean(resp *http.Response, ofSecrets bool, sink CertificateSink) error {
 	if resp.Body == nil || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified || resp.StatusCode == http.StatusSwitchingProtocols {
 		return nil
@@ -123,7 +124,7 @@ func (t *transport) clean(resp *http.Response, ofSecrets bool, sink CertificateS
 	switch {
 	case isJSON:
 	case isText && !ofSecrets:
-		return nil // logs, and what proxies answer
+		return nil // logs, and responses of proxies
 	case resp.ContentLength == 0:
 		return nil
 	default:
@@ -147,11 +148,11 @@ func (t *transport) clean(resp *http.Response, ofSecrets bool, sink CertificateS
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	resp.ContentLength = int64(len(body))
-	resp.Header.Del("Content-Length") // the decoder goes by the body
+	resp.Header.Del("Content-Length") // the decoder relies on the body
 	return nil
 }
 
-// readAll reads the body in one piece, closes it, and gives up where it is longer than any list.
+// readAll reads the whole body, closes it, and fails if it is longer than any list.
 func readAll(resp *http.Response) ([]byte, error) {
 	var buf bytes.Buffer
 	if resp.ContentLength > 0 && resp.ContentLength <= maxBody {

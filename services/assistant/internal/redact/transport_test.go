@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// sendThrough sends a body as a server's answer through the transport.
+// sendThrough sends a body as a server's response through the transport.
 func sendThrough(t testing.TB, path, contentType string, body []byte) (string, int, error) {
 	t.Helper()
 	n := 0
@@ -95,7 +95,7 @@ func TestTransportPassesTheRest(t *testing.T) {
 	}
 }
 
-// A namespace, pod or proxy may be called secrets; behind each of them Secrets are still Secrets.
+// A namespace, pod or proxy may be called secrets; below each of them Secrets are still Secrets.
 func TestTransportKnowsTheResource(t *testing.T) {
 	t.Parallel()
 	const api = "/api/v1/namespaces/"
@@ -120,7 +120,7 @@ func TestTransportKnowsTheResource(t *testing.T) {
 	}
 }
 
-// What cannot be looked into does not get past.
+// A body that cannot be parsed does not get past.
 func TestTransportRefuses(t *testing.T) {
 	t.Parallel()
 	secret := `{"kind":"Secret","data":{"a":"hunter2"}`
@@ -143,7 +143,7 @@ func TestTransportRefuses(t *testing.T) {
 	}
 }
 
-// The request asks for JSON, whatever a client prefers, and leaves tables possible.
+// The request asks for JSON, whatever a client prefers, and still permits tables.
 func TestTransportAsksForJSON(t *testing.T) {
 	t.Parallel()
 	const table = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -175,7 +175,7 @@ func TestTransportAsksForJSON(t *testing.T) {
 	}
 }
 
-// findLeak finds a value of a Secret in decoded JSON, by its own rules: exact kinds, as clients decode them.
+// findLeak finds a value of a Secret in decoded JSON by independent rules: exact kinds, as clients decode them.
 func findLeak(v any, secret bool) string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -222,7 +222,7 @@ func findLeak(v any, secret bool) string {
 	return ""
 }
 
-// Valid JSON stays valid, no value of a Secret gets past, and twice is as once.
+// Valid JSON stays valid, no value of a Secret gets past, and redaction is idempotent.
 func FuzzTransport(f *testing.F) {
 	for _, s := range []string{
 		`{"kind":"Secret","data":{"a":"aHVudGVyMg=="}}`, `{"kind":"SecretList","items":[{"data":{"a":"b"}}]}`, `{"kind":"List","items":[{"kind":"Secret","stringData":{"a":1}}]}`,
@@ -257,7 +257,7 @@ func FuzzTransport(f *testing.F) {
 	})
 }
 
-// manyPods is a list as a large cluster gives it, of at least 25 MB, without a Secret.
+// manyPods returns a list as in a large cluster, of at least 25 MB, without a Secret.
 func manyPods(t testing.TB) []byte {
 	raw, err := os.ReadFile("testdata/pod.json")
 	if err != nil {
@@ -286,7 +286,7 @@ func manyPods(t testing.TB) []byte {
 	return body
 }
 
-// A list without Secrets costs about what copying it does. The floor is measured in the same run.
+// A list without Secrets costs about as much as copying it. The baseline is measured in the same run.
 func BenchmarkPods(b *testing.B) {
 	body := manyPods(b)
 	b.SetBytes(int64(len(body)))

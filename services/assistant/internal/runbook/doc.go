@@ -1,6 +1,7 @@
-// Package runbook reads runbooks from a folder: Markdown files whose front matter says what they are for. Their text is quoted to
-// readers and never followed; values in it are no more trusted than those of an annotation.
+// Package runbook reads runbooks from a folder: Markdown files whose front matter states what they apply to. Their text
+// is quoted to readers and never followed; values in it are no more trusted than those of an annotation.
 //
-// The folder belongs to somebody else, such as git-sync, who replaces it while it is read. So it is read as a whole, within bounds and
-// without leaving it, once a minute, and what was read last stands until then.
+// The folder is managed by another program, such as git-sync, which may replace it during a read. So it is read as a
+// whole once a minute, within limits and without following links out of it, and the last reading applies until the
+// next.
 package runbook

@@ -17,28 +17,28 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// Bounds on a folder.
+// Limits on a folder.
 const (
 	maxFiles   = 500     // runbooks
-	maxEntries = 10_000  // files and folders that are looked at
-	maxDepth   = 8       // folders within each other
+	maxEntries = 10_000  // files and folders examined
+	maxDepth   = 8       // nested folders
 	maxBytes   = 8 << 20 // of all runbooks
 	readEvery  = time.Minute
 	// mostQuotes limits the runbooks for one subject.
 	mostQuotes = 3
 )
 
-// Folder holds the runbooks of a folder. Its nil value has none. It is safe for concurrent use.
+// Folder holds the runbooks of a folder. A nil Folder has none. It is safe for concurrent use.
 type Folder struct {
 	path    string
 	classes map[string]bool
 	log     *slog.Logger
 	all     atomic.Pointer[[]Runbook]
-	told    map[string]bool // what was logged of the last reading; of the reader alone
+	told    map[string]bool // messages logged by the last reading; used by the reader alone
 }
 
-// Open reads a folder. classes are the classes of findings, as answers show them. The error says that there is no such folder; what
-// is wrong with single files is logged, a sentence for each.
+// Open reads a folder. classes are the classes of findings, as answers show them. It returns an error if the folder
+// does not exist; faults of single files are logged, a sentence for each.
 func Open(ctx context.Context, folder string, classes []string, log *slog.Logger) (*Folder, error) {
 	f := &Folder{path: folder, classes: map[string]bool{}, log: log}
 	for _, class := range classes {
@@ -47,8 +47,8 @@ func Open(ctx context.Context, folder string, classes []string, log *slog.Logger
 	return f, f.read(ctx)
 }
 
-// Run reads the folder again each minute, until ctx ends. A folder that is gone for a moment, as while it is replaced, leaves what was
-// read last.
+// Run rereads the folder each minute, until ctx ends. If the folder is briefly absent, as while it is replaced, the
+// last reading stays.
 func (f *Folder) Run(ctx context.Context) error {
 	if f == nil {
 		<-ctx.Done()
@@ -68,7 +68,7 @@ func (f *Folder) Run(ctx context.Context) error {
 	}
 }
 
-// Find returns the runbooks for any of some subjects, by path, the first few. Their text is redacted.
+// Find returns the first few runbooks for any of some subjects, by path. Their text is redacted.
 func (f *Folder) Find(subjects ...Subject) []Quote {
 	if f == nil || f.all.Load() == nil {
 		return nil
@@ -82,7 +82,7 @@ func (f *Folder) Find(subjects ...Subject) []Quote {
 	return found
 }
 
-// read reads all runbooks anew.
+// read rereads all runbooks.
 func (f *Folder) read(ctx context.Context) error {
 	root, err := os.OpenRoot(f.path)
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *reader) visit(ctx context.Context) fs.WalkDirFunc {
 		case r.entries > maxEntries || len(r.all) == maxFiles:
 			r.tell(ctx, name, 0, fmt.Sprintf("the folder has over %d runbooks or %d files, and the others are left out", maxFiles, maxEntries))
 			return fs.SkipAll
-		case name != "." && strings.HasPrefix(path.Base(name), "."): // as .git, and what a volume of a ConfigMap keeps its files in
+		case name != "." && strings.HasPrefix(path.Base(name), "."): // such as .git, and the directories in which a ConfigMap volume keeps its files
 			if d.IsDir() {
 				return fs.SkipDir
 			}

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds on one file, in bytes.
+// Limits on one file, in bytes.
 const (
 	maxFile        = 64 << 10
 	maxFrontMatter = 8 << 10
@@ -23,22 +23,22 @@ const (
 type Runbook struct {
 	Path  string // within the folder
 	Title string
-	Text  string // Markdown, as it stands in the file
+	Text  string // Markdown, unchanged
 	match Match
 }
 
-// Match says what a runbook is for. Every member that is given must fit; of a list, one entry. At least one is given.
+// Match states what a runbook applies to. Every given member must match; of a list, one entry. At least one is given.
 type Match struct {
 	Kinds      []string `yaml:"kinds"`      // in any case
-	Names      []string `yaml:"names"`      // patterns, as path.Match has them
+	Names      []string `yaml:"names"`      // patterns of path.Match
 	Namespaces []string `yaml:"namespaces"` // patterns
-	// Findings are classes, as an answer shows them, in any case and with any or no blanks.
+	// Findings are classes, as an answer shows them, ignoring case and blanks.
 	Findings []string          `yaml:"findings"`
 	Alerts   []string          `yaml:"alerts"` // patterns of alertname
 	Labels   map[string]string `yaml:"labels"` // all of them
 }
 
-// Subject is something that a runbook may be for. What is empty is not known.
+// Subject is something that a runbook may apply to. Empty members are unknown.
 type Subject struct {
 	Kind, Namespace, Name string
 	Labels                map[string]string // of the object, or of the alert
@@ -46,12 +46,12 @@ type Subject struct {
 	Alert                 string            // its name
 }
 
-// Quote is a runbook as it may be shown: redacted.
+// Quote is a runbook in a form that may be shown: redacted.
 type Quote struct {
 	Path, Title, Text string
 }
 
-// fault is what is wrong with a file, with the line that it is in.
+// fault is a fault of a file, with its line.
 type fault struct {
 	line int
 	what string
@@ -65,8 +65,8 @@ type frontMatter struct {
 	Matches *Match `yaml:"matches"`
 }
 
-// parse reads a file; ok is false for one without front matter, which is no runbook. classes are the classes of findings, as
-// plainClass has them.
+// parse parses a file; ok is false for one without front matter, which is no runbook. classes are the classes of
+// findings, in the form of plainClass.
 func parse(name string, text []byte, classes map[string]bool) (r Runbook, ok bool, err error) {
 	lines := bytes.SplitAfter(bytes.TrimPrefix(text, []byte("\uFEFF")), []byte("\n"))
 	if strings.TrimRight(string(lines[0]), " \t\r\n") != "---" {
@@ -102,7 +102,8 @@ func parse(name string, text []byte, classes map[string]bool) (r Runbook, ok boo
 	return Runbook{Path: name, Title: title, Text: string(bytes.Join(lines[end+1:], nil)), match: *m.Matches}, true, nil
 }
 
-// yamlFault takes the line out of an error of the YAML package, whose first is that behind the front matter's first.
+// yamlFault extracts the line from an error of the YAML package, which counts from the line after the front matter's
+// first.
 func yamlFault(err error) *fault {
 	text := err.Error()
 	var all *yaml.TypeError
@@ -122,7 +123,7 @@ func (m *Match) isEmpty() bool {
 	return len(m.Kinds)+len(m.Names)+len(m.Namespaces)+len(m.Findings)+len(m.Alerts)+len(m.Labels) == 0
 }
 
-// check tells what can never match; empty: nothing.
+// check describes conditions that can never match; empty: none.
 func (m *Match) check(classes map[string]bool) string {
 	for _, patterns := range [][]string{m.Names, m.Namespaces, m.Alerts} {
 		for _, p := range patterns {
@@ -142,15 +143,15 @@ func (m *Match) check(classes map[string]bool) string {
 	return ""
 }
 
-// plainClass is a class without what people write differently.
+// plainClass normalizes the spelling of a class.
 func plainClass(class string) string {
 	return strings.NewReplacer(" ", "", "-", "", "_", "", ":", "").Replace(strings.ToLower(class))
 }
 
-// fits reports whether the runbook is for a subject.
+// fits reports whether the runbook applies to a subject.
 func (m *Match) fits(s Subject) bool {
 	if s.Alert != "" && len(m.Alerts)+len(m.Labels) == 0 {
-		return false // one for the objects that the alert names is found with these
+		return false // runbooks for the objects that the alert names are found with these
 	}
 	for key, value := range m.Labels {
 		if got, ok := s.Labels[key]; !ok || got != value {

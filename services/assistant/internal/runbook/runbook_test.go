@@ -13,7 +13,7 @@ import (
 
 var classes = []string{"crash loop", "TLS Secret", "pending: resources"}
 
-// open writes files into a folder and opens it; log is what was logged.
+// open writes files into a folder and opens it; log receives the log.
 func open(t *testing.T, files map[string]string) (f *Folder, folder string, log *bytes.Buffer) {
 	t.Helper()
 	folder, log = t.TempDir(), &bytes.Buffer{}
@@ -42,7 +42,7 @@ func withMatch(match string) string {
 	return "---\ntitle: T\nmatches: " + match + "\n---\nDo this.\n"
 }
 
-// TestMatches: every member of a match has to fit, and of a list one entry.
+// TestMatches: every member of a match has to match, and of a list one entry.
 func TestMatches(t *testing.T) {
 	t.Parallel()
 	web := Subject{Kind: "Deployment", Namespace: "shop", Name: "web-api", Labels: map[string]string{"team": "store"}, Finding: "crash loop"}
@@ -77,7 +77,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestFaultsAreLoggedOnce: a file with a fault is left out, with its line, and told of once.
+// TestFaultsAreLoggedOnce: a file with a fault is skipped, and logged once with its line.
 func TestFaultsAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	for head, want := range map[string]string{
@@ -105,7 +105,8 @@ func TestFaultsAreLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestFolder: Markdown files with front matter are runbooks, in folders too; hidden ones, others and links that lead out are not.
+// TestFolder: Markdown files with front matter are runbooks, also in subfolders; hidden files, other files and links
+// out of the folder are not.
 func TestFolder(t *testing.T) {
 	t.Parallel()
 	text := withMatch("{names: [a]}")
@@ -129,7 +130,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestFolderChanges: what is changed is read again; a folder that is gone leaves what was read last.
+// TestFolderChanges: changed files are read again; if the folder is gone, the last reading stays.
 func TestFolderChanges(t *testing.T) {
 	t.Parallel()
 	f, folder, _ := open(t, map[string]string{"a.md": withMatch("{names: [a]}")})
@@ -155,7 +156,7 @@ func TestFolderChanges(t *testing.T) {
 	}
 }
 
-// TestFolderBounds: a folder that is too deep or too large is read in part, and that is logged.
+// TestFolderBounds: a folder that is too deep or too large is read in part, which is logged.
 func TestFolderBounds(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{strings.Repeat("d/", maxDepth+2) + "a.md": withMatch("{names: [deep]}")}
@@ -173,7 +174,7 @@ func TestFolderBounds(t *testing.T) {
 	}
 }
 
-// FuzzParse: any file is a runbook with a match, no runbook, or one with a fault and its line.
+// FuzzParse: any file is either a runbook with a match, no runbook, or a runbook with a fault and its line.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{withMatch("{names: [a]}"), "---\n---\n", "---\r\ntitle: x\r\n...\r\n", "# no", "---\na: &a [*a]\n---\n", ""} {
 		f.Add([]byte(seed))

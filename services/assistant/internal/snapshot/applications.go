@@ -10,13 +10,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// applications reads those of Argo CD. They stand in its own namespace, whatever they manage.
+// applications reads Argo CD's applications. They are in its namespace, whatever they manage.
 func (r *reading) applications(ctx context.Context, show Show, served []cluster.Resource) error {
 	_, err := r.customs(ctx, show, served, newCustom(argocd.Group, "applications", &r.into.Applications))
 	return err
 }
 
-// cleanApplications redacts addresses and messages, and leaves out objects of hidden namespaces.
+// cleanApplications redacts addresses and messages, and removes objects of hidden namespaces.
 func (r *reading) cleanApplications(s *engine.Snapshot) {
 	for i := range s.Applications {
 		a := &s.Applications[i]

@@ -17,8 +17,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/snapshot"
 )
 
-// TestAppliedManifests: a manifest of a version that may be gone is kept, without the values in it that nobody may
-// see; any other is dropped.
+// TestAppliedManifests: a manifest in a possibly removed version is kept, without its secret values; any other is
+// dropped.
 func TestAppliedManifests(t *testing.T) {
 	t.Parallel()
 	own := samplecluster.New(time.Now)

@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 )
 
-// certificates reads the kinds of cert-manager: what is wanted first, and then how far it is.
+// certificates reads the kinds of cert-manager: the certificates first, and then the progress of their issuance.
 func (r *reading) certificates(ctx context.Context, show Show, served []cluster.Resource) (err error) {
 	s := r.into
 	var ofNamespace, ofCluster []certmanager.Issuer

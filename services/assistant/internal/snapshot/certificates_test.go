@@ -11,7 +11,7 @@ const (
 	acmePath        = "/apis/acme.cert-manager.io/v1/"
 )
 
-// certificateAnswers are those of a cluster with cert-manager; whoever asks for requests is refused.
+// certificateAnswers are the responses of a cluster with cert-manager; listing requests is refused.
 func certificateAnswers() map[string]string {
 	resource := func(name, kind, namespaced string) string {
 		return `{"name":"` + name + `","kind":"` + kind + `","namespaced":` + namespaced + `,"verbs":["get","list"]}`
@@ -40,7 +40,7 @@ func certificateAnswers() map[string]string {
 	}
 }
 
-// TestCertificates: what the cluster serves of cert-manager is read, without what is hidden or secret.
+// TestCertificates: the cert-manager kinds that the cluster serves are read, without hidden or secret data.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	s, _, calls := readFrom(t, certificateAnswers())
@@ -66,7 +66,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// TestNoCertificates: a cluster without cert-manager is not asked for it, and nothing is said of it.
+// TestNoCertificates: a cluster without cert-manager gets no request for it, and no answer mentions it.
 func TestNoCertificates(t *testing.T) {
 	t.Parallel()
 	answers := certificateAnswers()

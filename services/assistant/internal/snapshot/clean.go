@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// stripNames keeps of a pod what it holds on its node.
+// stripNames keeps only the resources that a pod holds on its node.
 func stripNames(p *corev1.Pod) corev1.Pod {
 	kept := corev1.Pod{Spec: corev1.PodSpec{NodeName: p.Spec.NodeName, Overhead: p.Spec.Overhead, Resources: p.Spec.Resources}, Status: corev1.PodStatus{Phase: p.Status.Phase}}
 	for _, c := range p.Spec.Containers {
@@ -24,7 +24,7 @@ func stripNames(p *corev1.Pod) corev1.Pod {
 	return kept
 }
 
-// clean takes out values that may be secret, and names of what is hidden.
+// clean removes values that may be secret, and names of hidden objects.
 func (r *reading) clean() {
 	s := r.into
 	for i := range s.Pods {
@@ -49,7 +49,7 @@ func (r *reading) clean() {
 		cleanPod(&s.CronJobs[i].Spec.JobTemplate.Spec.Template.Spec)
 	}
 	for i := range s.ConfigMaps {
-		// Diagnoses need the keys; the values may be anything.
+		// Diagnoses need the keys; the values may be secret.
 		for key := range s.ConfigMaps[i].Data {
 			s.ConfigMaps[i].Data[key] = ""
 		}
@@ -65,8 +65,7 @@ func (r *reading) clean() {
 	r.hide()
 }
 
-// cleanPod redacts environments and arguments. An empty value stays empty, since that
-// may be the cause.
+// cleanPod redacts environments and arguments. An empty value stays, since it may be the cause.
 func cleanPod(spec *corev1.PodSpec) {
 	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range list {
@@ -82,8 +81,7 @@ func cleanPod(spec *corev1.PodSpec) {
 	}
 }
 
-// isVisible reports whether an object belongs to no hidden namespace. What has no namespace itself
-// may belong to one, too.
+// isVisible reports whether an object belongs to no hidden namespace. Cluster-scoped objects may belong to one, too.
 func (r *reading) isVisible(o metav1.Object) bool {
 	if !r.policy.Visible(o.GetNamespace()) {
 		return false
@@ -101,8 +99,7 @@ func (r *reading) isVisible(o metav1.Object) bool {
 	return true
 }
 
-// hide leaves out the subjects of bindings, and the services of webhooks, that are in a hidden
-// namespace.
+// hide removes the subjects of bindings, and the services of webhooks, that are in a hidden namespace.
 func (r *reading) hide() {
 	s := r.into
 	refers := func(to *admissionv1.WebhookClientConfig) {

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 )
 
-// custom is a kind that somebody has added to the API.
+// custom is a kind of custom resource.
 type custom struct {
 	group, plural string
 	read          func(*reading, cluster.Resource) kind
@@ -24,8 +24,8 @@ func newCustom[T any, P interface {
 	return custom{group, plural, func(r *reading, k cluster.Resource) kind { return readCustom[T, P](r, k, to) }}
 }
 
-// customs reads those of the kinds that the cluster serves, of all namespaces, as one shown call, and says which these are, by
-// plural. For others no call is made. Where the cluster did not say what it serves, the kinds count as not read.
+// customs reads those of the kinds that the cluster serves, in all namespaces, as one shown call, and returns which
+// these are, by plural. For others no call is made. If the served kinds are unknown, these count as unread.
 func (r *reading) customs(ctx context.Context, show Show, served []cluster.Resource, all ...custom) (map[string]bool, error) {
 	there := map[string]bool{}
 	var kinds []kind
@@ -53,14 +53,14 @@ func (r *reading) customs(ctx context.Context, show Show, served []cluster.Resou
 	return there, g.lost()
 }
 
-// customList is a list of custom resources, in types of this service.
+// customList is a list of custom resources, as types of this service.
 type customList[T any] struct {
 	metav1.ListMeta
 	items []T
 }
 
-// readCustom reads custom resources of all namespaces. One that has not the form of its type is left out, and its kind counts as
-// not read whole.
+// readCustom reads custom resources of all namespaces. It skips one that does not fit its type, and marks its kind as
+// incomplete.
 func readCustom[T any, P interface {
 	*T
 	metav1.Object

@@ -1,7 +1,7 @@
-// Package snapshot reads from a cluster what the playbooks look at, in parallel and as
-// little of it as the question needs.
+// Package snapshot reads from a cluster the objects that the playbooks examine, in parallel and only as far as the
+// question needs them.
 //
-// Values that could be secret are taken out on the way: Secrets and ConfigMaps come
-// with their keys only, environments and arguments redacted. Of what the policy hides,
-// only the resources it holds on nodes remain, without a name.
+// Values that could be secret are removed during the read: Secrets and ConfigMaps keep only their keys, environments
+// and arguments are redacted. Of objects that the policy hides, only the resources that they hold on nodes remain,
+// without a name.
 package snapshot

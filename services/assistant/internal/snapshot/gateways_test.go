@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/snapshot"
 )
 
-// gatewayServer serves pods and a part of the Gateway API, and notes what is asked of that group.
+// gatewayServer serves pods and a part of the Gateway API, and records the requests for that group.
 type gatewayServer struct {
 	answers map[string]string
 
@@ -47,12 +47,12 @@ func (s *gatewayServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(body))
 }
 
-// busy stands for an answer that says that the server fails.
+// busy marks a response as a server error.
 const busy = "busy"
 
 const gatewayPath = "/apis/gateway.networking.k8s.io/v1/"
 
-// gatewayAnswers are those of a cluster with gateways and routes; whoever asks for grants is refused.
+// gatewayAnswers are the responses of a cluster with gateways and routes; listing grants is refused.
 func gatewayAnswers() map[string]string {
 	resource := func(name, kind string) string {
 		return `{"name":"` + name + `","kind":"` + kind + `","namespaced":true,"verbs":["get","list"]}`
@@ -74,7 +74,7 @@ func gatewayAnswers() map[string]string {
 	}
 }
 
-// readFrom takes a snapshot of the whole of a cluster that answers as given.
+// readFrom takes a snapshot of a whole cluster with the given responses.
 func readFrom(t *testing.T, answers map[string]string) (*engine.Snapshot, *gatewayServer, *shown) {
 	t.Helper()
 	server := &gatewayServer{answers: answers}
@@ -93,7 +93,8 @@ func readFrom(t *testing.T, answers map[string]string) (*engine.Snapshot, *gatew
 	return s, server, calls
 }
 
-// TestGateways: what the cluster serves of the Gateway API is read, without what is hidden or secret, and of the rest nothing.
+// TestGateways: the Gateway API kinds that the cluster serves are read, without hidden or secret data, and the others
+// are not requested.
 func TestGateways(t *testing.T) {
 	t.Parallel()
 	s, server, calls := readFrom(t, gatewayAnswers())
@@ -115,7 +116,7 @@ func TestGateways(t *testing.T) {
 	}
 }
 
-// TestNoGateways: a cluster that does not serve the group is not asked for it, and nothing is said of it.
+// TestNoGateways: a cluster that does not serve the group gets no request for it, and no answer mentions it.
 func TestNoGateways(t *testing.T) {
 	t.Parallel()
 	answers := gatewayAnswers()
@@ -126,7 +127,8 @@ func TestNoGateways(t *testing.T) {
 	}
 }
 
-// TestGatewaysUnlisted: where the server does not say what it serves of the group, nothing of it counts as absent.
+// TestGatewaysUnlisted: if the server does not report which kinds of the group it serves, none of their objects counts
+// as absent.
 func TestGatewaysUnlisted(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/apis", "/apis/gateway.networking.k8s.io/v1"} {

@@ -21,12 +21,12 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// withoutNamespace is a list of a kind that has no namespace.
+// withoutNamespace adapts the list of a cluster-scoped kind.
 func withoutNamespace[L any](list lister[L]) func(string) lister[L] {
 	return func(string) lister[L] { return list }
 }
 
-// groups are all reads, in the order in which they are shown: what breaks first.
+// groups returns all reads, in the order in which they are shown: the most likely culprits first.
 func (r *reading) groups() []*group {
 	t, s := r.cluster.Typed(), r.into
 	core, apps, batch, net := t.CoreV1(), t.AppsV1(), t.BatchV1(), t.NetworkingV1()
@@ -88,14 +88,14 @@ func (r *reading) groups() []*group {
 	}
 }
 
-// within is a group of the namespace asked about.
+// within returns a group of the namespace in question.
 func (r *reading) within(kinds ...kind) *group {
 	g := clusterWide(kinds...)
 	g.op.Namespace, g.op.AllNamespaces = r.namespace, r.namespace == ""
 	return g
 }
 
-// everywhere is a group of all namespaces.
+// everywhere returns a group of all namespaces.
 func (r *reading) everywhere(kinds ...kind) *group {
 	g := clusterWide(kinds...)
 	g.op.AllNamespaces = true
@@ -110,15 +110,15 @@ func clusterWide(kinds ...kind) *group {
 	return &group{op: operation.Operation{Verb: operation.List, Kind: strings.Join(names, ",")}, kinds: kinds}
 }
 
-// pods reads the pods of a namespace, and with it the cluster's DNS servers; an empty
-// one is all. Those of hidden namespaces stay as nameless load on their nodes.
+// pods reads the pods of a namespace and the cluster's DNS servers; an empty namespace means all. Pods of hidden
+// namespaces stay as nameless load on their nodes.
 func (r *reading) pods(namespace string) kind {
 	return kind{"pods", func(ctx context.Context) (int, bool, error) {
 		client, items := r.cluster.Typed().CoreV1(), func(l *corev1.PodList) []corev1.Pod { return l.Items }
 		found, whole, err := readAllPages(ctx, client.Pods(namespace).List, items, metav1.ListOptions{})
 		if err == nil && namespace != "" && namespace != metav1.NamespaceSystem {
 			dns, _, dnsErr := readAllPages(ctx, client.Pods(metav1.NamespaceSystem).List, items, metav1.ListOptions{LabelSelector: "k8s-app=kube-dns"})
-			if dnsErr == nil { // who may not read them sees the endpoints of the service
+			if dnsErr == nil { // an account that may not read them sees the endpoints of the service
 				found = append(found, dns...)
 			}
 		}
@@ -137,7 +137,7 @@ func (r *reading) pods(namespace string) kind {
 	}, r.podRows}
 }
 
-// secrets reads the names of keys and what is public of certificates, never a value.
+// secrets reads the names of keys and the public part of certificates, never a value.
 func (r *reading) secrets() kind {
 	return kind{"secrets", func(ctx context.Context) (int, bool, error) {
 		all, err := r.cluster.SecretKeys(ctx, r.namespace)

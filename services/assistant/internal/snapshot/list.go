@@ -15,14 +15,14 @@ const (
 // lister is a typed client's List.
 type lister[L any] func(context.Context, metav1.ListOptions) (L, error)
 
-// paged is what every list tells of itself.
+// paged is the metadata of every list.
 type paged interface {
 	GetContinue() string
 	GetRemainingItemCount() *int64
 }
 
-// readAllPages reads every page of a list. What the server does not serve, it has none of. whole
-// is false when there were more pages than are read.
+// readAllPages reads every page of a list. A kind that the server does not serve is empty. whole is false if there were
+// more pages than the limit.
 func readAllPages[L paged, T any](ctx context.Context, list lister[L], items func(L) []T, o metav1.ListOptions) (found []T, whole bool, err error) {
 	o.Limit = pageSize
 	for page := 0; page < maxPages; page++ {
@@ -31,7 +31,7 @@ func readAllPages[L paged, T any](ctx context.Context, list lister[L], items fun
 		case apierrors.IsNotFound(err):
 			return nil, true, nil
 		case apierrors.IsResourceExpired(err) && o.Continue != "":
-			// The server has forgotten where it was: the list is read again, in one piece.
+			// The continue token has expired: the list is read again, in one piece.
 			o.Continue, o.Limit, found = "", 0, nil
 			continue
 		case err != nil:

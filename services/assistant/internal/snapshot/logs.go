@@ -23,13 +23,13 @@ const (
 	logBytes = 64 << 10 // of one log
 )
 
-// logs reads the logs that tell more. One that cannot be read is left out; what is said
-// about its container then rests on its state.
+// logs reads the logs that add information. One that cannot be read is skipped; the finding on its container then rests
+// on its state.
 func (r *reading) logs(ctx context.Context, show Show) {
 	ctx, cancel := context.WithTimeout(ctx, logLimit)
 	defer cancel()
 	wanted := slices.DeleteFunc(r.into.Wants(), func(l engine.Log) bool {
-		return l.Pod == "" || r.namespace != "" && l.Namespace != r.namespace // the DNS servers, read beside
+		return l.Pod == "" || r.namespace != "" && l.Namespace != r.namespace // the DNS servers, read in addition
 	})
 	type result struct {
 		text string
@@ -74,7 +74,7 @@ func (r *reading) tail(ctx context.Context, l engine.Log) (string, error) {
 		return "", err
 	}
 	defer stream.Close() //nolint:errcheck // it was only read
-	// The last bytes of the last lines: a crash says why at its end.
+	// The last bytes of the last lines: a crash gives its reason at the end.
 	kept := make([]byte, 0, 2*logBytes)
 	chunk := make([]byte, 16<<10)
 	for {

@@ -20,13 +20,12 @@ import (
 // readLimit is the timeout for all lists together.
 const readLimit = 30 * time.Second
 
-// Show shows a read; what it gives back is called when the read has ended.
+// Show shows a read; the returned function is called when the read has ended.
 type Show func(operation.Operation) (done func(turn.Output, error))
 
-// Read takes a snapshot of a namespace and of what it depends on; an empty one is the
-// whole cluster. show is called in this goroutine, in a fixed order. Kinds that the
-// account may not read are in Unread; an error means that the cluster does not answer,
-// or has no such namespace.
+// Read takes a snapshot of a namespace and of its dependencies; an empty one means the whole cluster. show is called in
+// this goroutine, in a fixed order. Kinds that the account may not read are in Unread; an error means that the cluster
+// does not respond, or has no such namespace.
 func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespace string, now time.Time, show Show) (*engine.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
@@ -55,7 +54,7 @@ func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespac
 		}
 		done(out, err)
 		if lost = g.lost(); lost != nil {
-			cancel() // the others would only wait for the same
+			cancel() // the others would only time out, too
 		}
 	}
 	kinds := <-served
@@ -83,7 +82,7 @@ func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespac
 	return s, nil
 }
 
-// served are the kinds of the API; nil when they could not be read.
+// served returns the kinds that the API serves; nil if they could not be read.
 func (r *reading) served(ctx context.Context) []cluster.Resource {
 	list, err := r.cluster.Resources(ctx)
 	if err != nil {
@@ -92,7 +91,7 @@ func (r *reading) served(ctx context.Context) []cluster.Resource {
 	return list
 }
 
-// groupVersions are those of kinds; nil where there are none.
+// groupVersions returns the versions of kinds; nil if there are none.
 func groupVersions(kinds []cluster.Resource) map[string]bool {
 	if kinds == nil {
 		return nil
@@ -104,7 +103,7 @@ func groupVersions(kinds []cluster.Resource) map[string]bool {
 	return found
 }
 
-// devices reads the resource claims where a pod wants one: most clusters have none, and older ones not even the kind.
+// devices reads the resource claims if a pod uses one: most clusters have none, and older ones not even the kind.
 func (r *reading) devices(ctx context.Context, show Show) error {
 	wants := slices.ContainsFunc(r.into.Pods, func(p corev1.Pod) bool { return len(p.Spec.ResourceClaims) > 0 && p.Spec.NodeName == "" })
 	if !wants || !r.into.Served[resourcev1.SchemeGroupVersion.String()] {
@@ -119,8 +118,8 @@ func (r *reading) devices(ctx context.Context, show Show) error {
 	return g.lost()
 }
 
-// elsewhere reads the pods of the other namespaces when one waits for a node: how much
-// is free on a node depends on all of them.
+// elsewhere reads the pods of the other namespaces if a pod waits for a node: the free resources of a node depend on
+// all of them.
 func (r *reading) elsewhere(ctx context.Context, show Show) error {
 	waits := slices.ContainsFunc(r.into.Pods, func(p corev1.Pod) bool {
 		return p.Namespace == r.namespace && p.Status.Phase == corev1.PodPending && p.Spec.NodeName == ""
@@ -137,7 +136,7 @@ func (r *reading) elsewhere(ctx context.Context, show Show) error {
 	return g.lost()
 }
 
-// listAnnotations are annotations, which workloads may write.
+// listAnnotations returns annotations, which workloads may write.
 func listAnnotations(pods []corev1.Pod) []string {
 	var texts []string
 	for i := range pods {

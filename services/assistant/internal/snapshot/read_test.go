@@ -28,7 +28,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// shared is the cluster of all tests that only read.
+// shared is the cluster of all read-only tests.
 var shared = sync.OnceValue(func() *samplecluster.Cluster { return samplecluster.New(time.Now) })
 
 func TestMain(m *testing.M) {
@@ -47,7 +47,7 @@ func openCluster(t *testing.T) *cluster.Cluster {
 	return c
 }
 
-// shown notes the calls, and that each ends before the next begins.
+// shown records the calls, and checks that each ends before the next begins.
 type shown struct {
 	t     *testing.T
 	lines []string
@@ -226,7 +226,7 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// What a read shows is the beginning of what was read, not how much it was.
+// A shown result is the beginning of the data, not its size.
 func TestShownResult(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{}
@@ -247,7 +247,8 @@ func TestShownResult(t *testing.T) {
 	}
 }
 
-// TestCertificatesInSnapshot: what is public of a certificate comes along, and a namespace that is hidden tells nothing of its own.
+// TestCertificatesInSnapshot: the public part of a certificate is included, and a hidden namespace reveals none of its
+// own.
 func TestCertificatesInSnapshot(t *testing.T) {
 	t.Parallel()
 	s := samplecluster.New(time.Now)

@@ -20,10 +20,10 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// atOnce limits how many kinds are read at the same time.
+// atOnce limits the kinds read in parallel.
 const atOnce = 8
 
-// reading is one snapshot on its way.
+// reading is one snapshot in progress.
 type reading struct {
 	cluster   *cluster.Cluster
 	policy    guard.Policy
@@ -35,14 +35,14 @@ type reading struct {
 	unread map[string]bool // guarded by mu
 }
 
-// kind is one kind of object: read fetches it, and says how many there are.
+// kind is one kind of object: read fetches it, and returns the number of objects.
 type kind struct {
 	name string // plural
 	read func(ctx context.Context) (n int, whole bool, err error)
-	rows func() []string // what to show of it once it is read; nil: its number
+	rows func() []string // rows to show after the read; nil: the number
 }
 
-// group is what one shown call stands for.
+// group is the kinds of one shown call.
 type group struct {
 	op    operation.Operation
 	kinds []kind
@@ -52,7 +52,7 @@ type group struct {
 	err      error // the first of its kinds
 }
 
-// start reads a group's kinds; its channel closes when all are there.
+// start reads a group's kinds; its channel closes when all have been read.
 func (r *reading) start(ctx context.Context, g *group) {
 	g.done, g.outcomes = make(chan struct{}), make([]outcome, len(g.kinds))
 	errs := make([]error, len(g.kinds))
@@ -89,14 +89,14 @@ func (r *reading) start(ctx context.Context, g *group) {
 	}()
 }
 
-// miss notes that a kind was not read whole.
+// miss records that a kind is incomplete.
 func (r *reading) miss(kind string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unread[kind] = true
 }
 
-// isUnreachable tells a cluster that does not answer from one that refuses.
+// isUnreachable distinguishes a cluster that does not respond from one that refuses.
 func isUnreachable(err error) bool {
 	var fail *turn.Fail
 	return errors.As(cluster.Fail(err), &fail) && fail.Failure == fault.ClusterUnreachable
@@ -107,8 +107,7 @@ func (g *group) has(name string) bool {
 	return slices.ContainsFunc(g.kinds, func(k kind) bool { return k.name == name })
 }
 
-// lost is why there is no use in going on: the cluster does not answer, or not even the
-// pods came in time.
+// lost returns the reason to stop reading: the cluster does not respond, or not even the pods arrived in time.
 func (g *group) lost() error {
 	if g.err != nil && (isUnreachable(g.err) || g.has("pods") && errors.Is(g.err, context.DeadlineExceeded)) {
 		return cluster.Fail(g.err)
@@ -116,8 +115,8 @@ func (g *group) lost() error {
 	return nil
 }
 
-// readWide reads a kind of all namespaces: a rule or a Service elsewhere may matter here. An
-// account that may not gets what is in the namespace asked about.
+// readWide reads a kind in all namespaces, since a rule or a Service elsewhere may matter here. An account without the
+// right gets the namespace in question.
 func readWide[T any, P interface {
 	*T
 	metav1.Object
@@ -133,7 +132,7 @@ func readWide[T any, P interface {
 	}, func() []string { return rowsOf[T, P](*to) }}
 }
 
-// readScoped reads a kind of the namespace asked about, or of all.
+// readScoped reads a kind in the namespace in question, or in all.
 func readScoped[T any, P interface {
 	*T
 	metav1.Object
@@ -145,11 +144,11 @@ func readScoped[T any, P interface {
 	}, func() []string { return rowsOf[T, P](*to) }}
 }
 
-// preview is a manifest of a version that may be gone by now; only such ones are read
-// again, and versions that stay are most of what clusters hold.
+// preview matches a manifest in an alpha or beta version, which may have been removed; only these manifests are parsed,
+// and most objects in clusters are in stable versions.
 var preview = regexp.MustCompile(`"apiVersion":\s*"[a-z0-9./-]*(alpha|beta)[0-9]+"`)
 
-// filterVisible leaves out what is in hidden namespaces, and drops what nobody reads.
+// filterVisible removes objects in hidden namespaces, and fields that no rule reads.
 func filterVisible[T any, P interface {
 	*T
 	metav1.Object

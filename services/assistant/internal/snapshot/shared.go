@@ -15,38 +15,38 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// rounds limits how many snapshots are read at once: each may be as large as the cluster.
+// rounds limits the snapshots read in parallel: each may be as large as the cluster.
 const rounds = 4
 
-// Shared reads snapshots for many at once. Who asks while a namespace is being read waits
-// for the next round, which all who wait share: what anybody gets was read after they
-// asked. Everybody is shown all reads of their round.
+// Shared reads snapshots for concurrent callers. A caller that arrives while a namespace is being read waits for the
+// next round, which all waiting callers share: every result was read after the call. All callers are shown all reads of
+// their round.
 type Shared struct {
 	read  func(ctx context.Context, namespace string, show Show) (*engine.Snapshot, error)
 	slots chan struct{}
 
 	mu     sync.Mutex
-	places map[string]*place // guarded by mu: namespaces that somebody waits for
+	places map[string]*place // guarded by mu: namespaces with waiting callers
 }
 
-// place is one namespace's round that runs, and the one that follows it.
+// place is the running round of a namespace, and the next one.
 type place struct{ running, next *round }
 
 // round is one read.
 type round struct {
-	ctx    context.Context // ends when nobody waits any more
+	ctx    context.Context // ends when no caller waits any more
 	cancel context.CancelFunc
 
 	mu       sync.Mutex
-	waiters  int           // guarded by mu, as all below
-	steps    []step        // shown so far
+	waiters  int           // guarded by mu, like all fields below
+	steps    []step        // steps shown so far
 	ended    bool          // snapshot and err are final
 	changed  chan struct{} // closed at the next change of steps or ended
 	snapshot *engine.Snapshot
 	err      error
 }
 
-// step is one read that is shown.
+// step is one shown read.
 type step struct {
 	op    operation.Operation
 	ended bool
@@ -54,7 +54,7 @@ type step struct {
 	err   error
 }
 
-// Share makes a Shared over Read.
+// Share returns a Shared that calls Read.
 func Share(c *cluster.Cluster, policy guard.Policy, now func() time.Time) *Shared {
 	return newShared(func(ctx context.Context, namespace string, show Show) (*engine.Snapshot, error) {
 		return Read(ctx, c, policy, namespace, now(), show)
@@ -65,7 +65,7 @@ func newShared(read func(context.Context, string, Show) (*engine.Snapshot, error
 	return &Shared{read: read, slots: make(chan struct{}, rounds), places: map[string]*place{}}
 }
 
-// Read is the package's Read. Nobody may change the snapshot: others have it, too.
+// Read is the package's Read. The snapshot must not be modified: other callers have it, too.
 func (s *Shared) Read(ctx context.Context, namespace string, show Show) (*engine.Snapshot, error) {
 	r := s.join(namespace)
 	defer r.leave()
@@ -93,7 +93,7 @@ func (s *Shared) Read(ctx context.Context, namespace string, show Show) (*engine
 	}
 }
 
-// join finds the first round that has not begun, or begins one.
+// join returns the first round that has not started, or starts one.
 func (s *Shared) join(namespace string) *round {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +117,7 @@ func newRound() *round {
 	return r
 }
 
-// run reads round after round while somebody waits.
+// run reads round after round while callers wait.
 func (s *Shared) run(namespace string, r *round) {
 	for r != nil {
 		select {
@@ -140,7 +140,7 @@ func (s *Shared) run(namespace string, r *round) {
 	}
 }
 
-// guarded reads; a panic must end no turn but those that wait for this round.
+// guarded reads; a panic must fail only the turns that wait for this round.
 func (s *Shared) guarded(r *round, namespace string) (snapshot *engine.Snapshot, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -150,7 +150,7 @@ func (s *Shared) guarded(r *round, namespace string) (snapshot *engine.Snapshot,
 	return s.read(r.ctx, namespace, r.show)
 }
 
-// enter counts one more who waits; false when all had left, and the round is given up.
+// enter adds a waiting caller; false if all had left and the round is abandoned.
 func (r *round) enter() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,8 +169,7 @@ func (r *round) leave() {
 	}
 }
 
-// look returns the step at a place, if there is one, and whether the round has ended
-// without further ones.
+// look returns the step at a position, if there is one, and whether the round has ended without further ones.
 func (r *round) look(at int) (s step, more, ended bool, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

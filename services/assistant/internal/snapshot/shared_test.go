@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// rounder is a read that shows two steps and waits between them.
+// rounder is a read that shows two steps and pauses between them.
 type rounder struct {
 	mu    sync.Mutex
 	begun int
@@ -38,7 +38,7 @@ func (r *rounder) read(ctx context.Context, _ string, show Show) (*engine.Snapsh
 	}
 }
 
-// showing notes what one reader is shown.
+// showing records what one caller is shown.
 type showing struct{ lines []string }
 
 func (s *showing) show(op operation.Operation) func(turn.Output, error) {
@@ -46,7 +46,7 @@ func (s *showing) show(op operation.Operation) func(turn.Output, error) {
 	return func(out turn.Output, _ error) { s.lines = append(s.lines, out.Text) }
 }
 
-// TestShared: the first reads alone; all who come meanwhile share the next round, which began after they asked.
+// TestShared: the first caller reads alone; all later ones share the next round, which starts after their calls.
 func TestShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestShared(t *testing.T) {
 	})
 }
 
-// TestSharedLeave: a read goes on while one waits and ends with the last; who comes then begins anew.
+// TestSharedLeave: a read continues while one caller waits and ends with the last; a later caller starts a new one.
 func TestSharedLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestSharedLeave(t *testing.T) {
 	})
 }
 
-// TestSharedPanic: a panic is an error of those who wait.
+// TestSharedPanic: waiting callers get a panic as an error.
 func TestSharedPanic(t *testing.T) {
 	t.Parallel()
 	s := newShared(func(context.Context, string, Show) (*engine.Snapshot, error) { panic("a broken object") })

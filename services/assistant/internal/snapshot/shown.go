@@ -13,11 +13,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// shownRows limits the rows of one kind in a shown result. A frame holds 500 characters, so that
-// every kind of a group gets its first objects in.
+// shownRows limits the rows of one kind in a shown result. A frame holds 500 characters, which fits the first objects
+// of every kind of a group.
 const shownRows = 25
 
-// rowsOf are the first objects of a list, as namespace/name.
+// rowsOf returns the first objects of a list, as namespace/name.
 func rowsOf[T any, P interface {
 	*T
 	metav1.Object
@@ -31,7 +31,7 @@ func rowsOf[T any, P interface {
 
 func nameRow(namespace, name string) string { return strings.TrimPrefix(namespace+"/"+name, "/") }
 
-// podRows are pods with their state, those that are not healthy first.
+// podRows returns the pods with their state, unhealthy ones first.
 func (r *reading) podRows() []string {
 	var unhealthy, healthy []string
 	for i := range r.into.Pods {
@@ -69,7 +69,7 @@ func (r *reading) usageRows() []string {
 	return rows[:min(len(rows), shownRows)]
 }
 
-// outcome is how the read of one kind went.
+// outcome is the result of reading one kind.
 type outcome struct {
 	name  string
 	n     int
@@ -78,7 +78,7 @@ type outcome struct {
 	err   error
 }
 
-// text shows what was read of a kind: its objects, as many as fit, or why there are none.
+// text shows the result for a kind: its objects, as many as fit, or why there are none.
 func (o outcome) text() string {
 	switch {
 	case o.err != nil:
@@ -99,7 +99,7 @@ func (o outcome) text() string {
 	return o.name + ":\n  " + strings.Join(o.rows, "\n  ") + more
 }
 
-// result is what a group's call shows.
+// result returns the shown result of a group's call.
 func (g *group) result() (turn.Output, error) {
 	refused := 0
 	texts := make([]string, 0, len(g.outcomes))

@@ -80,8 +80,8 @@ func cleanWorkloadStatus(s *engine.Snapshot) {
 	}
 }
 
-// cleanPodStatus redacts what the scheduler, the kubelet and the containers themselves say: the last is
-// what a program wrote to its termination log.
+// cleanPodStatus redacts the messages of the scheduler and the kubelet, and those of the containers, which programs
+// wrote to their termination logs.
 func cleanPodStatus(s *corev1.PodStatus) {
 	cleanMessage(&s.Message)
 	for c := range s.Conditions {
@@ -113,7 +113,7 @@ func cleanConditions(all []metav1.Condition) {
 	}
 }
 
-// cleanCertificateStatus redacts what issuers and ACME servers say.
+// cleanCertificateStatus redacts the messages of issuers and ACME servers.
 func cleanCertificateStatus(s *engine.Snapshot) {
 	for i := range s.Certificates {
 		cleanConditions(s.Certificates[i].Status.Conditions)

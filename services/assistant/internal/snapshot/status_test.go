@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// TestStatusMessagesAreRedacted: what a status quotes of foreign text holds no secret.
+// TestStatusMessagesAreRedacted: foreign text quoted in a status contains no secret.
 func TestStatusMessagesAreRedacted(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2hunter2"

@@ -16,7 +16,7 @@ import (
 
 var podMetrics = schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}
 
-// usage reads what containers use now. A cluster without that API is no failure.
+// usage reads the current resource usage of containers. A cluster without that API is no failure.
 func (r *reading) usage() *group {
 	g := r.within(kind{"pods in use", func(ctx context.Context) (int, bool, error) {
 		list, err := r.cluster.Dynamic().Resource(podMetrics).Namespace(r.namespace).List(ctx, metav1.ListOptions{})
@@ -40,7 +40,7 @@ func (r *reading) usage() *group {
 			}
 		}
 		r.into.Usage = found
-		return len(found), true, nil // as many as there are rows
+		return len(found), true, nil // one for each row
 	}, r.usageRows})
 	g.op.Verb, g.op.Kind = operation.Top, "pods"
 	return g

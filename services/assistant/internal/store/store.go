@@ -19,13 +19,13 @@ import (
 
 //go:generate sh ../../../../scripts/sqlc.sh
 
-// Schema is the assistant's own.
+// Schema is the assistant's schema.
 const Schema = "assistant"
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Migrations are the tables of this package.
+// Migrations returns the migrations of this package's tables.
 func Migrations() postgres.Set {
 	sub, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -43,10 +43,10 @@ type Store struct {
 // Open wraps a pool that is bound to Schema.
 func Open(pool *pgxpool.Pool) *Store { return &Store{Queries: New(pool), pool: pool} }
 
-// Pool is for what is not the assistant's own SQL: outbox and coordinator.
+// Pool returns the pool, for the SQL of libraries: outbox and coordinator.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
-// Tx is an open transaction: state changes and the events that tell of them.
+// Tx is an open transaction for state changes and their events.
 type Tx struct {
 	*Queries
 	tx pgx.Tx
@@ -61,8 +61,8 @@ func (t Tx) Emit(ctx context.Context, events ...outbox.Event) error {
 	return outbox.Insert(ctx, t.tx, events...)
 }
 
-// InTx runs fn in a transaction; fn may run again after a serialization failure,
-// so it must not keep what an aborted try did outside of it.
+// InTx runs fn in a transaction; fn may run again after a serialization failure, so it must discard the results of an
+// aborted attempt.
 func (s *Store) InTx(ctx context.Context, fn func(Tx) error) error {
 	return postgres.InTx(ctx, s.pool, func(tx pgx.Tx) error { return fn(Tx{New(tx), tx}) })
 }
@@ -70,12 +70,12 @@ func (s *Store) InTx(ctx context.Context, fn func(Tx) error) error {
 // None reports whether a query for one row found none.
 func None(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
 
-// Text is s as Postgres takes it, without NUL and broken UTF-8.
+// Text returns s in a form that Postgres accepts, without NUL and invalid UTF-8.
 func Text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
 
-// Opt is nil for an empty text.
+// Opt returns nil for an empty text.
 func Opt(s string) *string {
 	if s == "" {
 		return nil

@@ -6,34 +6,34 @@ import (
 	"strings"
 )
 
-// Mark stands behind what nothing in the session shows.
+// Mark follows a claim that nothing in the session supports.
 const Mark = "[not seen in the cluster]"
 
-// maxHeld is how much text without the end of a sentence is held back, in bytes.
+// maxHeld limits the text held back without the end of a sentence, in bytes.
 const maxHeld = 1024
 
-// maxShown is how many numbers of an answer others may be computed from.
+// maxShown limits the numbers of an answer from which others may be computed.
 const maxShown = 64
 
-// Checker checks one answer while it streams. It holds back what is no whole sentence yet.
+// Checker checks one answer while it streams. It holds back incomplete sentences.
 type Checker struct {
 	record *Record
 	held   string
-	fence  string // the language of the code block that is open; its marks if it has none
+	fence  string // the language of the open code block; its fence if it has none
 	shown  []number
-	// replaced says that an all-clear was replaced by the findings already.
+	// replaced means that an all-clear has already been replaced by the findings.
 	replaced bool
 	claims   bool
-	advice   bool // below a heading that says so
+	advice   bool // below a heading that announces advice
 }
 
-// NewChecker returns a checker of an answer that begins.
+// NewChecker returns a checker for a new answer.
 func NewChecker(r *Record) *Checker { return &Checker{record: r} }
 
 // ClaimedWrite reports whether the answer so far claims a write that was not executed.
 func (c *Checker) ClaimedWrite() bool { return c.claims }
 
-// Write takes a piece of the answer and returns what is whole, checked.
+// Write adds a piece of the answer and returns the complete sentences, checked.
 func (c *Checker) Write(piece string) string {
 	c.held += piece
 	var out strings.Builder
@@ -52,15 +52,15 @@ func (c *Checker) Write(piece string) string {
 	}
 }
 
-// Close returns the rest. The next text is an answer of its own.
+// Close returns the rest. Later text is a separate answer.
 func (c *Checker) Close() string {
 	rest := c.check(c.held)
 	c.held, c.fence = "", ""
 	return rest
 }
 
-// sentenceEnd is where the first sentence of a text ends, with the blanks behind it; 0: it
-// may go on. Within a code block, and in a table, each line is one.
+// sentenceEnd returns the end of the first sentence of a text, including the blanks after it; 0: it may continue.
+// Within a code block, and in a table, each line is one.
 func sentenceEnd(text string, code bool) int {
 	quoted := false
 	for i := range len(text) {
@@ -81,13 +81,13 @@ func sentenceEnd(text string, code bool) int {
 	return 0
 }
 
-// isOrdinal reports whether the text is the number before an item of a list.
+// isOrdinal reports whether the text is the number of a list item.
 func isOrdinal(text string) bool {
 	text = strings.TrimLeft(text, " #*>")
 	return text != "" && len(text) <= 3 && strings.Trim(text, "0123456789") == ""
 }
 
-// insertion is a mark and its place.
+// insertion is a mark and its position.
 type insertion struct {
 	at   int
 	text string
@@ -131,8 +131,7 @@ func (c *Checker) check(text string) string {
 	return insert(text, marks)
 }
 
-// checkCode checks a line of a code block. What is to be applied is no claim; what a command
-// is to act on has to be there.
+// checkCode checks a line of a code block. A manifest to apply makes no claim; the objects of a command have to exist.
 func (c *Checker) checkCode(text string) string {
 	line := strings.TrimSpace(text)
 	switch strings.TrimLeft(c.fence, "`~") {
@@ -156,7 +155,7 @@ func (c *Checker) checkCode(text string) string {
 	return insert(body, marks) + end
 }
 
-// fenceOf is the mark of a line that begins or ends a code block; empty: it does not.
+// fenceOf returns the fence of a line that begins or ends a code block; empty: it does not.
 func fenceOf(line string) string {
 	if strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~") {
 		return strings.ToLower(line)
@@ -176,24 +175,24 @@ func insert(text string, marks []insertion) string {
 	return out.String() + text[from:]
 }
 
-// sentence is a piece of an answer, with its code found.
+// sentence is a piece of an answer, with its code spans.
 type sentence struct {
 	text string
-	code bool   // of a code block
-	subs []span // code within prose
-	// suggests is where a recommendation begins; the text's length: nowhere.
+	code bool   // in a code block
+	subs []span // code spans in prose
+	// suggests is the start of a recommendation; the text's length: none.
 	suggests int
 }
 
-// span is a piece of code: what stands between the backticks, and where the last one ends.
+// span is a code span: the text between the backticks, and the end of the closing one.
 type span struct {
 	start, end int // of the content
-	after      int // behind the closing mark
+	after      int // after the closing backticks
 }
 
 func (s sentence) content(p span) string { return s.text[p.start:p.end] }
 
-// inCode is the code that a place is in.
+// inCode returns the code span that contains a position.
 func (s sentence) inCode(at int) (span, bool) {
 	for _, p := range s.subs {
 		if at >= p.start-1 && at < p.after {
@@ -213,7 +212,7 @@ func read(text string) sentence {
 	return s
 }
 
-// behind is where a mark for what ends here stands: behind the code or emphasis around it.
+// behind returns the position for a mark: after the code span or emphasis that ends here.
 func (s sentence) behind(end int) int {
 	if p, ok := s.inCode(end - 1); ok {
 		end = p.after

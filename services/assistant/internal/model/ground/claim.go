@@ -12,19 +12,19 @@ import (
 )
 
 var (
-	// modalExpr begins what somebody may do or what may be.
+	// modalExpr matches the start of a recommendation or a possibility.
 	modalExpr = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf(
 		"should", "could", "would", "can", "may", "might", "must", "try", "consider", "recommend(?:ed)?", "suggest(?:ed)?", "e\\.g\\.", "for example",
 		"such as", "if", "unless", "let", "needs? to", "propos(?:e|ed|al)", "at least", "enough", "typically", "usually", "by default", "fix", "remedy", "solution", "recommendations?", "mitigation", "workaround",
 	) + `\b`)
 	orderExpr = regexp.MustCompile(`(?i)(?:^[\s>*#\d.)-]*|\b(?:to|and|or|then|please|by)\s+|[:,;]\s+)([a-z]+)\b`)
-	// roundExpr is before a number that is not exact.
+	// roundExpr matches the words before an approximate number.
 	roundExpr = regexp.MustCompile(`(?i)(?:` + wordlist.AnyOf("about", "around", "roughly", "approximately", "nearly", "almost", "over", "under", "than", "some") + ` |[~≈<>]=? ?)$`)
 	itemExpr  = regexp.MustCompile(`^[\s>*#-]*(?:[A-Z][a-z]+ )?$`)
 	clockExpr = regexp.MustCompile(`\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?)?|\b\d\d?:\d\d(?::\d\d)?\b|\b\d+\.\d+\.\d+(?:\.\d+)?(?::\d+|/\d+)?\b`)
 )
 
-// suggestion is where a sentence begins to recommend; its length: nowhere.
+// suggestion returns where a sentence begins to recommend; its length: nowhere.
 func suggestion(text string) int {
 	at := len(text)
 	if m := modalExpr.FindStringIndex(text); m != nil {
@@ -43,7 +43,7 @@ func namesChangeStem(stem string) bool {
 	return question.NamesChange(stem) || question.NamesChange(stem+"e") || len(stem) > 2 && question.NamesChange(stem[:len(stem)-1])
 }
 
-// numbers are the places behind numbers that were not seen and do not follow from others.
+// numbers returns the positions after numbers that were not seen and cannot be computed from others.
 func (c *Checker) numbers(s sentence) (marks []int) {
 	var open, seen []number
 	clocks := clockExpr.FindAllStringIndex(s.text, -1)
@@ -95,7 +95,7 @@ var (
 	adviceExpr  = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("fix", "remedy", "solution", "recommendations?", "mitigation", "workaround", "next steps?", "what helps", "how to", "advice", "suggestions?") + `\b`)
 )
 
-// readHeading notes whether what follows a heading is advice, whose values are to be set.
+// readHeading records whether the text below a heading is advice, whose values are yet to be set.
 func (c *Checker) readHeading(line string) {
 	if headingExpr.MatchString(line) {
 		c.advice = adviceExpr.MatchString(line)
@@ -115,7 +115,7 @@ var (
 	) + "\\b")
 )
 
-// commands are the places behind commands that are said to have been run and were not.
+// commands returns the positions after commands that are claimed to have been run and were not.
 func (c *Checker) commands(s sentence) (marks []int) {
 	for _, p := range s.subs {
 		if !ranBefore.MatchString(s.text[:p.start]) && !ranAfter.MatchString(s.text[p.after:]) {
@@ -132,7 +132,7 @@ func (c *Checker) commands(s sentence) (marks []int) {
 	return marks
 }
 
-// couldBeCommand reports whether code that begins so is a command and no value.
+// couldBeCommand reports whether code that begins with a word is a command and not a value.
 func (c *Checker) couldBeCommand(word string) bool {
 	return word == "kubectl" || strings.ToLower(word) == word && operation.ValidName(word) && !c.record.mentions(word)
 }
@@ -151,7 +151,7 @@ func (c *Checker) ran(line string) bool {
 	}) || slices.Contains(c.record.writes, op.Verb)
 }
 
-// reads are the verbs that show an object.
+// reads reports whether a verb shows an object.
 func reads(v operation.Verb) bool {
 	return v == operation.Get || v == operation.List || v == operation.Describe
 }
@@ -160,7 +160,7 @@ func sameSubject(a, b operation.Operation) bool {
 	return slices.Equal(a.Names, b.Names) && (a.Namespace == b.Namespace || a.Namespace == "" || b.Namespace == "")
 }
 
-// done are the words for writes that are over, by verb.
+// done maps verbs to the words for completed writes.
 var done = map[operation.Verb]string{
 	operation.Scale: "scaled", operation.Restart: "restarted", operation.Undo: "rolled back|reverted|undone", operation.Pause: "paused",
 	operation.Resume: "resumed|unpaused|unsuspended", operation.Suspend: "suspended|disabled", operation.RunJob: "triggered", operation.Expose: "exposed",
@@ -181,20 +181,20 @@ var (
 		return strings.Join(all, "|")
 	}()
 	adverbs = `(?:(?:now|just|already|also|successfully|manually) )`
-	// boldExpr claims a write of the assistant's own, or one just made.
+	// boldExpr matches a claim about a write by the assistant itself, or one just made.
 	boldExpr = regexp.MustCompile(`(?i)\b(?:I|we)(?:['’]ve| have)? ` + adverbs + `*(` + doneWords + `)\b|\bsuccessfully (` + doneWords + `)\b|\b(?:has|have) ` + adverbs + `+been (` + doneWords + `)\b|\b(?:is|are) now (` + doneWords + `)\b`)
 	ownExpr  = regexp.MustCompile(`^(?i)(?:I|we)\b`)
-	// mildExpr may also tell of what happened in the cluster.
+	// mildExpr may also describe events in the cluster.
 	mildExpr = regexp.MustCompile(`(?i)\b(?:has|have) been ` + adverbs + `*(` + doneWords + `)\b`)
-	// pastExpr tells of a change by words that people seldom use for what merely happened.
+	// pastExpr matches a change in words that are rarely used for events without an actor.
 	pastExpr = regexp.MustCompile(`(?i)\b(?:was|were) ` + adverbs + `*(scaled|restarted|rolled back|reverted|undone|paused|resumed|suspended|cordoned|uncordoned|drained|evicted|deleted|patched|tainted)\b`)
-	// overExpr names the change that is over.
+	// overExpr matches a change named as completed.
 	overExpr = regexp.MustCompile(`(?i)\b(rollback|restart|scaling|deletion|drain|upgrade|fix|patch|change) (?:is|was|has been) ` + adverbs + `*` + wordlist.AnyOf("complete", "completed", "done", "finished", "successful", "in place", "live") + `\b`)
 	justDone = regexp.MustCompile(`(?i)^\W*(done)\b[.!:, ]`)
 	ifExpr   = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("if", "once", "after", "when", "until", "before", "unless", "whether", "should", "would", "will", "can", "not", "never", "nothing", "must") + `\b`)
 )
 
-// writes are the places behind claims of writes that were not executed.
+// writes returns the positions after claims of writes that were not executed.
 func (c *Checker) writes(s sentence) (marks []int) {
 	claim := func(expr *regexp.Regexp, mild bool) {
 		for _, m := range expr.FindAllStringSubmatchIndex(s.text, -1) {
@@ -223,18 +223,18 @@ func (c *Checker) writes(s sentence) (marks []int) {
 	return marks
 }
 
-// clauseBefore is what stands before a place in its clause.
+// clauseBefore returns the part of a clause before a position.
 func clauseBefore(text string, at int) string {
 	return text[strings.LastIndexAny(text[:at], ".;!?\n")+1 : at]
 }
 
-// stem is what the forms of a word have in common.
+// stem returns the common part of the forms of a word.
 func stem(word string) string {
 	word, _, _ = strings.Cut(word, " ")
 	return strings.TrimSuffix(strings.TrimSuffix(word, "ed"), "e")
 }
 
-// executed reports whether a write was executed that the word fits.
+// executed reports whether a write that fits the word was executed.
 func (c *Checker) executed(word string) bool {
 	for _, v := range c.record.writes {
 		words := done[v]
@@ -254,25 +254,25 @@ func (c *Checker) executed(word string) bool {
 }
 
 var (
-	// clearExpr says that all is well, and exceptExpr that not quite all is.
+	// clearExpr matches the claim that all is well, and exceptExpr its exceptions.
 	clearExpr = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("everything", "all", "every", "each", "both") + `\b[^.;,:]*\b` + wordlist.AnyOf("healthy", "fine", "well", "ok", "okay", "good", "running", "ready", "up", "normal(?:ly)?", "available", "as expected", "green", "operational", "stable") + `\b` +
 		`|\b(?:no|not any|zero|without)(?: \w+)? ` + wordlist.AnyOf("problems?", "issues?", "errors?", "faults?", "troubles?", "failures?", "anomal(?:y|ies)", "findings?") + `\b` +
 		`|\b(?:nothing|no pods?|no workloads?|none) (?:is|are|was|were|looks?|seems?|appears?)(?: to be)?(?: \w+)? ` + wordlist.AnyOf("wrong", "broken", "failing", "unhealthy", "amiss", "crashing", "faulty", "out of the ordinary", "down") + `\b` +
 		`|\b(?:is|are|looks?|seems?|appears?)(?: to be)?(?: \w+)? ` + wordlist.AnyOf("healthy", "fine", "okay", "operational", "stable", "in good (?:shape|health|order)", "working (?:normally|correctly|as expected)", "running (?:normally|fine|smoothly|as expected)") + `\b`)
 	exceptExpr = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("except", "but", "apart from", "besides", "other than", "aside from", "else", "other", "others", "rest", "not", "isn['’]t", "aren['’]t", "if", "once", "until", "after", "when", "should", "would", "will", "whether", "although", "however", "while") + `\b`)
-	// textExpr speaks of what was written, and not of how things are.
+	// textExpr matches statements about logs, events or metrics rather than about the current state.
 	textExpr = regexp.MustCompile(`(?i)\b(?:logs?|lines?|events?|metrics?)\b`)
-	// universalExpr speaks of all that there is.
+	// universalExpr matches statements about everything.
 	universalExpr = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("everything", "all", "nothing", "every", "none", "no", "cluster", "namespace") + `\b`)
 )
 
-// allClear reports whether a sentence says that something is well.
+// allClear reports whether a sentence calls something healthy.
 func allClear(text string) bool {
 	return clearExpr.MatchString(text) && !exceptExpr.MatchString(text) && !textExpr.MatchString(text)
 }
 
-// contradicted reports whether a finding is about what the sentence calls well: the object
-// that it names or, of all, the kind and the namespace.
+// contradicted reports whether a finding concerns an object that the sentence calls healthy: the one that it names or,
+// for "all", any of the kind and the namespace.
 func (c *Checker) contradicted(text string) bool {
 	low := strings.ToLower(text)
 	for _, f := range c.record.Findings {
@@ -282,7 +282,7 @@ func (c *Checker) contradicted(text string) bool {
 	}
 	for _, m := range codeExpr.FindAllStringSubmatch(text, -1) {
 		if c.record.mentions(m[1]) && !c.isNamespace(m[1]) {
-			return false // of something else
+			return false // about another object
 		}
 	}
 	var kinds, places []string
@@ -299,20 +299,20 @@ func (c *Checker) contradicted(text string) bool {
 	return universalExpr.MatchString(text) && slices.ContainsFunc(c.record.Findings, func(f Finding) bool { return overlap(kinds, f.Kinds) && overlap(places, f.Namespaces) })
 }
 
-// overlap reports whether one of what a sentence names is among what a finding is about. A
-// sentence that names none is about all.
+// overlap reports whether a finding concerns any of the names in a sentence. A sentence without names covers
+// everything.
 func overlap(named, have []string) bool {
 	return len(named) == 0 || slices.ContainsFunc(named, func(n string) bool { return slices.Contains(have, n) })
 }
 
-// placeExpr is a word in the place of a namespace.
+// placeExpr matches a word in the position of a namespace.
 var placeExpr = regexp.MustCompile("\\b(?:in|namespace)(?: the)?(?: namespace)? [`\"*]*([a-z0-9][a-z0-9-]*)")
 
 func (c *Checker) isNamespace(name string) bool {
 	return slices.ContainsFunc(c.record.Findings, func(f Finding) bool { return slices.Contains(f.Namespaces, strings.ToLower(name)) })
 }
 
-// contradict is what stands in the place of an all-clear.
+// contradict returns the replacement for an all-clear.
 func (c *Checker) contradict(text string) string {
 	if c.replaced {
 		return ""

@@ -1,14 +1,13 @@
-// Package ground holds what a language model says against what a session has read.
+// Package ground checks the answers of a language model against the data that a session has read.
 //
 //	text ──▶ Checker: sentence by sentence ──▶ text with marks
 //	              │ looks up
 //	tools ──▶ Record: texts, numbers, calls, writes, findings
 //
-// A claim is marked with [Mark] right behind it if no result of a tool and no word of the
-// user has it. An all-clear that the findings contradict is replaced by them.
+// A claim is followed by [Mark] if it occurs in no tool result and no message of the user. An all-clear that the
+// findings contradict is replaced by them.
 //
-// The check errs on the side of honest answers, which must read as they were written: a
-// word is taken for a claim by its form (kind/name, a name behind its kind, code that looks
-// like a name, an image with a tag, a number), never by a list of names. What a sentence
-// recommends is no claim about the cluster, except for the objects that it is to happen to.
+// When in doubt the check leaves an answer unmarked, so that honest answers stay as written: a word counts as a claim
+// by its form (kind/name, a name after its kind, code that looks like a name, an image with a tag, a number), never by
+// a list of names. A recommendation makes no claim about the cluster, except about the objects that it applies to.
 package ground

@@ -37,7 +37,7 @@ func newRecord() *ground.Record {
 	return r
 }
 
-// stream checks a text that comes in pieces of a size.
+// stream checks a text that arrives in pieces of a given size.
 func stream(r *ground.Record, text string, size int) string {
 	c := ground.NewChecker(r)
 	var out strings.Builder
@@ -84,7 +84,7 @@ func TestHonestAnswersPass(t *testing.T) {
 
 func TestLiesAreMarked(t *testing.T) {
 	t.Parallel()
-	// The sign ¤ stands where the mark has to be.
+	// The sign ¤ shows where the mark has to be.
 	for _, text := range []string{
 		"The pod `ghost-7f9` ¤crashes.", "The pod ghost-7f9c ¤crashes.", "See pod/ghost ¤in shop.", "The `payments` ¤deployment is down.",
 		"It runs the image `ghost:9`¤.", "It runs `registry.local/shop/api:v9.9`¤.", "`stale-worker` ¤is the cause.",
@@ -107,7 +107,7 @@ func TestLiesAreMarked(t *testing.T) {
 	}
 }
 
-// A write that was executed makes no other one true, and a word within a longer one tells of none.
+// One executed write does not make claims about others true, and a word inside a longer one claims none.
 func TestAnotherWriteIsALie(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []operation.Verb{operation.SetImage, operation.SetEnv, operation.SetResources} {
@@ -166,12 +166,12 @@ func TestWhatWasMarkedStaysUnseen(t *testing.T) {
 	}
 }
 
-// FuzzChecker: marks are all that is added, wherever the stream is cut.
+// FuzzChecker: only marks are added, wherever the stream is split.
 func FuzzChecker(f *testing.F) {
 	f.Add("The pod `ghost-7f9` crashes 99 times. ```\nx\n", 3)
 	f.Add("| a | 1 |\n**1.** Raise 5m30s, 10:30, 1.2.3.4:80/`", 1)
 	f.Fuzz(func(t *testing.T, text string, size int) {
-		for strings.Contains(text, "not seen") { // marks are told from the text by their words
+		for strings.Contains(text, "not seen") { // the test finds marks by their text
 			text = strings.ReplaceAll(text, "not seen", "")
 		}
 		size = 1 + (size%4096+4096)%4096

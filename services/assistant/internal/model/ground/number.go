@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// numberExpr is a number that stands by itself, with the unit behind it. What letters
-// precede is part of a name. A word behind a blank is a unit only if it is one of units.
+// numberExpr matches a separate number with the unit after it. A number after letters is part of a name. A word after a
+// blank is a unit only if it is one of units.
 var numberExpr = regexp.MustCompile(`(\d+(?:,\d{3})*(?:\.\d+)?)( ?%|(?: ?[A-Za-zµ]+)?)`)
 
-// dimension is what a unit measures.
+// dimension is the quantity that a unit measures.
 type dimension int
 
 const (
@@ -40,12 +40,12 @@ var units = map[string][]unit{
 	"g": sizes(3), "gb": sizes(3), "gi": sizes(3), "gib": sizes(3), "t": sizes(4), "tb": sizes(4), "ti": sizes(4), "tib": sizes(4),
 }
 
-// sizes reads a size both ways: people write MB for what the cluster calls Mi.
+// sizes returns both readings of a size: people write MB for the cluster's Mi.
 func sizes(power float64) []unit {
 	return []unit{{bytesSize, math.Pow(1024, power)}, {bytesSize, math.Pow(1000, power)}}
 }
 
-// number is one that stands in a text.
+// number is a number in a text.
 type number struct {
 	start, end int // with its unit
 	value      float64
@@ -55,7 +55,7 @@ type number struct {
 // measured reports whether the number has a unit.
 func (n number) measured() bool { return n.units[0].of != plainCount }
 
-// findNumbers lists the numbers of a text, without those that are parts of names.
+// findNumbers returns the numbers of a text, without those that are parts of names.
 func findNumbers(text string) (all []number) {
 	for _, m := range numberExpr.FindAllStringSubmatchIndex(text, -1) {
 		n := number{start: m[0], end: m[3]}
@@ -68,12 +68,12 @@ func findNumbers(text string) (all []number) {
 		if u := unitOf(strings.TrimPrefix(word, " "), strings.HasPrefix(word, " ")); u != nil {
 			n.units, n.end = u, m[5]
 		} else if word != "" && !strings.HasPrefix(word, " ") {
-			continue // 5xx, 2nd, the 7d9f8 of a pod
+			continue // such as 5xx, 2nd, or the 7d9f8 of a pod's name
 		} else {
 			n.units = units[""]
 		}
 		if n.end < len(text) && (text[n.end] == '-' || text[n.end] == '_') && n.end+1 < len(text) && isAlphanumeric(text[n.end+1]) && !isDigit(text[n.end+1]) && word == "" {
-			if rest := text[n.end+1:]; unitOf(firstWord(rest), true) == nil { // 30-second is one
+			if rest := text[n.end+1:]; unitOf(firstWord(rest), true) == nil { // as in 30-second
 				continue
 			}
 		}
@@ -93,7 +93,7 @@ func firstWord(s string) string {
 	return s
 }
 
-// unitOf reads a unit; one behind a blank must be spelt out or be a size.
+// unitOf parses a unit; after a blank it must be spelt out or be a size.
 func unitOf(word string, apart bool) []unit {
 	low := strings.ToLower(word)
 	if low == "" {
@@ -112,14 +112,14 @@ func unitOf(word string, apart bool) []unit {
 	return u
 }
 
-// standsAlone reports whether what begins here is no part of a name, version or address.
+// standsAlone reports whether the number here is not part of a name, version or address.
 func standsAlone(text string, at int) bool {
 	if at == 0 {
 		return true
 	}
 	before := text[at-1]
 	if isAlphanumeric(before) || before == '.' || before == '_' {
-		// 5m30s and 2d3h go on with numbers.
+		// Compound durations such as 5m30s and 2d3h contain further numbers.
 		return at > 1 && strings.IndexByte("smhd", before) >= 0 && isDigit(text[at-2])
 	}
 	if before == '-' || before == '/' || before == '@' {
@@ -128,7 +128,7 @@ func standsAlone(text string, at int) bool {
 	return true
 }
 
-// numbers are the numbers that were seen.
+// numbers holds the numbers that were seen.
 type numbers struct {
 	values  map[float64]bool               // whatever the unit
 	bare    map[float64]bool               // without one
@@ -161,7 +161,7 @@ func (n *numbers) add(text string) {
 			n.by[u.of][round(f.value*u.scale)] = true
 		}
 	}
-	for _, d := range compoundExpr.FindAllString(text, -1) { // 5m30s is a duration too
+	for _, d := range compoundExpr.FindAllString(text, -1) { // 5m30s is a duration, too
 		total := 0.0
 		for _, part := range findNumbers(d) {
 			for _, u := range part.units {
@@ -179,10 +179,10 @@ var (
 	anyNumber    = regexp.MustCompile(`\d+(?:\.\d+)?`)
 )
 
-// round makes equal what differs only by the arithmetic of floats.
+// round removes differences due to floating-point arithmetic.
 func round(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
-// Bounds of what is derived from one result.
+// Limits of the numbers derived from one result.
 const (
 	maxTableLines = 2000
 	maxTableWords = 5000
@@ -190,9 +190,8 @@ const (
 
 var columnExpr = regexp.MustCompile(`\s{2,}|\t|\s*\|\s*`)
 
-// addTable adds what a reader may compute of a table: how many lines there are, how many
-// have a word and how many have not, and the sum of each column, over all lines and over
-// those that have a word.
+// addTable adds the numbers that a reader may derive from a table: the number of lines, the numbers of lines with and
+// without a word, and the sum of each column, over all lines and over those with a word.
 func (n *numbers) addTable(text string) {
 	n.init()
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -242,15 +241,15 @@ func (n *numbers) addTable(text string) {
 	}
 }
 
-// columnSum is what a column of the lines that have a word sums up to.
+// columnSum is the sum of a column over the lines that contain a word.
 type columnSum struct {
 	word   string
 	column int
 	unit   unit
 }
 
-// has reports whether a number was seen. A number with a unit is also seen where a field's
-// name or a table's head has the unit; one with another unit is not the same.
+// has reports whether a number was seen. A number with a unit also counts as seen if a field's name or a table's header
+// has the unit; the same number with another unit does not.
 func (n *numbers) has(f number, tolerance float64) bool {
 	n.init()
 	if !f.measured() {
@@ -267,7 +266,7 @@ func (n *numbers) has(f number, tolerance float64) bool {
 	return false
 }
 
-// sloppiness is how far people round what has a unit.
+// sloppiness is the relative error allowed for rounded values, by dimension.
 var sloppiness = map[dimension]float64{bytesSize: 0.01, percent: 0.01, duration: 0.05}
 
 func within(set map[float64]bool, v, tolerance float64) bool {
@@ -282,8 +281,8 @@ func within(set map[float64]bool, v, tolerance float64) bool {
 	return false
 }
 
-// computed reports whether a number follows from others of the answer: the sum of some that
-// stand in a row, or difference, product, share of two.
+// computed reports whether a number follows from others of the answer: the sum of consecutive ones, or the difference,
+// product or ratio of two.
 func computed(f number, from []number) bool {
 	is := func(v float64) bool { return math.Abs(v-f.value) <= 0.005*math.Abs(f.value)+1e-9 }
 	for i := range from {

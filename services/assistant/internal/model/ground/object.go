@@ -12,29 +12,29 @@ import (
 )
 
 var (
-	// wordExpr is a word as names, paths and images are written.
+	// wordExpr matches a word of the characters in names, paths and images.
 	wordExpr = regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9._/:@-]*`)
-	// imageExpr is an image with its tag or digest.
+	// imageExpr matches an image with its tag or digest.
 	imageExpr = regexp.MustCompile(`^(?:[a-z0-9][a-z0-9.-]*(?::\d+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::([A-Za-z0-9_][\w.-]*)|@sha256:[0-9a-f]{8,64})$`)
 	imageWord = regexp.MustCompile(`(?i)\bimages?\b`)
-	// absentExpr is a sentence about what is not there.
+	// absentExpr matches a sentence about something that does not exist.
 	absentExpr = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf(
 		"no such", "there (?:is|are|was|were) no", "is no", "(?:does|do|did) not exist", "(?:does|do|did)n['’]t exist", "not found",
 		"missing", "absent", "no longer exists?", "non-?existent", "cannot be found", "could not (?:be found|find)",
 	) + `\b`)
-	// makesExpr is a sentence about what is to be made.
+	// makesExpr matches a sentence about something to be created.
 	makesExpr = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("creat(?:e|es|ing)", "add(?:ing)?", "new", "defin(?:e|ing)", "install(?:ing)?", "generat(?:e|ing)", "nam(?:e it|ed) ") + `\b`)
 )
 
-// everywhere are the namespaces that every cluster has.
+// everywhere lists the namespaces that every cluster has.
 var everywhere = []string{"default", "kube-system", "kube-public", "kube-node-lease"}
 
-// objects are the places behind objects and images that were not seen.
+// objects returns the positions after objects and images that were not seen.
 func (c *Checker) objects(s sentence) (marks []int) {
 	absent := absentExpr.MatchString(s.text)
 	makes := makesExpr.FindStringIndex(s.text)
 	var before, kind string
-	last := -1 // the end of the word before
+	last := -1 // the end of the previous word
 	for _, m := range wordExpr.FindAllStringIndex(s.text, -1) {
 		start, end := m[0], m[1]
 		word := strings.TrimRight(s.text[start:end], ".:-/@_")
@@ -49,7 +49,7 @@ func (c *Checker) objects(s sentence) (marks []int) {
 		}
 		previous := kind
 		if last < 0 || strings.Trim(s.text[last:start], "`*\"' ") != "" {
-			previous = "" // not right behind it
+			previous = "" // not directly after it
 		}
 		kind, last = "", end
 		if k := question.KindOf(strings.ToLower(word)); k != "" && !(quoted && code.start == start && code.end == end && previous != "") {
@@ -73,13 +73,13 @@ func (c *Checker) objects(s sentence) (marks []int) {
 	return marks
 }
 
-// nameBehind is the kind that follows a word: "the `api` deployment".
+// nameBehind returns the kind that follows a word: "the `api` deployment".
 func (c *Checker) nameBehind(text string, end int) string {
 	rest := strings.TrimLeft(text[end:], "`*\" ")
 	return question.KindOf(strings.ToLower(firstWord(rest)))
 }
 
-// emphasized reports whether a word stands between quotes or asterisks.
+// emphasized reports whether a word is between quotes or asterisks.
 func emphasized(text string, start, end int) bool {
 	return start > 0 && end < len(text) && (text[start-1] == '"' && text[end] == '"' || text[start-1] == '*' && text[end] == '*')
 }
@@ -97,8 +97,8 @@ func (c *Checker) isImage(s sentence, word, before string, start int) bool {
 	return at != nil && at[0] < start
 }
 
-// nameIn is the name of an object that a word is; empty: none. before and behind are kinds
-// that stand there, and whole says that the word is set off as code or in quotes.
+// nameIn returns the object name in a word; empty: none. before and behind are the kinds next to it, and whole means
+// that the word is set off as code or in quotes.
 func nameIn(word, before, behind string, whole bool) string {
 	low := strings.ToLower(word)
 	if kind, name, ok := strings.Cut(word, "/"); ok {
@@ -125,10 +125,10 @@ func nameIn(word, before, behind string, whole bool) string {
 	return ""
 }
 
-// generic are words that stand for a name.
+// generic reports whether a word is a placeholder for a name.
 func generic(word string) bool { return question.KindOf(word) != "" || word == "name" || len(word) < 2 }
 
-// looksLikeName reports whether a word has a form that names have and words have not.
+// looksLikeName reports whether a word has a form that is typical of names and not of words.
 func looksLikeName(word string) bool {
 	if !strings.ContainsFunc(word, func(r rune) bool { return r >= 'a' && r <= 'z' }) {
 		return false
@@ -136,7 +136,7 @@ func looksLikeName(word string) bool {
 	return strings.Contains(word, "-") || strings.ContainsAny(word, "0123456789") && word[0] > '9'
 }
 
-// allOrdinary reports whether a word is made of English ones and of the API's: anti-affinity.
+// allOrdinary reports whether a word consists of English words and those of the API: anti-affinity.
 func allOrdinary(word string) bool {
 	for part := range strings.SplitSeq(word, "-") {
 		if !question.IsOrdinary(part) && !apiWords()[part] {
@@ -148,8 +148,7 @@ func allOrdinary(word string) bool {
 
 func isCommand(code string) bool { return kubectl.IsCommand(code) }
 
-// commandSeen reports whether the objects that a command is to act on were seen. What it
-// creates is not there yet.
+// commandSeen reports whether the objects of a command were seen. An object that it creates does not exist yet.
 func (c *Checker) commandSeen(line string) bool {
 	line, _, _ = strings.Cut(line, " | ")
 	op, err := kubectl.Parse(line)

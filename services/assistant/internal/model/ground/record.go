@@ -7,21 +7,21 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Record is what a session has seen. It belongs to one goroutine.
+// Record holds everything that a session has seen. It belongs to one goroutine.
 type Record struct {
 	results []string // of tools, in lower case
-	said    []string // by the user, and by answers that were checked
+	said    []string // by the user, and in checked answers
 	numbers numbers
 	calls   []operation.Operation // that were run
-	listed  bool                  // the playbooks read all kinds
+	listed  bool                  // the playbooks have read all kinds
 	writes  []operation.Verb      // that were executed
-	// Findings are what the playbooks found last; empty if nothing.
+	// Findings are the latest findings of the playbooks; empty if there are none.
 	Findings []Finding
 	// Contradiction replaces an all-clear that the findings contradict.
 	Contradiction string
 }
 
-// Finding is what an all-clear is compared with.
+// Finding is a finding as compared with an all-clear.
 type Finding struct {
 	Namespaces []string
 	Kinds      []string // of the objects that have the problem, in lower case
@@ -35,13 +35,13 @@ func (r *Record) AddResult(text string) {
 	r.numbers.add(text)
 }
 
-// AddSaid adds words of the user, whose names and numbers an answer may repeat.
+// AddSaid adds text of the user, whose names and numbers an answer may repeat.
 func (r *Record) AddSaid(text string) {
 	r.said = append(r.said, strings.ToLower(text))
 	r.numbers.add(text)
 }
 
-// AddAnswer adds an earlier answer of the session. What is marked in it stays unseen.
+// AddAnswer adds an earlier answer of the session. Marked claims in it stay unseen.
 func (r *Record) AddAnswer(text string) {
 	pieces := strings.Split(text, Mark)
 	for i, p := range pieces[:len(pieces)-1] {
@@ -57,7 +57,7 @@ func (r *Record) AddCall(op operation.Operation) { r.calls = append(r.calls, op)
 // AddWrite adds a write that was executed.
 func (r *Record) AddWrite(v operation.Verb) { r.writes = append(r.writes, v) }
 
-// AddFindings adds what the playbooks found, after having read all kinds.
+// AddFindings adds the findings of the playbooks, which have read all kinds.
 func (r *Record) AddFindings(found []Finding) {
 	r.listed = true
 	r.Findings = append(r.Findings, found...)
@@ -65,22 +65,22 @@ func (r *Record) AddFindings(found []Finding) {
 	r.numbers.derived[float64(len(found))], r.numbers.derived[float64(len(r.Findings))] = true, true
 }
 
-// mentions reports whether anything seen has a name or an image as a word of its own. The
-// front of a longer name counts: a pod's name tells that of its workload.
+// mentions reports whether a name or an image was seen as a separate word. A prefix of a longer name counts: a pod's
+// name contains that of its workload.
 func (r *Record) mentions(word string) bool {
 	word = strings.ToLower(word)
 	has := func(text string) bool { return mentions(text, word) }
 	return slices.ContainsFunc(r.results, has) || slices.ContainsFunc(r.said, has)
 }
 
-// contains finds a text anywhere in what was seen.
+// contains reports whether a text occurs anywhere in the results or in what was said.
 func (r *Record) contains(text string) bool {
 	text = strings.ToLower(text)
 	has := func(seen string) bool { return strings.Contains(seen, text) }
 	return slices.ContainsFunc(r.results, has) || slices.ContainsFunc(r.said, has)
 }
 
-// resultsHave reports whether the output of a tool has a word that begins so.
+// resultsHave reports whether the output of a tool has a word with this prefix.
 func (r *Record) resultsHave(stem string) bool {
 	return slices.ContainsFunc(r.results, func(text string) bool {
 		for from := 0; ; {

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// apiWords are the words that names of the API's fields consist of: anti and affinity.
+// apiWords returns the words that make up the names of API fields, such as anti and affinity.
 var apiWords = sync.OnceValue(func() map[string]bool {
 	words, seen := map[string]bool{}, map[reflect.Type]bool{}
 	for _, v := range []any{corev1.Pod{}, corev1.Node{}, corev1.Service{}, corev1.PersistentVolumeClaim{}} {
@@ -40,7 +40,7 @@ func addFieldWords(words map[string]bool, seen map[reflect.Type]bool, t reflect.
 	}
 }
 
-// spaced puts blanks before the capitals of a name.
+// spaced inserts blanks before the capitals of a name.
 func spaced(name string) string {
 	var b strings.Builder
 	for _, c := range name {

@@ -1,10 +1,9 @@
-// Package plain takes the links and images out of Markdown that a language model writes.
+// Package plain removes links and images from Markdown that a language model writes.
 //
-// A model may repeat what the cluster's workloads wrote, and a chat client fetches an
-// image without being asked: its address can carry away what the model has read. So
-// addresses become code, and what would make a link, an image or HTML is escaped. The
-// text still reads the same. This happens while the text streams: nothing is held back
-// but a construct that is not decided yet.
+// A model may repeat text that the cluster's workloads wrote, and a chat client fetches an image without being asked:
+// its address can leak what the model has read. So addresses become code, and the syntax of links, images and HTML is
+// escaped. The text still reads the same. This happens while the text streams: only a construct that is not yet decided
+// is held back.
 package plain
 
 import (
@@ -12,28 +11,27 @@ import (
 	"strings"
 )
 
-// window limits how far ahead a construct is looked for; also what is held back at most.
+// window limits the lookahead for a construct, and so the text held back.
 const window = 2048
 
-// Writer is one text. Its zero value is at the text's beginning.
+// Writer processes one text. The zero value is ready to use.
 type Writer struct {
 	held []byte // not decided yet
-	out  []byte // of the call that goes on
-	last byte   // the last byte given out; 0 is the text's beginning
+	out  []byte // output of the current call
+	last byte   // the last byte written; 0 at the start of the text
 	mid  bool   // not at the beginning of a line
-	// fence is the code block that is open, empty: none. Within it text stays as it is.
+	// fence is that of the open code block, empty: none. Text within it is unchanged.
 	fence  []byte
 	indent int // of the fence
 }
 
-// Write takes a piece and gives what is decided.
+// Write adds a piece and returns the text that is decided.
 func (w *Writer) Write(piece string) string {
 	w.held = append(w.held, piece...)
 	return w.run(false)
 }
 
-// Close gives what is left. It ends a code block that the text left open, so that what
-// comes after the text is not taken for code.
+// Close returns the rest. It ends a code block that the text left open, so that later text is not taken for code.
 func (w *Writer) Close() string {
 	rest := w.run(true)
 	if w.fence == nil {
@@ -66,7 +64,7 @@ func (w *Writer) run(final bool) string {
 	return string(w.out)
 }
 
-// emit gives out n held bytes as they are.
+// emit writes n held bytes unchanged.
 func (w *Writer) emit(n int) {
 	w.put(w.held[:n]...)
 	w.held = w.held[n:]
@@ -81,7 +79,7 @@ func (w *Writer) put(b ...byte) {
 	w.mid = w.last != '\n'
 }
 
-// line is the first held line without its end; ok: all of it is there.
+// line returns the first held line without its end; ok means that it is complete.
 func (w *Writer) line(final bool) (line []byte, ok bool) {
 	if i := bytes.IndexByte(w.held[:min(len(w.held), window)], '\n'); i >= 0 {
 		return w.held[:i], true
@@ -92,9 +90,8 @@ func (w *Writer) line(final bool) (line []byte, ok bool) {
 	return w.held, final
 }
 
-// lineStart finds out whether a line opens a code block. Only the plainest form counts;
-// marks in any other place are escaped, so that no reader sees a block where this
-// package sees text.
+// lineStart finds out whether a line opens a code block. Only the plainest form counts; fences in any other place are
+// escaped, so that no reader sees a block where this package sees text.
 func (w *Writer) lineStart(final bool) bool {
 	spaces := countLeading(w.held, ' ')
 	switch {
@@ -133,9 +130,8 @@ func (w *Writer) lineStart(final bool) bool {
 	return true
 }
 
-// code passes a line of a code block on, and finds the block's end. Lines are indented
-// at least as the block is, and the end exactly so: a list item that the block stands in
-// would otherwise end it for some readers and not for others.
+// code writes a line of a code block, and finds the block's end. Lines are indented at least as far as the block, and
+// its end exactly as far: otherwise a list item around the block would end it for some readers and not for others.
 func (w *Writer) code(final bool) bool {
 	if w.mid {
 		n := bytes.IndexByte(w.held, '\n') + 1
@@ -149,7 +145,7 @@ func (w *Writer) code(final bool) bool {
 	for spaces < len(w.held) && (w.held[spaces] == ' ' || w.held[spaces] == '\t') {
 		spaces++
 	}
-	if spaces >= window { // blanks only, so far
+	if spaces >= window { // only blanks so far
 		w.held = w.held[spaces:]
 		return true
 	}
@@ -184,11 +180,10 @@ func (w *Writer) code(final bool) bool {
 	return true
 }
 
-// starts are how addresses begin that clients make links of by themselves.
+// starts are the prefixes that make clients turn an address into a link.
 var starts = []string{"http://", "https://", "ftp://", "www."}
 
-// text passes text on up to the next construct and deals with that. It is called with
-// something held.
+// text writes text up to the next construct and handles that. It is called only if something is held.
 func (w *Writer) text(final bool) bool {
 	b := w.held
 	n := 0
@@ -221,7 +216,7 @@ func (w *Writer) text(final bool) bool {
 	case '\\':
 		if len(b) == 1 {
 			if final {
-				w.put('\\', '\\') // else it would escape what comes after the text
+				w.put('\\', '\\') // else it would escape the character after the text
 				w.held = nil
 			}
 			return final
@@ -261,14 +256,13 @@ func isSpecialByte(c byte) bool {
 	return false
 }
 
-// opensMarkup reports whether HTML or an address in angle brackets may begin with < and this.
+// opensMarkup reports whether HTML or an address in angle brackets may begin with < and this byte.
 func opensMarkup(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '/' || c == '!' || c == '?'
 }
 
-// span is code within a line. A mark without its counterpart in the same line is
-// escaped, and so is one whose code has a bar and an address: in a table the bar ends
-// the code.
+// span writes a code span. Backticks without their counterpart in the same line are escaped, and so are those around
+// code with a bar and an address: in a table the bar ends the code.
 func (w *Writer) span(final bool) bool {
 	run := countLeading(w.held, '`')
 	if run == len(w.held) && !final && run < window {
@@ -284,14 +278,14 @@ func (w *Writer) span(final bool) bool {
 		return true
 	}
 	if w.last == '`' {
-		w.put(' ') // two runs of marks side by side would be one
+		w.put(' ') // two adjacent runs of backticks would be one
 	}
 	w.emit(end)
 	return true
 }
 
-// findCounterpart is where the run of n marks that closes the first one ends; -1: nowhere. A
-// run at the end of a line that is not whole may go on, and closes nothing.
+// findCounterpart returns where the run of n marks that closes the first one ends; -1: nowhere. A run at the end of an
+// incomplete line may continue, and closes nothing.
 func findCounterpart(line []byte, n int, whole bool) int {
 	for i := n; i < len(line); {
 		if line[i] != '`' {
@@ -309,7 +303,7 @@ func findCounterpart(line []byte, n int, whole bool) int {
 	return -1
 }
 
-// isSuspicious reports whether text may hold anything that this package would change.
+// isSuspicious reports whether text may contain anything that this package would change.
 func isSuspicious(text []byte) bool {
 	for i, c := range text {
 		switch {
@@ -326,7 +320,7 @@ func isSuspicious(text []byte) bool {
 	return false
 }
 
-// escaped gives out n marks as text.
+// escaped writes n marks as text.
 func (w *Writer) escaped(n int) {
 	for range n {
 		w.put('\\', w.held[0])
@@ -334,7 +328,7 @@ func (w *Writer) escaped(n int) {
 	w.held = w.held[n:]
 }
 
-// address makes code of an address.
+// address writes an address as code.
 func (w *Writer) address(final bool) bool {
 	most := w.held[:min(len(w.held), window)]
 	maybe, is := false, false
@@ -383,7 +377,7 @@ func isPunctuation(c byte) bool {
 	return c >= '!' && c <= '/' || c >= ':' && c <= '@' || c >= '[' && c <= '`' || c >= '{' && c <= '~'
 }
 
-// Text is a whole text at once.
+// Text processes a whole text.
 func Text(s string) string {
 	var w Writer
 	return w.Write(s) + w.Close()

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// longSync is how long a sync may run before it is trouble.
+// longSync is how long a sync may run before it is a problem.
 const longSync = 30 * time.Minute
 
 // Index finds the objects of a snapshot.
@@ -41,7 +41,7 @@ func checkApplications(x *Index) []engine.Finding {
 	return found
 }
 
-// Drifted are applications that differ from their sources and that nobody is to sync by itself, which may well be meant.
+// Drifted returns the applications that differ from their sources and have no automatic sync, which may be intentional.
 func (x *Index) Drifted() []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Applications {
@@ -79,7 +79,7 @@ func orUnknown(status string) string {
 	return status
 }
 
-// explain tells why an application is not synced or not healthy.
+// explain explains why an application is not synced or not healthy.
 func (x *Index) explain(f *engine.Finding, a *argocd.Application) (bad bool) {
 	unhealthy := a.Status.Health.Status == "Degraded" || a.Status.Health.Status == "Missing"
 	op := a.Status.OperationState
@@ -119,7 +119,7 @@ func (x *Index) explain(f *engine.Finding, a *argocd.Application) (bad bool) {
 	return true
 }
 
-// explainFailed tells at which objects the last sync failed.
+// explainFailed names the objects at which the last sync failed.
 func (x *Index) explainFailed(f *engine.Finding, a *argocd.Application) {
 	op := a.Status.OperationState
 	f.Cause, f.Text = "The last sync of the application failed.", "Correct what the sync's message names, at the source."
@@ -131,7 +131,7 @@ func (x *Index) explainFailed(f *engine.Finding, a *argocd.Application) {
 				continue
 			}
 			if len(names) == 0 {
-				message = r.Message // the operation's own only counts
+				message = r.Message // only the operation's own message
 			}
 			names = append(names, engine.RefTitle(r.Ref()))
 			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s.", engine.UpperFirst(engine.RefTitle(r.Ref())), engine.QuoteLine(r.Message)))
@@ -156,7 +156,7 @@ func (x *Index) follow(f *engine.Finding, a *argocd.Application, o argocd.Object
 	}
 }
 
-// addUnhealthy names the objects that are not healthy: findings about them tell more.
+// addUnhealthy names the unhealthy objects: findings about them are more specific.
 func (x *Index) addUnhealthy(f *engine.Finding, a *argocd.Application) {
 	for _, o := range a.Status.Resources {
 		if o.Health == nil || o.Health.Status != "Degraded" && o.Health.Status != "Missing" && (o.Health.Status != "Progressing" || a.Status.Health.Status == "Degraded") {
@@ -222,7 +222,7 @@ func sourcesText(a *argocd.Application) []string {
 	return all
 }
 
-// hint tells what words in a message of Argo CD stand for.
+// hint maps phrases in a message of Argo CD to their meaning and a remedy.
 type hint struct {
 	words      []string
 	what, help string

@@ -49,7 +49,7 @@ func stateText(kind, name, what string, s certmanager.State) string {
 	return text + "."
 }
 
-// isRateLimit reports whether a message says that an ACME server takes no more requests for now.
+// isRateLimit reports whether a message means that an ACME server has reached a rate limit.
 func isRateLimit(message string) bool {
 	low := strings.ToLower(message)
 	return strings.Contains(low, "ratelimited") || strings.Contains(low, "rate limit") || strings.HasPrefix(low, "429 ") || strings.Contains(low, ": 429 ") || strings.Contains(low, "too many certificates")
@@ -82,7 +82,8 @@ func explainChallenge(why *reason, c *certmanager.Challenge) {
 	why.evidence = append(why.evidence, stateText("Challenge", c.Name, fmt.Sprintf(" (%s for %s)", engine.QuoteCode(c.Spec.Type), host), c.Status))
 }
 
-// challengeHints tell what words in the reason of a challenge stand for. The first that fits counts; all have a place for the host.
+// challengeHints map phrases in the reason of a challenge to their meaning and a remedy. The first match counts; each
+// text has a %s for the host.
 var challengeHints = []struct {
 	kind       string // empty: any
 	words      []string

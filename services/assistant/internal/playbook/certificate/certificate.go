@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// patience is how long an issue may take before it is trouble: an ACME server takes minutes.
+	// patience is how long an issuance may take before it is a problem: an ACME server takes minutes.
 	patience = 5 * time.Minute
-	// lateness is how long after its time a renewal may begin.
+	// lateness is how late a renewal may begin.
 	lateness = time.Hour
 )
 
@@ -53,7 +53,7 @@ func (x *Index) checkCertificate(c *certmanager.Certificate) (f engine.Finding, 
 	return f, true
 }
 
-// trouble begins the sentence about what is wrong with a certificate; empty: nothing is.
+// trouble returns the beginning of the sentence about a certificate's problem; empty: there is none.
 func (x *Index) trouble(c *certmanager.Certificate) string {
 	ready, issuing := findCondition(c.Status.Conditions, "Ready"), findCondition(c.Status.Conditions, "Issuing")
 	late := c.Status.RenewalTime != nil && x.Taken.Sub(c.Status.RenewalTime.Time) > lateness
@@ -72,7 +72,7 @@ func (x *Index) trouble(c *certmanager.Certificate) string {
 	return ""
 }
 
-// hostsText names what a certificate is for.
+// hostsText names the hosts of a certificate.
 func hostsText(c *certmanager.Certificate) string {
 	switch {
 	case len(c.Spec.DNSNames) > 0:
@@ -85,16 +85,16 @@ func hostsText(c *certmanager.Certificate) string {
 
 func formatTime(t *metav1.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// reason is why a certificate is not issued.
+// reason is the reason why a certificate is not issued.
 type reason struct {
 	what, help string // a clause, and sentences
 	evidence   []string
 	confidence engine.Confidence
 	because    []operation.Ref // objects whose own findings explain it
-	touches    []operation.Ref // objects that say so
+	touches    []operation.Ref // objects that show it
 }
 
-// explain finds out why a certificate is not issued; told is false while it may still be on its way.
+// explain finds out why a certificate is not issued; told is false while the issuance may still be in progress.
 func (x *Index) explain(c *certmanager.Certificate) (why reason, told bool) {
 	if why, bad := x.judgeIssuer(c); bad {
 		return why, true
@@ -133,7 +133,7 @@ func (x *Index) explain(c *certmanager.Certificate) (why reason, told bool) {
 	return why, true
 }
 
-// judgeIssuer looks whether the issuer is there and ready.
+// judgeIssuer checks whether the issuer exists and is ready.
 func (x *Index) judgeIssuer(c *certmanager.Certificate) (why reason, bad bool) {
 	of := issuerOf(c)
 	plural := map[string]string{"Issuer": "issuers", "ClusterIssuer": "clusterissuers"}[of.Kind]
@@ -178,7 +178,7 @@ func (x *Index) judgeIssuer(c *certmanager.Certificate) (why reason, bad bool) {
 	return why, true
 }
 
-// madeFromText says that a certificate is made from another object, at which it has to be changed.
+// madeFromText names the object that a certificate is generated from and where to change it.
 func madeFromText(c *certmanager.Certificate) string {
 	if owner := metav1.GetControllerOf(c); owner != nil {
 		return fmt.Sprintf(" The certificate is made from the %s %s: change the annotation there.", engine.LowerFirst(owner.Kind), engine.QuoteCode(owner.Name))
@@ -186,7 +186,7 @@ func madeFromText(c *certmanager.Certificate) string {
 	return ""
 }
 
-// explainNoRequest explains a certificate for which nobody has asked yet.
+// explainNoRequest explains a certificate that has no request yet.
 func (x *Index) explainNoRequest(c *certmanager.Certificate) (why reason, told bool) {
 	issuing := findCondition(c.Status.Conditions, "Issuing")
 	why = reason{confidence: engine.Medium, help: "Look whether cert-manager's controller runs, and what its log says of the certificate."}
@@ -205,7 +205,7 @@ func (x *Index) explainNoRequest(c *certmanager.Certificate) (why reason, told b
 	return why, true
 }
 
-// explainIssued explains a certificate whose last request was granted and that is not as wanted even so.
+// explainIssued explains a certificate that differs from its spec although its last request was granted.
 func (x *Index) explainIssued(c *certmanager.Certificate, request *certmanager.CertificateRequest) (why reason, told bool) {
 	ready := findCondition(c.Status.Conditions, "Ready")
 	why = reason{confidence: engine.Medium, touches: []operation.Ref{requestRef(request)}, help: "Look whether cert-manager's controller runs, and what its log says of the certificate."}

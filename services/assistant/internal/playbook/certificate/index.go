@@ -1,5 +1,5 @@
-// Package certificate explains why cert-manager does not issue or renew certificates: the deepest of issuer, request, order and
-// challenge that fails names the cause.
+// Package certificate explains why cert-manager does not issue or renew certificates: the deepest failing object of
+// issuer, request, order and challenge names the cause.
 package certificate
 
 import (
@@ -67,7 +67,7 @@ func put[P metav1.Object](to map[engine.Name][]P, o P, owner string) {
 	}
 }
 
-// ownerName is the name of an object's owner of a kind; empty if it has none.
+// ownerName returns the name of an object's owner of a kind; empty if it has none.
 func ownerName(o metav1.Object, kind string) string {
 	for _, owner := range o.GetOwnerReferences() {
 		if owner.Kind == kind {
@@ -85,7 +85,7 @@ func sortNewest[P metav1.Object](all map[engine.Name][]P) {
 	}
 }
 
-// newest is the first of a list that sortNewest has ordered, or nil.
+// newest returns the first of a list that sortNewest has ordered, or nil.
 func newest[T any](list []*T) *T {
 	if len(list) == 0 {
 		return nil
@@ -97,7 +97,7 @@ func issuerRef(i *certmanager.Issuer) operation.Ref {
 	return operation.Ref{Group: certmanager.Group, Version: "v1", Kind: i.Kind, Namespace: i.Namespace, Name: i.Name}
 }
 
-// issuerOf is the issuer that a certificate names, which need not be there.
+// issuerOf returns the issuer that a certificate names, which may not exist.
 func issuerOf(c *certmanager.Certificate) operation.Ref {
 	r := operation.Ref{Group: certmanager.Group, Version: "v1", Kind: c.Spec.IssuerRef.IssuerKind(), Namespace: c.Namespace, Name: c.Spec.IssuerRef.Name}
 	if r.Kind == "ClusterIssuer" {
@@ -111,7 +111,7 @@ func (x *Index) knows(kind string) bool {
 	return !x.Unread[kind] && (x.CertificateKinds == nil || x.CertificateKinds[kind])
 }
 
-// quoteCondition shows a condition as its status has it.
+// quoteCondition quotes a condition of a status.
 func quoteCondition(c *metav1.Condition) string {
 	text := fmt.Sprintf("`%s` is %s, with reason %s", c.Type, engine.QuoteCode(string(c.Status)), engine.QuoteCode(c.Reason))
 	if c.Message != "" {
@@ -124,7 +124,7 @@ func isTrue(c *metav1.Condition) bool { return c != nil && c.Status == metav1.Co
 
 func isFalse(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionFalse }
 
-// findCondition is the condition of a type, or nil.
+// findCondition returns the condition of a type, or nil.
 func findCondition(all []metav1.Condition, kind string) *metav1.Condition {
 	return gatewayapi.FindCondition(all, kind)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// issuerReasons say in words what the reasons of an issuer's condition mean, and what helps.
+// issuerReasons maps the reasons of an issuer's condition to an explanation and a remedy.
 var issuerReasons = map[string]struct{ what, help string }{
 	"ErrRegisterACMEAccount": {"it cannot register its account with the ACME server", "Check its `spec.acme.server` and `spec.acme.email`, and whether cert-manager reaches that server."},
 	"ErrUpdateACMEAccount":   {"it cannot update its account with the ACME server", "Check its `spec.acme.email`."},

@@ -9,14 +9,14 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 )
 
-// Bounds on one answer.
+// Limits on one answer.
 const (
-	MostFindings = 20 // more are shown when asked for
+	MostFindings = 20 // more are shown on request
 	mostEvidence = 12
 )
 
-// Answer is the text, in Markdown, for findings of a snapshot. It proposes nothing: fixes
-// stand as commands that a person may ask for.
+// Answer returns the text, in Markdown, for findings of a snapshot. It proposes nothing: fixes are shown as commands
+// that a person may request.
 func Answer(s *Snapshot, found []Finding) string { return AnswerFrom(s, found, 0) }
 
 // AnswerFrom is Answer without the first findings, which were shown before.
@@ -82,7 +82,7 @@ func (f Finding) write(b *strings.Builder) {
 		fmt.Fprintf(b, "\nWhat helps: %s\n", f.Text)
 	}
 	if f.Fix != nil {
-		// Indented, since a fence could be closed by what it holds.
+		// Indented, since the text could close a fence.
 		fmt.Fprintf(b, "\n    %s\n", strings.ReplaceAll(kubectl.Render(*f.Fix), "\n", "\n    "))
 	}
 }

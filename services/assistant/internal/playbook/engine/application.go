@@ -10,12 +10,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// ApplicationRef is an application of Argo CD.
+// ApplicationRef returns the reference to an Argo CD application.
 func ApplicationRef(a *argocd.Application) operation.Ref {
 	return operation.Ref{Group: argocd.Group, Version: argocd.Version, Kind: "Application", Namespace: a.Namespace, Name: a.Name}
 }
 
-// ApplicationsOf are the applications of Argo CD that manage an object of this cluster, by name: one, unless several quarrel over it.
+// ApplicationsOf returns the Argo CD applications that manage an object of this cluster, by name: one, unless several
+// compete for it.
 func (s *Snapshot) ApplicationsOf(r operation.Ref) []*argocd.Application {
 	if len(s.Applications) == 0 {
 		return nil
@@ -36,7 +37,7 @@ func (s *Snapshot) ApplicationsOf(r operation.Ref) []*argocd.Application {
 	return all
 }
 
-// workload is the object of a workload, or nil.
+// workload returns the object of a workload, or nil.
 func (s *Snapshot) workload(r operation.Ref) metav1.Object {
 	switch r.Kind {
 	case "Deployment":

@@ -8,12 +8,12 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// CertificateRef is a certificate of cert-manager.
+// CertificateRef returns the reference to a cert-manager certificate.
 func CertificateRef(c *certmanager.Certificate) operation.Ref {
 	return operation.Ref{Group: certmanager.Group, Version: "v1", Kind: "Certificate", Namespace: c.Namespace, Name: c.Name}
 }
 
-// CertificatesFor are the certificates that cert-manager is to put into a Secret, by name.
+// CertificatesFor returns the certificates that cert-manager is to store in a Secret, by name.
 func (x *Index) CertificatesFor(namespace, secret string) []operation.Ref {
 	return x.kept()[Name{Namespace: namespace, Name: secret}]
 }
@@ -31,8 +31,8 @@ func (x *Index) keptTable() map[Name][]operation.Ref {
 	return all
 }
 
-// FollowCertificate makes a finding about a Secret one that follows from the trouble of the certificate which cert-manager is to put
-// there. Where that has none, who changes the Secret by hand has it overwritten.
+// FollowCertificate makes a finding about a Secret follow from that of the certificate which cert-manager stores there,
+// and drops its fix, since cert-manager overwrites manual changes of the Secret.
 func (x *Index) FollowCertificate(f *Finding, namespace, secret string) {
 	keepers := x.CertificatesFor(namespace, secret)
 	if len(keepers) == 0 {

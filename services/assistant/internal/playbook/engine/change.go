@@ -21,7 +21,7 @@ func NewOperation(verb operation.Verb, r operation.Ref) operation.Operation {
 	return operation.Operation{Verb: verb, Kind: kind, Names: []string{r.Name}, Namespace: r.Namespace}
 }
 
-// NewPatch changes one object by a JSON object, strategic.
+// NewPatch patches one object with a JSON object, as a strategic merge.
 func NewPatch(r operation.Ref, change any) *operation.Operation {
 	raw, err := json.Marshal(change)
 	if err != nil {
@@ -32,7 +32,7 @@ func NewPatch(r operation.Ref, change any) *operation.Operation {
 	return ValidFix(o)
 }
 
-// NewCreate makes one object.
+// NewCreate creates one object.
 func NewCreate(object Members, namespace string) *operation.Operation {
 	text, err := yaml.Marshal(object)
 	if err != nil {
@@ -43,7 +43,7 @@ func NewCreate(object Members, namespace string) *operation.Operation {
 
 type Members = map[string]any
 
-// PatchPodSpec changes the pods of a workload, whose list members merge by name.
+// PatchPodSpec patches the pod template of a workload, whose list members merge by name.
 func PatchPodSpec(w *Workload, change Members) *operation.Operation {
 	if !w.Patchable() {
 		return nil
@@ -51,7 +51,7 @@ func PatchPodSpec(w *Workload, change Members) *operation.Operation {
 	return NewPatch(w.Ref, Members{"spec": Members{"template": Members{"spec": change}}})
 }
 
-// PatchContainer changes one container of a workload.
+// PatchContainer patches one container of a workload.
 func PatchContainer(w *Workload, c Container, change Members) *operation.Operation {
 	change["name"] = c.Spec.Name
 	list := "containers"
@@ -61,8 +61,8 @@ func PatchContainer(w *Workload, c Container, change Members) *operation.Operati
 	return PatchPodSpec(w, Members{list: []any{change}})
 }
 
-// UndoRollout goes back to the newest revision that differs where the fault is. Whether it was
-// good is only known while its pods still run, so the text says which of the two it is.
+// UndoRollout rolls back to the newest revision that differs where the fault is. Whether that revision was good is
+// known only while its pods still run, so the text states which case applies.
 func UndoRollout(w *Workload, differs func(older *corev1.PodTemplateSpec) bool) (*operation.Operation, string) {
 	if w.Ref.Kind != "Deployment" {
 		return nil, ""
@@ -81,7 +81,7 @@ func UndoRollout(w *Workload, differs func(older *corev1.PodTemplateSpec) bool) 
 	return nil, ""
 }
 
-// UndoContainer goes back to where a container's command, image or environment was another.
+// UndoContainer rolls back to a revision in which a container's command, image or environment differed.
 func UndoContainer(w *Workload, c Container, same func(then *corev1.Container) bool) (*operation.Operation, string) {
 	return UndoRollout(w, func(older *corev1.PodTemplateSpec) bool {
 		then := FindContainer(older, c.Spec.Name)
@@ -89,10 +89,10 @@ func UndoContainer(w *Workload, c Container, same func(then *corev1.Container) b
 	})
 }
 
-// EqualValues compares values of the API: nil and empty are one.
+// EqualValues compares API values: nil and empty are equal.
 func EqualValues(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// CountNoun is a number with its noun.
+// CountNoun formats a number with its noun.
 func CountNoun(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -9,15 +9,15 @@ import (
 // Pair is one label in one namespace.
 type Pair struct{ Namespace, Key, Value string }
 
-// Chooser finds what a selector chooses by the rarest of its labels, so that the cost is
-// that of few objects and not of a namespace.
+// Chooser finds the objects that a selector matches by the rarest of its labels, so that the cost depends on a few
+// objects and not on a whole namespace.
 type Chooser[T any] struct {
 	all    map[string][]T // by namespace
 	Having map[Pair][]T
 	labels func(T) map[string]string
 }
 
-// NewChooser makes an empty Chooser of objects that have such labels.
+// NewChooser returns an empty Chooser of objects with the given labels.
 func NewChooser[T any](labels func(T) map[string]string) *Chooser[T] {
 	return &Chooser[T]{all: map[string][]T{}, Having: map[Pair][]T{}, labels: labels}
 }
@@ -25,7 +25,7 @@ func NewChooser[T any](labels func(T) map[string]string) *Chooser[T] {
 // PodLabels returns the labels of a pod.
 func PodLabels(pod *corev1.Pod) map[string]string { return pod.Labels }
 
-// Add puts an object in. What is chosen comes out in the order of Add.
+// Add adds an object. Results are in the order of Add.
 func (c *Chooser[T]) Add(namespace string, o T) {
 	c.all[namespace] = append(c.all[namespace], o)
 	for key, value := range c.labels(o) {
@@ -34,7 +34,7 @@ func (c *Chooser[T]) Add(namespace string, o T) {
 	}
 }
 
-// rarest is the wanted label that the fewest objects have, and these.
+// rarest returns the wanted label that the fewest objects have, with these objects.
 func (c *Chooser[T]) rarest(namespace string, want map[string]string) (p Pair, few []T) {
 	first := true
 	for key, value := range want {
@@ -47,8 +47,7 @@ func (c *Chooser[T]) rarest(namespace string, want map[string]string) (p Pair, f
 	return p, few
 }
 
-// Choose returns the objects of a namespace with all of these labels, with none all.
-// The list is the caller's own.
+// Choose returns the objects of a namespace with all of these labels, or without labels all. The caller owns the list.
 func (c *Chooser[T]) Choose(namespace string, want map[string]string) []T {
 	var chosen []T
 	if len(want) == 0 {
@@ -77,7 +76,7 @@ func (c *Chooser[T]) Any(namespace string, want map[string]string) bool {
 	return false
 }
 
-// ChooseBy is Choose for a selector of any form; one that cannot be read chooses nothing.
+// ChooseBy is Choose for a selector of any form; one that cannot be parsed matches nothing.
 func (c *Chooser[T]) ChooseBy(namespace string, s *metav1.LabelSelector) []T {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil || s == nil {
@@ -96,7 +95,7 @@ func (c *Chooser[T]) ChooseBy(namespace string, s *metav1.LabelSelector) []T {
 	return kept
 }
 
-// HasAll reports whether labels hold all that is wanted.
+// HasAll reports whether labels include all wanted ones.
 func HasAll(have, want map[string]string) bool {
 	for key, value := range want {
 		if got, ok := have[key]; !ok || got != value {
@@ -106,10 +105,10 @@ func HasAll(have, want map[string]string) bool {
 	return true
 }
 
-// Selecting finds, the other way round, whose selectors may choose something with given
-// labels. Each is kept under the rarest label that it wants.
+// Selecting is the inverse of a Chooser: it finds the objects whose selectors may match given labels. Each is stored
+// under the rarest label that it requires.
 type Selecting[T any] struct {
-	all     map[string][]T // by namespace: those that want no label
+	all     map[string][]T // by namespace: those that require no label
 	wanting map[Pair][]T
 }
 
@@ -117,7 +116,7 @@ func NewSelecting[T any]() *Selecting[T] {
 	return &Selecting[T]{all: map[string][]T{}, wanting: map[Pair][]T{}}
 }
 
-// Add puts in what wants labels; pods tell which of these is rare.
+// Add adds an object that requires labels; pods determine which of these is rarest.
 func (s *Selecting[T]) Add(pods *Chooser[*corev1.Pod], namespace string, want map[string]string, o T) {
 	if len(want) == 0 {
 		s.all[namespace] = append(s.all[namespace], o)
@@ -127,8 +126,7 @@ func (s *Selecting[T]) Add(pods *Chooser[*corev1.Pod], namespace string, want ma
 	s.wanting[p] = append(s.wanting[p], o)
 }
 
-// May lists what may choose such an object: the caller still has to match. The order is
-// any.
+// May lists the objects that may match the labels, in no particular order; the caller still has to match each.
 func (s *Selecting[T]) May(namespace string, have map[string]string) []T {
 	found := s.all[namespace]
 	found = found[:len(found):len(found)]

@@ -8,15 +8,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Container is a container of a pod, its wish beside its state.
+// Container is a container of a pod, with its spec and its state.
 type Container struct {
 	Spec   *corev1.Container
 	Status *corev1.ContainerStatus
 	Init   bool
 }
 
-// ListContainers pairs specs with statuses, init containers first. Those without a status,
-// because no kubelet has seen the pod, are left out.
+// ListContainers pairs specs with statuses, init containers first. It skips containers without a status, whose pod no
+// kubelet has seen.
 func ListContainers(pod *corev1.Pod) []Container {
 	var all []Container
 	pair := func(specs []corev1.Container, statuses []corev1.ContainerStatus, init bool) {
@@ -32,7 +32,7 @@ func ListContainers(pod *corev1.Pod) []Container {
 	return all
 }
 
-// Waiting is the reason why a container does not run, or empty.
+// Waiting returns the reason why a container does not run, or empty.
 func (c Container) Waiting() string {
 	if w := c.Status.State.Waiting; w != nil {
 		return w.Reason
@@ -54,7 +54,7 @@ func (c Container) OutOfMemory() bool {
 	return end != nil && end.Reason == "OOMKilled" || c.TooSmallToStart()
 }
 
-// TooSmallToStart reports whether the memory limit did not even suffice for what starts the container's program.
+// TooSmallToStart reports whether the memory limit was too low even to start the container's program.
 func (c Container) TooSmallToStart() bool {
 	if end := c.LastEnd(); end != nil && end.Reason != "OOMKilled" && SaysTooSmall(end.Message) {
 		return true
@@ -63,10 +63,11 @@ func (c Container) TooSmallToStart() bool {
 	return w != nil && SaysTooSmall(w.Message)
 }
 
-// tooSmallExpr is how container runtimes tell of a memory limit below what starts a program takes.
+// tooSmallExpr matches the messages of container runtimes about a memory limit too low to start a program.
 var tooSmallExpr = regexp.MustCompile(`(?i)\binit was OOM-killed|memory limit too low|memory limit \S+ too low|minimum memory limit allowed`)
 
-// SaysTooSmall reports whether a container runtime tells of a memory limit that is too low to start a program.
+// SaysTooSmall reports whether a message of a container runtime means that the memory limit is too low to start a
+// program.
 func SaysTooSmall(message string) bool { return tooSmallExpr.MatchString(message) }
 
 // KeepsCrashing reports whether a container keeps ending. A loop is also seen between two

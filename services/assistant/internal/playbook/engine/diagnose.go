@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// PodCheck looks at one pod and its workload, ObjectCheck at the whole cluster.
+// PodCheck checks one pod and its workload, ObjectCheck the whole cluster.
 type (
 	PodCheck    func(*corev1.Pod, *Workload) []Finding
 	ObjectCheck func() []Finding
@@ -39,9 +39,8 @@ func BindObjectChecks[I any](x I, checks ...func(I) []Finding) []ObjectCheck {
 	return bound
 }
 
-// Diagnose runs the checks for a namespace, or with an empty one everywhere. Causes come
-// first and hold what follows from them; pods of one workload with one trouble are one
-// finding.
+// Diagnose runs the checks for a namespace, or with an empty one for all. Causes come first and contain their
+// consequences; pods of one workload with one problem are one finding.
 func Diagnose(x *Index, namespace string, all ...Checks) []Finding {
 	m := NewMerger()
 	for _, pod := range x.LivingPods {
@@ -71,15 +70,15 @@ func Diagnose(x *Index, namespace string, all ...Checks) []Finding {
 	return foldFindings(found)
 }
 
-// merger makes one finding of those that pods of one workload share.
+// merger merges the findings that pods of one workload share.
 type merger struct {
 	Found []Finding
-	same  map[likeness]int // place in found
+	same  map[likeness]int // index in Found
 	named map[seen]bool
 }
 
-// likeness is what findings of several pods have in common. Without a cause it stands
-// for the first of any: that is for findings that could not see theirs.
+// likeness is the key under which findings of several pods are merged. Its cause is empty, and any set, for the first
+// finding of a kind whatever its cause: Blind findings, which could not see theirs, merge into that.
 type likeness struct {
 	class     Class
 	object    operation.Ref
@@ -88,7 +87,7 @@ type likeness struct {
 	any       bool
 }
 
-// seen is a pod that a finding names already.
+// seen is a pod that a finding already names.
 type seen struct {
 	finding int
 	pod     string
@@ -96,7 +95,7 @@ type seen struct {
 
 func NewMerger() *merger { return &merger{same: map[likeness]int{}, named: map[seen]bool{}} }
 
-// Add adds a pod to the finding that its workload has already, or the finding.
+// Add adds a pod to the existing finding of its workload, or else the finding.
 func (m *merger) Add(f Finding, pod string) {
 	whole := likeness{class: f.Class, object: f.Object, container: f.Container, cause: f.Cause}
 	any := likeness{class: f.Class, object: f.Object, container: f.Container, any: true}
@@ -122,7 +121,7 @@ func (m *merger) Add(f Finding, pod string) {
 // touches reports whether a finding about an object elsewhere concerns a namespace.
 func (f Finding) touches(namespace string) bool { return slices.Contains(f.Namespaces, namespace) }
 
-// rank is the class that decides the order: an init container that crashes is a crash.
+// rank returns the class that decides the order: an init container that crashes is a crash.
 func (f Finding) rank() Class { return cmp.Or(f.As, f.Class) }
 
 func sortByRank(found []Finding) {

@@ -71,10 +71,10 @@ var classNames = map[Class]string{
 	ReadinessGate: "readiness gate", RolloutStuck: "rollout stuck", DeprecatedAPI: "deprecated API", StatefulSetStuck: "stateful set", AdmissionWebhook: "admission webhook", ApplicationNotSynced: "Argo CD application", ReleaseNotDeployed: "Helm release", CPULimit: "CPU limit", DatabaseRefuses: "database",
 }
 
-// ClassNames are all classes, as an answer shows them.
+// ClassNames returns all classes, as an answer shows them.
 func ClassNames() []string { return slices.Sorted(maps.Values(classNames)) }
 
-// String is the class as an answer shows it.
+// String returns the class as an answer shows it.
 func (c Class) String() string { return classNames[c] }
 
 // Confidence is the certainty of a cause.
@@ -87,7 +87,7 @@ const (
 	High
 )
 
-// String is the confidence as an answer shows it.
+// String returns the confidence as an answer shows it.
 func (c Confidence) String() string { return [...]string{"low", "medium", "high"}[c] }
 
 // Finding is one problem and its remedy.
@@ -96,7 +96,7 @@ type Finding struct {
 	// As is the class of the container's own problem, for an InitContainer or Sidecar;
 	// 0 if it can only occur there.
 	As     Class
-	Object operation.Ref // what a person would change
+	Object operation.Ref // the object that a person would change
 	// Pods are the names of the pods that have the problem.
 	Pods       []string
 	Evidence   []string // sentences, foreign text in backticks
@@ -112,16 +112,16 @@ type Finding struct {
 
 	// Container is the container that has the problem; empty means the pod as a whole.
 	Container string
-	// Blind means that the log with the details was not read, so that the finding of another
-	// pod of the workload stands for this one too.
+	// Blind means that the log with the details was not read, so that the finding of another pod of the workload covers
+	// this one too.
 	Blind bool
 	// Because holds the objects whose findings caused this one.
 	Because []operation.Ref
 	// Effects are findings that this one explains, even if they do not list it in Because.
 	Effects []Effect
-	// Touches are further objects that the finding concerns, without explaining what else is wrong with them.
+	// Touches are further objects that the finding concerns, without explaining their other problems.
 	Touches []operation.Ref
-	// Order puts a finding before (negative) or behind (positive) all others, whatever their class.
+	// Order puts a finding before (negative) or after (positive) all others, whatever their class.
 	Order int
 	// Follower means that it is reported only as a consequence.
 	Follower bool
@@ -129,14 +129,13 @@ type Finding struct {
 	Namespaces []string
 }
 
-// QuoteCode shows foreign text: short, in one line, and as code, so that no link or markup in
-// it comes to life.
+// QuoteCode shows foreign text: short, on one line, and as code, so that no link or markup in it takes effect.
 func QuoteCode(s string) string { return quoteUpTo(s, 120, 80) }
 
-// QuoteLine is QuoteCode with room for a line of a log, which is what an answer rests on.
+// QuoteLine is QuoteCode with room for a whole log line, since an answer rests on it.
 func QuoteLine(s string) string { return quoteUpTo(s, 280, 160) }
 
-// quoteUpTo keeps the head and the tail: errors are wrapped, who at the front, why at the end.
+// quoteUpTo keeps the head and the tail: a wrapped error has its source at the front and its reason at the end.
 func quoteUpTo(s string, head, tail int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -168,13 +167,13 @@ func QuoteCodes(list []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// plain are the kinds whose names a sentence splits into words.
+// plain are the kinds whose names are split into words in a sentence.
 var plain = map[string]string{
 	"PersistentVolumeClaim": "volume claim", "PersistentVolume": "volume", "NetworkPolicy": "network policy",
 	"HorizontalPodAutoscaler": "autoscaler", "PodDisruptionBudget": "disruption budget", "ResourceQuota": "quota",
 }
 
-// RefTitle is an object as a sentence names it.
+// RefTitle returns an object's name for a sentence.
 func RefTitle(r operation.Ref) string {
 	kind, ok := plain[r.Kind]
 	if !ok {
@@ -183,8 +182,8 @@ func RefTitle(r operation.Ref) string {
 	return kind + " " + QuoteCode(r.Name)
 }
 
-// ValidFix returns the operation if it may be shown as a fix. Names and values come from the
-// cluster, and what the closed grammar refuses is no fix.
+// ValidFix returns the operation if it may be shown as a fix. Names and values come from the cluster, and an operation
+// that the closed grammar refuses is no fix.
 func ValidFix(o operation.Operation) *operation.Operation {
 	o = operation.Normalize(o)
 	if o.Validate() != nil {
@@ -193,7 +192,7 @@ func ValidFix(o operation.Operation) *operation.Operation {
 	return &o
 }
 
-// kind is the class of a finding with that of its container's trouble.
+// kind returns the class of a finding with that of its container's problem.
 func (f Finding) kind() string {
 	if f.As != 0 {
 		return f.Class.String() + ": " + f.As.String()

@@ -9,14 +9,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Effect is what a finding explains by itself, whatever its rank: findings of these
-// classes about an object, if all their pods are among Pods. Nil Pods matches any
-// pods.
+// Effect lists what a finding explains regardless of rank: findings of these classes about an object whose pods are all
+// among Pods. Nil Pods matches any pods.
 type Effect struct {
 	Of      operation.Ref
 	Classes []Class
 	Pods    []string
-	// unproved leaves out findings that have proof of their own.
+	// Unproved excludes findings that have their own proof.
 	Unproved bool
 }
 
@@ -31,18 +30,17 @@ func (e Effect) covers(f *Finding) bool {
 	return e.Pods == nil || !slices.ContainsFunc(f.Pods, func(pod string) bool { return !slices.Contains(e.Pods, pod) })
 }
 
-// explanation is an effect, with the finding that it is of.
+// explanation is an effect, with the index of its finding.
 type explanation struct {
 	Effect
 	by int
 }
 
-// Fold puts findings in their order under those that explain them; what follows from them already stays with them.
+// Fold puts ordered findings under those that explain them; existing consequences stay.
 func Fold(found []Finding) []Finding { return foldFindings(found) }
 
-// foldFindings puts each finding that follows from others under the first of these, and all of a
-// family under its root. A root takes the place of the first of its family, so that
-// a low-ranked cause is listed before its effects.
+// foldFindings puts each finding that follows from others under the first of these, and a whole family under its root.
+// A root takes the place of the first of its family, so that a low-ranked cause is listed before its effects.
 func foldFindings(found []Finding) []Finding {
 	parents := findCauses(found)
 	place := map[int]int{} // root → place in kept
@@ -121,8 +119,8 @@ func isUnder(parents []int, j, i int) bool {
 	return false
 }
 
-// RootsOf are the objects whose trouble may be a pod's: what owns it, its claims, and the
-// node that it is on when that is not ready.
+// RootsOf returns the objects whose problem may also be the pod's: its owners, its claims, and its node if that is not
+// ready.
 func (x *Index) RootsOf(pod *corev1.Pod) []operation.Ref {
 	refs := []operation.Ref{x.WorkloadOf(pod).Ref}
 	for _, claim := range ClaimsOf(pod) {
@@ -142,8 +140,7 @@ func ClaimRef(namespace, claim string) operation.Ref {
 	return operation.Ref{Version: "v1", Kind: "PersistentVolumeClaim", Namespace: namespace, Name: claim}
 }
 
-// ClaimsOf names the claims that a pod mounts, those that its ephemeral volumes stand for
-// too, each once.
+// ClaimsOf returns the distinct names of the claims that a pod mounts, including those of its ephemeral volumes.
 func ClaimsOf(pod *corev1.Pod) []string {
 	var claims []string
 	for i := range pod.Spec.Volumes {
@@ -162,7 +159,7 @@ func ClaimsOf(pod *corev1.Pod) []string {
 	return claims
 }
 
-// NodeOf is the node that a pod is on, or nil.
+// NodeOf returns the node of a pod, or nil.
 func (x *Index) NodeOf(pod *corev1.Pod) *corev1.Node { return x.nodeByName[pod.Spec.NodeName] }
 
 // NodeReady reports whether a node's kubelet reports it as ready.

@@ -24,9 +24,9 @@ type Workload struct {
 	Ref      operation.Ref
 	Template *corev1.PodTemplateSpec // nil when the owner was not read
 	Replicas int32
-	// older are a deployment's earlier revisions, newest first.
+	// Older are a deployment's earlier revisions, newest first.
 	Older []revision
-	// newest is the revision that the deployment's controller made last, or nil.
+	// Newest is the latest revision that the deployment's controller created, or nil.
 	Newest *revision
 }
 
@@ -37,7 +37,7 @@ type revision struct {
 	Ready    int32
 }
 
-// Patchable reports whether the pod template sits at spec.template and may be changed.
+// Patchable reports whether the pod template is at spec.template and may be changed.
 func (w *Workload) Patchable() bool {
 	switch w.Ref.Kind {
 	case "Deployment", "StatefulSet", "DaemonSet":
@@ -59,9 +59,9 @@ type Index struct {
 	LivingPods     []*corev1.Pod                   // living pods
 	PodsByLabel    *Chooser[*corev1.Pod]           // the same by label
 	podsByWorkload map[operation.Ref][]*corev1.Pod // the same by workload
-	tops           map[*corev1.Pod]*Workload       // the other way round
-	Backends       map[Name][]*corev1.Pod          // of services, once asked for
-	RequestsByNode map[string]corev1.ResourceList  // by node, once asked for
+	tops           map[*corev1.Pod]*Workload       // the inverse
+	Backends       map[Name][]*corev1.Pod          // of services, computed on first use
+	RequestsByNode map[string]corev1.ResourceList  // by node, computed on first use
 	tables
 }
 
@@ -185,7 +185,7 @@ func (x *Index) addRevision(set *appsv1.ReplicaSet) {
 	}
 }
 
-// refOf is the object that an owner reference names.
+// refOf returns the object that an owner reference names.
 func refOf(owner *metav1.OwnerReference, namespace string) operation.Ref {
 	gv := owner.APIVersion
 	group, version := "", gv
@@ -205,7 +205,7 @@ func (x *Index) WorkloadOf(pod *corev1.Pod) *Workload {
 	return x.top(pod)
 }
 
-// top climbs from a pod to what owns it, at most to the pod itself.
+// top follows the owners of a pod to the last one, or returns the pod itself.
 func (x *Index) top(pod *corev1.Pod) *Workload {
 	ref := operation.Ref{Version: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
 	if owner := metav1.GetControllerOf(pod); owner != nil {
@@ -225,7 +225,7 @@ func (x *Index) Selected(namespace string, selector map[string]string) []*corev1
 	return x.PodsByLabel.Choose(namespace, selector)
 }
 
-// EventOf is the newest event of an object with one of these reasons, or nil.
+// EventOf returns the newest matching event of an object, or nil.
 func (x *Index) EventOf(uid types.UID, matches func(*corev1.Event) bool) *corev1.Event {
 	if uid == "" {
 		return nil

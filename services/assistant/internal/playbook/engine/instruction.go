@@ -7,8 +7,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// Whatever runs in a cluster writes its own log, and may write in it what looks like an
-// order or an approval. Such a line is shown, and nothing is concluded from it.
+// Any workload writes its own log, and may write text in it that looks like an instruction or an approval. Such a line
+// is shown, and nothing is concluded from it.
 var instructionExprs = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)^(?:\S*\d\d:\d\d\S*\s+)?(?:\W*` + wordlist.AnyOf(
 		"trace", "debug", "info", "notice", "warn", "warning", "error", "fatal",
@@ -39,8 +39,8 @@ var instructionExprs = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(run|execute|enter|type|please)\b.{0,30}\b(kubectl|helm)\b`),
 }
 
-// SplitInstructions takes the lines that speak to a reader, not of the program, out of a log,
-// and says of the first few what they are.
+// SplitInstructions separates the lines that address a reader from the program's own lines, and labels the first few as
+// such.
 func SplitInstructions(lines []string) (rest, evidence []string) {
 	const most = 3
 	for _, line := range lines {

@@ -15,7 +15,7 @@ func LogOf(pod *corev1.Pod, c Container) Log {
 	return Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.Spec.Name, Previous: c.Status.State.Terminated == nil}
 }
 
-// LastLines returns the last lines that a container wrote before it ended.
+// LastLines returns the last lines that a container wrote before it ended, the most recent first.
 func (x *Index) LastLines(pod *corev1.Pod, c Container) []string { return x.Lines(LogOf(pod, c)) }
 
 // LogsOf returns all logs of a pod that were read, in a fixed order.

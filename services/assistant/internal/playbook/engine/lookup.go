@@ -15,8 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// tables are further ways into a snapshot. Each is made when it is first asked for: what
-// is well asks for few.
+// tables are further indexes of a snapshot. Each is built on first use: healthy objects need few of them.
 type tables struct {
 	deployments func() map[Name]*appsv1.Deployment
 	autoscale   func() map[operation.Ref]bool
@@ -61,7 +60,7 @@ func (x *Index) deploymentTable() map[Name]*appsv1.Deployment {
 	return all
 }
 
-// Deployment is the deployment of that name, or nil.
+// Deployment returns the deployment with a reference, or nil.
 func (x *Index) Deployment(r operation.Ref) *appsv1.Deployment {
 	if r.Kind != "Deployment" {
 		return nil
@@ -78,12 +77,12 @@ func (x *Index) autoscaleTable() map[operation.Ref]bool {
 	return all
 }
 
-// Autoscaled reports whether an autoscaler decides on a workload's replicas.
+// Autoscaled reports whether an autoscaler controls a workload's replicas.
 func (x *Index) Autoscaled(r operation.Ref) bool {
 	return x.autoscale()[operation.Ref{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}]
 }
 
-// mountTable has the living pods that mount each claim, by name.
+// mountTable returns the living pods that mount each claim, by name.
 func (x *Index) mountTable() map[Name][]*corev1.Pod {
 	all := map[Name][]*corev1.Pod{}
 	for _, pod := range x.LivingPods {
@@ -121,7 +120,7 @@ func (x *Index) endingTable() *Chooser[*corev1.Pod] {
 	return all
 }
 
-// templateTable has the workloads whose pod template is known.
+// templateTable returns the workloads whose pod template is known.
 func (x *Index) templateTable() *Chooser[*Workload] {
 	all := NewChooser(func(w *Workload) map[string]string { return w.Template.Labels })
 	for _, w := range x.Workloads {
@@ -132,7 +131,7 @@ func (x *Index) templateTable() *Chooser[*Workload] {
 	return all
 }
 
-// serviceTable has the services of each namespace, by name.
+// serviceTable returns the services of each namespace, by name.
 func (x *Index) serviceTable() map[string][]*corev1.Service {
 	all := map[string][]*corev1.Service{}
 	for i := range x.Services {
@@ -145,7 +144,7 @@ func (x *Index) serviceTable() map[string][]*corev1.Service {
 	return all
 }
 
-// frontTable has the services that choose pods.
+// frontTable returns the services with a pod selector.
 func (x *Index) frontTable() *Selecting[*corev1.Service] {
 	all := NewSelecting[*corev1.Service]()
 	for i := range x.Services {
@@ -156,7 +155,7 @@ func (x *Index) frontTable() *Selecting[*corev1.Service] {
 	return all
 }
 
-// holdTable has the labels by which services and workloads choose pods.
+// holdTable returns the labels by which services and workloads select pods.
 func (x *Index) holdTable() *Selecting[map[string]string] {
 	all := NewSelecting[map[string]string]()
 	add := func(namespace string, want map[string]string) {
@@ -184,7 +183,7 @@ func (x *Index) holdTable() *Selecting[map[string]string] {
 	return all
 }
 
-// runTable has the jobs of each owner.
+// runTable returns the jobs of each owner.
 func (x *Index) runTable() map[types.UID][]*batchv1.Job {
 	all := map[types.UID][]*batchv1.Job{}
 	for i := range x.Jobs {
@@ -195,7 +194,7 @@ func (x *Index) runTable() map[types.UID][]*batchv1.Job {
 	return all
 }
 
-// waitingTable has the namespaces with pods that no node takes, in order.
+// waitingTable returns the namespaces with unschedulable pods, in order.
 func (x *Index) waitingTable() []string {
 	var all []string
 	for _, pod := range x.LivingPods {

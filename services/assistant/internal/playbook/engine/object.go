@@ -35,7 +35,7 @@ func GatewayRef(g *gatewayapi.Gateway) operation.Ref {
 	return operation.Ref{Group: gatewayapi.Group, Version: "v1", Kind: "Gateway", Namespace: g.Namespace, Name: g.Name}
 }
 
-// IsInitRunning reports whether an init container runs that the others wait for.
+// IsInitRunning reports whether an init container is running that the others wait for.
 func IsInitRunning(pod *corev1.Pod, c Container) bool {
 	return c.Init && !RunsBeside(c.Spec) && c.Status.State.Running != nil && pod.Status.Phase == corev1.PodPending
 }
@@ -48,7 +48,7 @@ func PodNames(pods []*corev1.Pod) []string {
 	return names
 }
 
-// OfferOldRequest offers the last revision's smaller request, where one container asks.
+// OfferOldRequest offers the latest earlier request that was smaller, for the first container that has one.
 func (f *Finding) OfferOldRequest(w *Workload, kind corev1.ResourceName, pod *corev1.Pod) {
 	if !w.Patchable() || kind != corev1.ResourceCPU && kind != corev1.ResourceMemory {
 		return
@@ -75,7 +75,7 @@ func (f *Finding) OfferOldRequest(w *Workload, kind corev1.ResourceName, pod *co
 	}
 }
 
-// ServiceNamed is the service that a host name inside the cluster leads to, or nil.
+// ServiceNamed returns the service that a cluster-internal host name resolves to, or nil.
 func (x *Index) ServiceNamed(host, namespace string) *corev1.Service {
 	service, rest, _ := strings.Cut(host, ".")
 	if rest != "" {
@@ -88,7 +88,7 @@ func (x *Index) ServiceNamed(host, namespace string) *corev1.Service {
 	return x.ServiceByName[Name{Namespace: namespace, Name: service}]
 }
 
-// AccountOf is the service account that a pod acts as.
+// AccountOf returns the service account of a pod.
 func AccountOf(pod *corev1.Pod) string {
 	if pod.Spec.ServiceAccountName == "" {
 		return "default"

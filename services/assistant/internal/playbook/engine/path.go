@@ -2,10 +2,11 @@ package engine
 
 import "strings"
 
-// leastSegment is how long a part of a path has to be to tell which service it is for.
+// leastSegment is the minimum length of a path segment that can identify a service.
 const leastSegment = 4
 
-// ServesPath reports whether a service has a name that a path tells of: /api/orders is for orders, order-service and shop-order.
+// ServesPath reports whether a path contains the name of a service: /api/orders matches orders, order-service and
+// shop-order.
 func ServesPath(service, path string) bool {
 	own := plainLetters(service)
 	for segment := range strings.SplitSeq(path, "/") {
@@ -17,7 +18,7 @@ func ServesPath(service, path string) bool {
 	return false
 }
 
-// plainLetters is a name in small letters without what separates its words.
+// plainLetters lower-cases a name and removes the separators between its words.
 func plainLetters(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -27,7 +28,7 @@ func plainLetters(name string) string {
 	}, strings.ToLower(name))
 }
 
-// OtherForPath is the one of some services that a path tells of, where it tells of none of those it leads to.
+// OtherForPath returns the only one of services that a path names, provided the path names none of those it leads to.
 func OtherForPath(path string, leadsTo, services []string) (string, bool) {
 	other := ""
 	for _, service := range leadsTo {

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// mainContainer is the container that a pod is there for: the one that the annotation of
-// kubectl names, the one with the workload's name, or the first.
+// mainContainer returns the name of a pod's main container: the one in kubectl's annotation, the one with the
+// workload's name, or the first.
 func mainContainer(pod *corev1.Pod, w *Workload) string {
 	for _, name := range []string{pod.Annotations["kubectl.kubernetes.io/default-container"], w.Ref.Name} {
 		if slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == name }) {
@@ -21,13 +21,13 @@ func mainContainer(pod *corev1.Pod, w *Workload) string {
 	return pod.Spec.Containers[0].Name
 }
 
-// RunsBeside reports whether an init container stays while the others run: a sidecar.
+// RunsBeside reports whether an init container keeps running with the others: a native sidecar.
 func RunsBeside(c *corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// placeFinding explains InitContainer and Sidecar: a container that is not the main one keeps its cause,
-// and the finding says that the main one is not to blame.
+// placeFinding classifies findings as InitContainer or Sidecar: a container other than the main one keeps its cause,
+// and the finding clears the main container.
 func placeFinding(f Finding, pod *corev1.Pod, w *Workload) Finding {
 	all := ListContainers(pod)
 	at := slices.IndexFunc(all, func(c Container) bool { return c.Spec.Name == f.Container })
@@ -51,14 +51,14 @@ func placeFinding(f Finding, pod *corev1.Pod, w *Workload) Finding {
 	case c.Init && m.LastEnd() == nil && m.Status.State.Running == nil:
 		where = fmt.Sprintf("Container %s is a sidecar; the main container %s only starts after it.", QuoteCode(c.Spec.Name), QuoteCode(m.Spec.Name))
 	default:
-		return f // the main container has troubles of its own
+		return f // the main container has its own problems
 	}
 	f.As, f.Class = f.Class, Sidecar
 	f.Evidence = append([]string{where}, f.Evidence...)
 	return f
 }
 
-// InitText names the init container in question, and what waits for it.
+// InitText names an init container, and the containers that wait for it.
 func InitText(pod *corev1.Pod, c Container) string {
 	ended, all := 0, 0
 	for _, other := range ListContainers(pod) {

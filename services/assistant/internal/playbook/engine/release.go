@@ -10,14 +10,14 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Release is the newest revision of a release of Helm.
+// Release is the newest revision of a Helm release.
 type Release struct {
 	helmrelease.Release
-	Ref      operation.Ref // of the Secret that stands for the revision
+	Ref      operation.Ref // of the Secret that stores the revision
 	Deployed int           // the newest revision that was deployed; 0: none
 }
 
-// Releases are the releases of Helm, by namespace and name.
+// Releases returns the Helm releases, by namespace and name.
 func (s *Snapshot) Releases() []Release {
 	all := map[Name]*Release{}
 	for i := range s.Secrets {
@@ -34,7 +34,7 @@ func (s *Snapshot) Releases() []Release {
 		if secret.Release.Revision > r.Revision {
 			r.Release, r.Ref = *secret.Release, operation.Ref{Version: "v1", Kind: "Secret", Namespace: secret.Namespace, Name: secret.Name}
 		}
-		// A revision that another one took the place of had been deployed.
+		// A superseded revision had been deployed.
 		if secret.Release.Status == "deployed" || secret.Release.Status == "superseded" {
 			r.Deployed = max(r.Deployed, secret.Release.Revision)
 		}
@@ -49,7 +49,7 @@ func (s *Snapshot) Releases() []Release {
 	return list
 }
 
-// ReleaseOf is the release of Helm that a workload belongs to, as Helm has marked it; ok is false for one that belongs to none.
+// ReleaseOf returns the Helm release in a workload's annotations; ok is false if it belongs to none.
 func (s *Snapshot) ReleaseOf(r operation.Ref) (release Name, ok bool) {
 	o := s.workload(r)
 	if o == nil {
@@ -63,7 +63,7 @@ func releaseOn(o metav1.Object) (Name, bool) {
 	return Name{Namespace: cmp.Or(notes[helmrelease.NamespaceAnnotation], o.GetNamespace()), Name: notes[helmrelease.NameAnnotation]}, notes[helmrelease.NameAnnotation] != ""
 }
 
-// WorkloadsOfRelease are the workloads that Helm has marked as those of a release.
+// WorkloadsOfRelease returns the workloads whose annotations name a release.
 func (x *Index) WorkloadsOfRelease(namespace, name string) []operation.Ref {
 	var all []operation.Ref
 	for ref := range x.Workloads {

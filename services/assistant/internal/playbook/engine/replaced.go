@@ -1,7 +1,7 @@
 package engine
 
-// Replaced are the API versions that Kubernetes took away, by kind, and what came instead.
-// Same: only the version has to be changed in a manifest.
+// Replaced lists the API versions that Kubernetes removed, by kind, with their successors. Same means that only the
+// version has to be changed in a manifest.
 var Replaced = []struct {
 	Kinds []string
 	Gone  []string

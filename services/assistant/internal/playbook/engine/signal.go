@@ -2,16 +2,16 @@ package engine
 
 import "fmt"
 
-// Signal is what ended a program that did not end by itself.
+// Signal describes a signal that killed a program.
 type Signal struct {
 	Name   string
-	Sender string // what usually sends it, as the end of a sentence
+	Sender string // its usual sender, as the end of a sentence
 	Advice string
 }
 
 const signalBase = 128 // shells and runtimes report 128 + number
 
-// signals are those that end programs on Linux, by number.
+// signals lists those that end programs on Linux, by number.
 var signals = map[int32]Signal{
 	1:  {"SIGHUP", "its terminal or its parent went away", "Look at how the program is started."},
 	2:  {"SIGINT", "something in the container interrupted it", "Look at what else runs in the container, and at its stop signal."},
@@ -41,7 +41,7 @@ func SignalOf(code int32) (Signal, bool) {
 	return Signal{fmt.Sprintf("number %d", code-signalBase), "something sent it to the program", "Look at what else runs in the container."}, true
 }
 
-// ExitText is an exit code with the signal that it stands for.
+// ExitText formats an exit code with the signal that it encodes.
 func ExitText(code int32) string {
 	if s, ok := SignalOf(code); ok {
 		return fmt.Sprintf("exit code %d (signal %s)", code, s.Name)

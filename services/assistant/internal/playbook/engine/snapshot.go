@@ -25,14 +25,14 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// Snapshot is what was read of a cluster, all namespaces that the reader may see.
-// Nothing in it is changed by this package. Its order does not matter.
+// Snapshot holds the objects read from a cluster, from all namespaces that the reader may see. This package never
+// modifies it. Its order does not matter.
 type Snapshot struct {
 	Taken time.Time
-	// Within is the namespace that was read, with what it depends on elsewhere; empty: all.
+	// Within is the namespace that was read, with its dependencies elsewhere; empty: all.
 	Within string
 
-	// Nodes, and the pods of all namespaces: what is free on a node follows from both.
+	// Nodes, and the pods of all namespaces: together they determine the free resources of a node.
 	Nodes []corev1.Node
 	Pods  []corev1.Pod
 
@@ -56,7 +56,8 @@ type Snapshot struct {
 	Gateways        []gatewayapi.Gateway
 	Routes          []gatewayapi.Route
 	ReferenceGrants []gatewayapi.ReferenceGrant
-	// GatewayKinds are the kinds, plural, that the cluster serves of it; nil if not read. Of others nothing is called absent.
+	// GatewayKinds are the kinds, plural, of the Gateway API that the cluster serves; nil if not read. No object of any
+	// other kind is reported as absent.
 	GatewayKinds map[string]bool
 
 	// Of cert-manager, where the cluster serves it.
@@ -65,10 +66,10 @@ type Snapshot struct {
 	Issuers             []certmanager.Issuer // those of one namespace and those of the cluster
 	Orders              []certmanager.Order
 	Challenges          []certmanager.Challenge
-	// CertificateKinds are, as GatewayKinds, those that the cluster serves of it.
+	// CertificateKinds is the same for cert-manager.
 	CertificateKinds map[string]bool
 
-	// Applications are those of Argo CD, where the cluster serves them.
+	// Applications are the Argo CD applications, if the cluster serves them.
 	Applications []argocd.Application
 
 	ConfigMaps     []corev1.ConfigMap
@@ -77,7 +78,7 @@ type Snapshot struct {
 	Volumes        []corev1.PersistentVolume
 	StorageClasses []storagev1.StorageClass
 
-	// ResourceClaims are read only where a pod wants one.
+	// ResourceClaims are read only if a pod uses one.
 	ResourceClaims []resourcev1.ResourceClaim
 
 	Namespaces      []corev1.Namespace
@@ -94,8 +95,7 @@ type Snapshot struct {
 	Leases     []coordinationv1.Lease // of nodes
 	Events     []corev1.Event
 
-	// Usage is what the metrics API says of each pod's containers; nil where the cluster
-	// has no such API.
+	// Usage holds the metrics API's figures for each pod's containers; nil where the cluster has no such API.
 	Usage map[Log]corev1.ResourceList
 	// Served holds the group/versions that discovery lists, such as apps/v1; nil if not read.
 	Served map[string]bool
@@ -103,17 +103,17 @@ type Snapshot struct {
 	// Logs holds the last lines, redacted, of the containers that Wants names.
 	Logs map[Log]string
 
-	// Unread are the kinds, plural, that could not be read whole. Nothing of such
-	// a kind is ever called absent.
+	// Unread are the kinds, plural, that could not be read completely. No object of such a kind is ever reported as
+	// absent.
 	Unread map[string]bool
 
 	mu    sync.Mutex
 	found map[string]func() []Finding // guarded by mu: by namespace
 }
 
-// DiagnoseOnce returns what diagnose finds in a namespace, and calls it once for all who ask about one snapshot: hundreds
-// may at the same time, and each diagnosis takes as much memory as the cluster is large. From the first call on nobody
-// may change the snapshot, nor ever what this returns.
+// DiagnoseOnce returns the findings of diagnose for a namespace, and calls it once for all callers that share one
+// snapshot: there may be hundreds at a time, and each diagnosis takes as much memory as the cluster is large. From the
+// first call on the snapshot must not be modified, nor ever the returned findings.
 func (s *Snapshot) DiagnoseOnce(namespace string, diagnose func() []Finding) []Finding {
 	s.mu.Lock()
 	find := s.found[namespace]
@@ -133,9 +133,9 @@ type SecretKeys struct {
 	Namespace, Name string
 	Keys            []string
 	Type            string
-	// Certificate is what is public of a TLS Secret's certificate; nil for other Secrets.
+	// Certificate is the public part of a TLS Secret's certificate; nil for other Secrets.
 	Certificate *redact.Certificate
-	// Release is the revision of a release of Helm that the Secret stands for; nil for other Secrets. Its keys are not read.
+	// Release is the revision of a Helm release that the Secret stores; nil for other Secrets. Its keys are not read.
 	Release *helmrelease.Release
 }
 

@@ -14,7 +14,7 @@ import (
 
 func UpperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// LowerFirst lets a sentence go on behind a colon: its first word begins small, unless it is one such as CPU.
+// LowerFirst lower-cases the first word of a sentence that follows a colon, unless it is an abbreviation such as CPU.
 func LowerFirst(s string) string {
 	first, size := utf8.DecodeRuneInString(s)
 	if second, _ := utf8.DecodeRuneInString(s[size:]); size == 0 || unicode.IsUpper(second) {
@@ -23,15 +23,15 @@ func LowerFirst(s string) string {
 	return string(unicode.ToLower(first)) + s[size:]
 }
 
-// NearestName is the one key that may have been meant: a few letters away, or with a word in
-// common. Two that are as near are none.
+// NearestName returns the single key that may have been meant: a few letters away, or with a word in common. Two
+// equally near keys count as none.
 func NearestName(want string, keys []string) (string, bool) {
 	low, most := strings.ToLower(want), len(want)/3
 	own := nameWords(low)
 	best, at, twice := "", 0, false
 	for _, key := range keys {
 		other := strings.ToLower(key)
-		d := most + 1 // or more: lengths alone make that difference
+		d := most + 1 // at least: the lengths alone differ by that much
 		if gap := len(low) - len(other); gap <= most && -gap <= most {
 			d = spelling.Distance(low, other)
 		}
@@ -65,7 +65,7 @@ func ValueOr[T any](p *T, otherwise T) T {
 	return *p
 }
 
-// formatDuration is a span of time in its largest unit.
+// formatDuration formats a duration in its largest unit.
 func formatDuration(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:
@@ -83,7 +83,7 @@ func HasResource(list corev1.ResourceList, kind corev1.ResourceName) bool {
 	return ok
 }
 
-// shareWord reports whether a name has one of these words.
+// shareWord reports whether a name contains one of these words.
 func shareWord(own []string, other string) bool {
 	return slices.ContainsFunc(own, func(word string) bool {
 		if !strings.Contains(other, word) {

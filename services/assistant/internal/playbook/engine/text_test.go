@@ -6,7 +6,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// TestLowerFirst: a sentence goes on behind a colon, and an abbreviation stays one.
+// TestLowerFirst: a sentence after a colon begins in lower case, and an abbreviation keeps its capitals.
 func TestLowerFirst(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{"": "", "It ends.": "it ends.", "CPU is short.": "CPU is short.", "A": "a", "Über": "über", "`x` is absent.": "`x` is absent."} {

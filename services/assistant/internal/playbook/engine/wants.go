@@ -8,17 +8,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Bounds on the logs of one snapshot: each costs a call to the cluster.
+// Limits on the logs of one snapshot: each costs a call to the cluster.
 const (
 	mostLogs    = 40
-	logsOfOwner = 2 // pods of one revision say the same
+	logsOfOwner = 2 // pods of one revision log the same
 )
 
-// Wants lists the logs that would tell more, at most 40: of
-// containers that ended with an error, the run that did; of init containers that do not
-// end; of failed jobs, the newest pod; and of programs that use the Kubernetes API, which
-// may have been refused: those with a service account of their own, and those with the
-// default one that are not ready.
+// Wants lists the logs that would add information, at most 40: of containers that ended with an error, the run that
+// did; of init containers that do not end; of failed jobs, the newest pod; and of programs that use the Kubernetes API,
+// which may have been refused: those with a dedicated service account, and those with the default one that are not
+// ready.
 func (s *Snapshot) Wants() []Log {
 	var crashes, inits, jobs, callers []owned
 	for i := range s.Pods {
@@ -48,8 +47,8 @@ func (s *Snapshot) Wants() []Log {
 	slices.SortFunc(jobs, func(a, b owned) int {
 		return cmp.Or(b.pod.CreationTimestamp.Compare(a.pod.CreationTimestamp.Time), compareLogs(a.log, b.log))
 	})
-	// Each kind takes half of what is left, so that a storm of crashes hides nothing else,
-	// and they alternate, so that a reader of fewer logs has some of each.
+	// Each kind takes half of the remainder, so that a storm of crashes does not displace the others, and they alternate,
+	// so that a reader of fewer logs has some of each.
 	taken := [][]Log{takeLogs(crashes, logsOfOwner, mostLogs/2)}
 	left := mostLogs - len(taken[0])
 	for i, list := range [][]owned{inits, jobs, callers} {
@@ -71,7 +70,7 @@ func (s *Snapshot) Wants() []Log {
 	return wants
 }
 
-// owned is a log with the pod that it is of.
+// owned is a log with its pod.
 type owned struct {
 	log Log
 	pod *corev1.Pod
@@ -85,7 +84,7 @@ func compareLogs(a, b Log) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container))
 }
 
-// takeLogs picks logs, some of each container of an owner, up to a number.
+// takeLogs selects logs, some of each container of an owner, up to a number.
 func takeLogs(from []owned, each, most int) []Log {
 	var logs []Log
 	type key struct{ namespace, owner, container string }

@@ -12,7 +12,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// The stages in which a listener is judged; what a route fails last is what keeps it off.
+// The stages in which a listener is judged, in order. The listener that fails at the latest stage gives the
+// explanation.
 const (
 	stageName = iota
 	stageKind
@@ -20,14 +21,15 @@ const (
 	stageHost
 )
 
-// refusal is why a listener does not take a route.
+// refusal is the reason why a listener does not accept a route.
 type refusal struct {
 	stage         int
 	what, because string // a clause, and the field that says so
 	help          string
 }
 
-// judgeParent explains, by what is wanted of both sides, why no listener of a gateway takes a route; taken says that one does.
+// judgeParent explains why no listener of a gateway accepts a route, from the requirements of both sides; taken reports
+// that one does.
 func (x *Index) judgeParent(r *gatewayapi.Route, p gatewayapi.ParentRef, g *gatewayapi.Gateway) (worst refusal, all []string, taken bool) {
 	listeners, missing := chooseListeners(g, p)
 	if missing != "" {
@@ -46,7 +48,8 @@ func (x *Index) judgeParent(r *gatewayapi.Route, p gatewayapi.ParentRef, g *gate
 	return worst, all, false
 }
 
-// chooseListeners are those that a parentRef means; missing is a clause that says that there are none.
+// chooseListeners returns the listeners that a parentRef selects; if there are none, missing is a clause that explains
+// it.
 func chooseListeners(g *gatewayapi.Gateway, p gatewayapi.ParentRef) (found []*gatewayapi.Listener, missing string) {
 	for i := range g.Spec.Listeners {
 		l := &g.Spec.Listeners[i]
@@ -73,12 +76,13 @@ func chooseListeners(g *gatewayapi.Gateway, p gatewayapi.ParentRef) (found []*ga
 	return nil, fmt.Sprintf("gateway %s has no listener %s; it has %s", engine.QuoteCode(g.Name), strings.Join(wants, " "), strings.Join(have, ", "))
 }
 
-// acceptsRoute reports whether a listener takes a route.
+// acceptsRoute reports whether a listener accepts a route.
 func (x *Index) acceptsRoute(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gatewayapi.Listener) bool {
 	return l.TakesKind(r.Kind) && !x.refusesNamespace(r, g, l) && servesAny(l, r.Spec.Hostnames)
 }
 
-// refusesNamespace reports whether a listener takes no routes of a route's namespace. What is not known refuses nobody.
+// refusesNamespace reports whether a listener rejects routes of a route's namespace. If the rule cannot be evaluated it
+// returns false.
 func (x *Index) refusesNamespace(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gatewayapi.Listener) bool {
 	switch from, selector := l.NamespacesFrom(); from {
 	case "Same":
@@ -87,7 +91,7 @@ func (x *Index) refusesNamespace(r *gatewayapi.Route, g *gatewayapi.Gateway, l *
 		return true
 	case "Selector":
 		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
-			return false // what the controller makes of it is not known
+			return false // how the controller interprets it is unknown
 		}
 		space := x.Spaces()[r.Namespace]
 		return space != nil && selector != nil && !gatewayapi.Selects(selector, space.Labels)
@@ -95,7 +99,8 @@ func (x *Index) refusesNamespace(r *gatewayapi.Route, g *gatewayapi.Gateway, l *
 	return false
 }
 
-// judgeListener tells why a listener does not take a route, in the order in which controllers look: kind, namespace, host.
+// judgeListener explains why a listener does not accept a route, in the order in which controllers check: kind,
+// namespace, host.
 func (x *Index) judgeListener(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gatewayapi.Listener) refusal {
 	if !l.TakesKind(r.Kind) {
 		return refusal{stage: stageKind,
@@ -112,7 +117,8 @@ func (x *Index) judgeListener(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gat
 		help:    "Let the route have a host of the listener, or add a listener for its host."}
 }
 
-// servesAny reports whether a listener serves one of the hosts of a route, which names none where it takes those of the listener.
+// servesAny reports whether a listener serves one of the hosts of a route; a route without hosts takes those of the
+// listener.
 func servesAny(l *gatewayapi.Listener, hosts []string) bool {
 	return l.Hostname == "" || len(hosts) == 0 || slices.ContainsFunc(hosts, func(h string) bool { return gatewayapi.Intersects(h, l.Hostname) })
 }
@@ -128,7 +134,7 @@ func kindsText(l *gatewayapi.Listener) string {
 	return fmt.Sprintf("its `allowedRoutes.kinds` are %s", engine.QuoteCodes(kinds))
 }
 
-// explainNamespace tells why a listener takes no routes of a namespace.
+// explainNamespace explains why a listener rejects routes of a namespace.
 func (x *Index) explainNamespace(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gatewayapi.Listener) refusal {
 	from, selector := l.NamespacesFrom()
 	refused := refusal{stage: stageNamespace, because: fmt.Sprintf("its `allowedRoutes.namespaces.from` is %s", engine.QuoteCode(from))}

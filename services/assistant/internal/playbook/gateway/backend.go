@@ -13,18 +13,18 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// backend is a place in a route that leads to a Service.
+// backend is a reference in a route to a Service.
 type backend struct {
 	gatewayapi.BackendRef
 	path      string // within spec, as a person reads it
-	pointer   string // the same, as a JSON patch wants it
+	pointer   string // the same, as a JSON pointer
 	namespace string
 }
 
-// checkBackends explains backends of a route that do not exist, may not be referred to, or answer nothing.
+// checkBackends explains backends of a route that do not exist, may not be referred to, or do not answer.
 func (x *Index) checkBackends(r *gatewayapi.Route) []engine.Finding {
 	var found []engine.Finding
-	sure := false // a finding says what is wrong with a reference
+	sure := false // a finding names the fault of a reference
 	seen := map[string]bool{}
 	for i, rule := range r.Spec.Rules {
 		if f, bad := explainEmptyRule(r, i, rule); bad {
@@ -33,7 +33,7 @@ func (x *Index) checkBackends(r *gatewayapi.Route) []engine.Finding {
 		for j, ref := range rule.BackendRefs {
 			b := backend{ref, fmt.Sprintf("rules[%d].backendRefs[%d]", i, j), fmt.Sprintf("/spec/rules/%d/backendRefs/%d", i, j), ref.NamespaceFrom(r.Namespace)}
 			if !ref.IsKind("Service", "Service") || x.Unread["services"] {
-				continue // its status says whether the controller knows that kind
+				continue // the controller reports in the status whether it knows that kind
 			}
 			key := fmt.Sprint(b.namespace, "/", ref.Name, ":", engine.ValueOr(ref.Port, 0), ref.Share() == 0)
 			if seen[key] {
@@ -72,7 +72,7 @@ func (x *Index) checkBackends(r *gatewayapi.Route) []engine.Finding {
 	return append(found, x.checkLeftOutRules(r)...)
 }
 
-// checkLeftOutRules explains rules that the controller leaves out of an accepted route.
+// checkLeftOutRules explains rules that the controller ignores in an accepted route.
 func (x *Index) checkLeftOutRules(r *gatewayapi.Route) []engine.Finding {
 	for _, p := range r.Spec.ParentRefs {
 		s := x.statusAt(r, p)
@@ -89,7 +89,7 @@ func (x *Index) checkLeftOutRules(r *gatewayapi.Route) []engine.Finding {
 	return nil
 }
 
-// explainEmptyRule explains a rule that leads nowhere and answers nothing by itself.
+// explainEmptyRule explains a rule that has no backend and no filter that answers in its place.
 func explainEmptyRule(r *gatewayapi.Route, at int, rule gatewayapi.Rule) (f engine.Finding, bad bool) {
 	if len(rule.Filters) > 0 || slices.ContainsFunc(rule.BackendRefs, func(b gatewayapi.BackendRef) bool { return b.Share() > 0 }) {
 		return f, false // a filter may answer, as a redirect does
@@ -130,14 +130,14 @@ func (x *Index) checkBackend(r *gatewayapi.Route, b backend) (f engine.Finding, 
 	case b.Share() == 0 || s.Spec.Type == corev1.ServiceTypeExternalName || len(s.Spec.Selector) == 0:
 		return f, false
 	case x.Within != "" && x.Within != b.namespace:
-		// The pods behind it were not read, so that it has no finding of its own here.
+		// The pods behind it were not read, so the service has no separate finding here.
 		if x.Unread["endpointslices"] || x.ready()[engine.NameOf(s)] > 0 {
 			return f, false
 		}
 		f.Cause = fmt.Sprintf("The service %s in namespace %s that the route leads to has no ready endpoints, so its requests are answered with an error (503).", engine.QuoteCode(b.Name), engine.QuoteCode(b.namespace))
 		f.Text = fmt.Sprintf("Ask what is wrong with service %s in namespace %s.", engine.QuoteCode(b.Name), engine.QuoteCode(b.namespace))
 	default:
-		// What the service itself lacks is told there, and here as a consequence.
+		// The service's own fault is reported there, and this as a consequence.
 		f.Follower, f.Because = true, []operation.Ref{engine.ServiceRef(s)}
 		f.Cause = fmt.Sprintf("It leads to the service %s.", engine.QuoteCode(s.Name))
 	}
@@ -185,8 +185,8 @@ func explainNoPort(f *engine.Finding, b backend, s *corev1.Service) {
 	}
 }
 
-// replaceField changes one field of a list of a custom resource. A merge patch would have to repeat all of the list, with
-// members that are not read here.
+// replaceField changes one field in a list of a custom resource. A merge patch would have to repeat the whole list,
+// including members that are not read here.
 func replaceField(r operation.Ref, pointer string, value any) *operation.Operation {
 	steps, err := json.Marshal([]engine.Members{{"op": "replace", "path": pointer, "value": value}})
 	if err != nil {

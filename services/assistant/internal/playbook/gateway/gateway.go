@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// checkClasses explains GatewayListener: classes that no controller has taken.
+// checkClasses explains GatewayListener: classes that no controller has accepted.
 func checkClasses(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for i := range x.GatewayClasses {
@@ -46,7 +46,8 @@ func checkClasses(x *Index) []engine.Finding {
 	return found
 }
 
-// checkGateways explains GatewayListener and, of certificates, TLSSecret: gateways that serve nothing, or not all of their listeners.
+// checkGateways explains GatewayListener and, for certificates, TLSSecret: gateways that do not serve, or not all of
+// their listeners.
 func checkGateways(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Gateways {
@@ -81,7 +82,7 @@ func (x *Index) checkGateway(g *gatewayapi.Gateway) []engine.Finding {
 	class := x.classes[g.Spec.GatewayClassName]
 	switch {
 	case programmed != nil && programmed.Status == metav1.ConditionTrue && isCurrent(programmed, g.Generation):
-		// Its controller serves it, whatever else is said.
+		// Its controller serves it, whatever else is reported.
 	case class == nil && x.knows("gatewayclasses"):
 		x.explainNoClass(&f, g)
 		return append(found, f)
@@ -128,15 +129,15 @@ func (x *Index) explainNoClass(f *engine.Finding, g *gatewayapi.Gateway) {
 	}
 }
 
-// gatewayFaults are what the controller says against a gateway and its listeners. explained are the listeners with a
-// finding about their certificates.
+// gatewayFaults returns the faults that the controller reports for a gateway and its listeners. explained are the
+// listeners with a finding about their certificates.
 func (x *Index) gatewayFaults(g *gatewayapi.Gateway, explained map[string]bool) []engine.Finding {
 	var found []engine.Finding
 	listeners := listenerFaults(g)
 	for _, kind := range []string{"Accepted", "Programmed"} {
 		c := gatewayapi.FindCondition(g.Status.Conditions, kind)
 		if !isBad(c) || len(listeners) > 0 && (c.Reason == "ListenersNotValid" || c.Reason == "Invalid") {
-			continue // its listeners say more
+			continue // its listeners are more specific
 		}
 		f := newGatewayFinding(g)
 		f.Evidence = []string{fmt.Sprintf("Its condition %s.", quoteCondition(c))}
@@ -147,7 +148,7 @@ func (x *Index) gatewayFaults(g *gatewayapi.Gateway, explained map[string]bool) 
 		}
 		addStale(&f, c, g.Generation)
 		found = append(found, f)
-		break // what is not accepted is not programmed either
+		break // a gateway that is not accepted is not programmed either
 	}
 	if programmed := gatewayapi.FindCondition(g.Status.Conditions, "Programmed"); len(found) == 0 && len(listeners) == 0 && len(g.Status.Addresses) == 0 && (programmed == nil || programmed.Status == metav1.ConditionUnknown) {
 		f := newGatewayFinding(g)
@@ -183,7 +184,7 @@ type listenerFault struct {
 	listener, reason string
 }
 
-// listenerReasons say in words what the reasons of the conditions of listeners mean.
+// listenerReasons explains the reasons in the conditions of listeners.
 var listenerReasons = map[string]string{
 	"InvalidCertificateRef": "a certificate that it names does not exist or is none", "RefNotPermitted": "it names a Secret of another namespace, and no ReferenceGrant there allows that",
 	"InvalidRouteKinds": "it allows a kind of route that the controller does not know", "HostnameConflict": "another listener has the same port and host",
@@ -191,7 +192,7 @@ var listenerReasons = map[string]string{
 	"Invalid": "it is not valid", "Pending": "the controller has not finished",
 }
 
-// listenerFaults are what the controller says against listeners, one for each.
+// listenerFaults returns the faults that the controller reports for listeners, one for each.
 func listenerFaults(g *gatewayapi.Gateway) []listenerFault {
 	var found []listenerFault
 	for _, l := range g.Status.Listeners {
@@ -218,7 +219,7 @@ func listenerFaults(g *gatewayapi.Gateway) []listenerFault {
 		f.Text = "Correct what the condition names."
 		if first.Reason == "InvalidRouteKinds" && isTrue(gatewayapi.FindCondition(l.Conditions, "Programmed")) {
 			refused := refusedKinds(g, l)
-			f.Confidence = engine.Medium // the routes that somebody wants here may be of the other kinds
+			f.Confidence = engine.Medium // the intended routes may be of the other kinds
 			f.Cause = fmt.Sprintf("Listener %s of the gateway serves only some of the kinds of route that it allows: %s.", engine.QuoteCode(l.Name), reason)
 			if len(refused) > 0 {
 				f.Cause = fmt.Sprintf("Listener %s of the gateway serves no routes of the kinds %s, which it allows, and works for others: %s.", engine.QuoteCode(l.Name), engine.QuoteCodes(refused), reason)
@@ -234,7 +235,7 @@ func listenerFaults(g *gatewayapi.Gateway) []listenerFault {
 	return found
 }
 
-// refusedKinds are the kinds of route that a listener allows and its controller does not know.
+// refusedKinds returns the kinds of route that a listener allows and its controller does not support.
 func refusedKinds(g *gatewayapi.Gateway, status gatewayapi.ListenerStatus) []string {
 	var refused []string
 	for _, l := range g.Spec.Listeners {
@@ -250,8 +251,8 @@ func refusedKinds(g *gatewayapi.Gateway, status gatewayapi.ListenerStatus) []str
 	return refused
 }
 
-// checkCertificates explains certificates that listeners name and that are not there, not allowed, or none. bad are the names of
-// such listeners.
+// checkCertificates explains certificates of listeners that do not exist, may not be referred to, or are invalid. bad
+// are the names of such listeners.
 func (x *Index) checkCertificates(g *gatewayapi.Gateway) (found []engine.Finding, bad map[string]bool) {
 	bad = map[string]bool{}
 	for i, l := range g.Spec.Listeners {
@@ -287,7 +288,7 @@ func statusOf(g *gatewayapi.Gateway, listener string) *gatewayapi.ListenerStatus
 	return nil
 }
 
-// judgeCertificate explains a Secret that cannot serve a listener. Whether its certificate is valid is told of the Secret.
+// judgeCertificate explains a Secret that cannot serve a listener. An invalid certificate is reported on the Secret.
 func (x *Index) judgeCertificate(f *engine.Finding, listener, namespace, name string) (bad bool) {
 	if !x.permits(f.Object, "Secret", namespace, name) {
 		explainRefusal(f, "Secret", namespace, name, fmt.Sprintf("listener %s has no certificate", engine.QuoteCode(listener)))
@@ -313,7 +314,7 @@ func (x *Index) judgeCertificate(f *engine.Finding, listener, namespace, name st
 	switch {
 	case s.Type != "" && s.Type != string(corev1.SecretTypeTLS):
 		f.Cause = fmt.Sprintf("The Secret %s of listener %s has the type %s and not %s, so it is not taken as a certificate.", engine.QuoteCode(name), engine.QuoteCode(listener), engine.QuoteCode(s.Type), engine.QuoteCode(string(corev1.SecretTypeTLS)))
-		f.Confidence = engine.Medium // some controllers take any type that has the keys
+		f.Confidence = engine.Medium // some controllers accept any type that has the keys
 		if len(lacks) > 0 {
 			f.Confidence = engine.High
 			f.Evidence = append(f.Evidence, fmt.Sprintf("It also lacks these keys of a certificate: %s.", engine.QuoteCodes(lacks)))

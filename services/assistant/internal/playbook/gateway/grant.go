@@ -8,8 +8,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// permits reports whether an object may refer to a Service or Secret of another namespace, which the owner of that one allows
-// by a ReferenceGrant.
+// permits reports whether an object may refer to a Service or Secret of another namespace, which requires a
+// ReferenceGrant there.
 func (x *Index) permits(from operation.Ref, kind, namespace, name string) bool {
 	if namespace == from.Namespace || !x.knows("referencegrants") {
 		return true
@@ -33,14 +33,15 @@ func (x *Index) permits(from operation.Ref, kind, namespace, name string) bool {
 	return false
 }
 
-// explainRefusal tells that no ReferenceGrant lets an object refer to another namespace, and what one would have to say.
+// explainRefusal explains that no ReferenceGrant permits a reference to another namespace, and what such a grant has to
+// contain.
 func explainRefusal(f *engine.Finding, kind, namespace, name, consequence string) {
 	f.Cause = fmt.Sprintf("The %s refers to %s %s in namespace %s, and no ReferenceGrant there allows that: %s.", lowerKind(f.Object.Kind), lowerKind(kind), engine.QuoteCode(name), engine.QuoteCode(namespace), consequence)
 	f.Text = fmt.Sprintf("Whoever answers for namespace %s can allow it, by a ReferenceGrant in that namespace with %s; or let both be in one namespace.", engine.QuoteCode(namespace),
 		engine.QuoteCode(fmt.Sprintf("spec: {from: [{group: %s, kind: %s, namespace: %s}], to: [{group: \"\", kind: %s, name: %s}]}", gatewayapi.Group, f.Object.Kind, f.Object.Namespace, kind, name)))
 }
 
-// lowerKind is a kind within a sentence.
+// lowerKind returns a kind for use within a sentence.
 func lowerKind(kind string) string {
 	switch kind {
 	case "Secret":

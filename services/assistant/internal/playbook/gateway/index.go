@@ -58,7 +58,7 @@ func routeRef(r *gatewayapi.Route) operation.Ref {
 	return operation.Ref{Group: gatewayapi.Group, Version: cmp.Or(version, "v1"), Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
-// mapRouteNamespaces lists the namespaces of each gateway's routes, for which its trouble is theirs.
+// mapRouteNamespaces lists the namespaces of each gateway's routes, which share its problems.
 func (x *Index) mapRouteNamespaces() map[*gatewayapi.Gateway][]string {
 	all := map[*gatewayapi.Gateway][]string{}
 	seen := map[*gatewayapi.Gateway]map[string]bool{}
@@ -79,7 +79,7 @@ func (x *Index) mapRouteNamespaces() map[*gatewayapi.Gateway][]string {
 	return all
 }
 
-// gatewayOf is the gateway that a route names, or nil.
+// gatewayOf returns the gateway that a route names, or nil.
 func (x *Index) gatewayOf(r *gatewayapi.Route, p gatewayapi.ParentRef) *gatewayapi.Gateway {
 	if !p.IsGateway() {
 		return nil
@@ -87,7 +87,7 @@ func (x *Index) gatewayOf(r *gatewayapi.Route, p gatewayapi.ParentRef) *gatewaya
 	return x.gateways[engine.Name{Namespace: p.NamespaceFrom(r.Namespace), Name: p.Name}]
 }
 
-// quoteCondition shows a condition as its status has it.
+// quoteCondition quotes a condition of a status.
 func quoteCondition(c *metav1.Condition) string {
 	text := fmt.Sprintf("`%s` is %s, with reason %s", c.Type, engine.QuoteCode(string(c.Status)), engine.QuoteCode(c.Reason))
 	if c.Message != "" {
@@ -101,12 +101,12 @@ func isBad(c *metav1.Condition) bool { return c != nil && c.Status == metav1.Con
 
 func isTrue(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionTrue }
 
-// isCurrent reports whether a condition is about an object as it is now, and not as it was before its last change.
+// isCurrent reports whether a condition describes the object's current generation.
 func isCurrent(c *metav1.Condition, generation int64) bool {
 	return c != nil && (c.ObservedGeneration == 0 || c.ObservedGeneration >= generation)
 }
 
-// addStale tells that a condition is about an earlier state of the object.
+// addStale notes that a condition describes an earlier generation of the object.
 func addStale(f *engine.Finding, c *metav1.Condition, generation int64) {
 	if !isCurrent(c, generation) {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("That is about generation %d of the object, and it is at %d now: its controller has not looked at the last change.", c.ObservedGeneration, generation))

@@ -9,10 +9,10 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// shortTimeout is a time within which many healthy programs do not answer now and then.
+// shortTimeout is a timeout that many healthy programs exceed now and then.
 const shortTimeout = time.Second
 
-// checkIntent explains rules of a route that are valid and most likely not what is meant: a path that tells of another service
+// checkIntent explains rules of a route that are valid but most likely unintended: a path that names another service
 // than it leads to, and a timeout that cuts off healthy answers.
 func (x *Index) checkIntent(r *gatewayapi.Route) []engine.Finding {
 	var found []engine.Finding
@@ -75,8 +75,8 @@ func (x *Index) explainMisrouted(r *gatewayapi.Route, at int, rule gatewayapi.Ru
 	return f, false
 }
 
-// pathsTellServices reports whether a path of some route of a namespace leads to a service of its name. Where none does, one
-// program may well answer for all paths.
+// pathsTellServices reports whether a path of some route of a namespace leads to a service of the same name. If none
+// does, one program may well answer for all paths.
 func (x *Index) pathsTellServices(namespace string) bool {
 	for i := range x.Routes {
 		if x.Routes[i].Namespace != namespace {

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// checkRoutes explains RouteBackend: routes that no listener takes, and such that lead to nothing.
+// checkRoutes explains RouteBackend: routes that no listener accepts, and routes without a working backend.
 func checkRoutes(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Routes {
@@ -43,7 +43,7 @@ func newFinding(r *gatewayapi.Route) engine.Finding {
 	return engine.Finding{Class: engine.RouteBackend, Object: routeRef(r), Confidence: engine.High}
 }
 
-// reasons say in words what the reasons of the conditions of routes mean.
+// reasons explains the reasons in the conditions of routes.
 var reasons = map[string]string{
 	"NotAllowedByListeners":      "no listener of the gateway lets it in, by its kind or by its namespace (`allowedRoutes`)",
 	"NoMatchingListenerHostname": "none of its hosts is one of a listener",
@@ -64,7 +64,7 @@ func explainReason(c *metav1.Condition) string {
 	return engine.QuoteCode(c.Reason)
 }
 
-// checkParent judges a route at one gateway: by what is wanted of both, and by what the controller says.
+// checkParent judges a route at one gateway: by the requirements of both, and by the controller's report.
 func (x *Index) checkParent(r *gatewayapi.Route, at int, p gatewayapi.ParentRef) []engine.Finding {
 	f := newFinding(r)
 	where := fmt.Sprintf("`spec.parentRefs[%d]` names gateway %s in namespace %s", at, engine.QuoteCode(p.Name), engine.QuoteCode(p.NamespaceFrom(r.Namespace)))
@@ -87,7 +87,7 @@ func (x *Index) checkParent(r *gatewayapi.Route, at int, p gatewayapi.ParentRef)
 			f.Cause = fmt.Sprintf("The route is not attached: %s.", worst.what)
 			f.Evidence, f.Text = append(f.Evidence, all...), worst.help
 			f.Evidence = append(f.Evidence, said.text(r, accepted))
-			if isTrue(accepted) { // and stale: a controller that may know more than these rules took it before
+			if isTrue(accepted) { // and stale: a controller, which may know more than these rules, accepted it earlier
 				f.Confidence = engine.Medium
 				addStale(&f, accepted, r.Generation)
 			}
@@ -99,7 +99,7 @@ func (x *Index) checkParent(r *gatewayapi.Route, at int, p gatewayapi.ParentRef)
 		f.Cause = fmt.Sprintf("The controller %s does not accept the route at gateway %s: %s.", engine.QuoteCode(said.ControllerName), engine.QuoteCode(p.Name), explainReason(accepted))
 		f.Evidence = append(f.Evidence, said.text(r, accepted))
 		f.Text = fmt.Sprintf("Compare the route's `spec` with the listeners of gateway %s.", engine.QuoteCode(p.Name))
-		if g != nil { // then its name is one that the server has checked, and can stand in a command
+		if g != nil { // the server has validated its name, so it can be used in a command
 			f.Text = fmt.Sprintf("Compare the route's `spec` with the listeners of gateway %s: `kubectl describe gateway %s -n %s`.", engine.QuoteCode(g.Name), g.Name, g.Namespace)
 		}
 		addStale(&f, accepted, r.Generation)
@@ -114,18 +114,18 @@ func (x *Index) checkParent(r *gatewayapi.Route, at int, p gatewayapi.ParentRef)
 			f.Text = fmt.Sprintf("Look whether the controller %s of gateway class %s runs, and what its log says of the route.", engine.QuoteCode(class.Spec.ControllerName), engine.QuoteCode(class.Name))
 		}
 		f.Confidence = engine.Medium
-		if !x.isServed(g) { // then the gateway has a finding, and this is what follows
+		if !x.isServed(g) { // then the gateway has a finding, and this one follows from it
 			f.Because = []operation.Ref{engine.GatewayRef(g), classRef(g.Spec.GatewayClassName)}
 		}
 	default:
-		// What the gateway itself lacks is told there, and here as a consequence.
+		// The gateway's own fault is reported there, and this as a consequence.
 		f.Follower, f.Because = true, []operation.Ref{engine.GatewayRef(g), classRef(g.Spec.GatewayClassName)}
 		f.Cause = fmt.Sprintf("It is attached to gateway %s.", engine.QuoteCode(g.Name))
 	}
 	return []engine.Finding{f}
 }
 
-// parentStatus is what controllers say of a route at one parent; without a name it is nothing.
+// parentStatus is the status that controllers report for a route at one parent; the zero value means none.
 type parentStatus struct {
 	gatewayapi.ParentStatus
 	disputed bool // several controllers contradict each other
@@ -142,7 +142,7 @@ func (x *Index) statusAt(r *gatewayapi.Route, p gatewayapi.ParentRef) parentStat
 	return parentStatus{said, disputed}
 }
 
-// addDispute tells that another controller says otherwise: nobody knows which of them serves the gateway.
+// addDispute notes that another controller contradicts this one: which of them serves the gateway is unknown.
 func (s parentStatus) addDispute(f *engine.Finding) {
 	if s.disputed {
 		f.Confidence = engine.Medium
@@ -154,7 +154,7 @@ func (s parentStatus) condition(kind string) *metav1.Condition {
 	return gatewayapi.FindCondition(s.Conditions, kind)
 }
 
-// text quotes a condition, or says that there is none.
+// text quotes a condition, or notes that there is none.
 func (s parentStatus) text(r *gatewayapi.Route, c *metav1.Condition) string {
 	switch {
 	case c != nil:
@@ -165,7 +165,8 @@ func (s parentStatus) text(r *gatewayapi.Route, c *metav1.Condition) string {
 	return "Its `status.parents` says nothing of this gateway: no controller has looked at it there."
 }
 
-// explainNoGateway tells that a gateway is absent, and which one may be meant: of the same name elsewhere, or of one like it.
+// explainNoGateway explains that a gateway does not exist, and suggests the one that may be meant: one of the same name
+// in another namespace, or one with a similar name.
 func (x *Index) explainNoGateway(f *engine.Finding, r *gatewayapi.Route, at int, p gatewayapi.ParentRef) {
 	namespace := p.NamespaceFrom(r.Namespace)
 	f.Cause = fmt.Sprintf("The gateway %s that the route is to be attached to does not exist in namespace %s, so nothing serves the route.", engine.QuoteCode(p.Name), engine.QuoteCode(namespace))
@@ -199,13 +200,13 @@ func (x *Index) explainNoGateway(f *engine.Finding, r *gatewayapi.Route, at int,
 	default:
 		return
 	}
-	parents := slices.Clone(r.Spec.ParentRefs) // a list of custom resources has no merge key, so all go along
+	parents := slices.Clone(r.Spec.ParentRefs) // a list of custom resources has no merge key, so the patch repeats all entries
 	parents[at] = to
 	f.Fix = engine.NewPatch(f.Object, engine.Members{"spec": engine.Members{"parentRefs": parents}})
 }
 
-// findUnservedHosts explains hosts of a route that none of its listeners serves, while others are served: of these the route's
-// status says nothing.
+// findUnservedHosts explains hosts of a route that none of its listeners serves, while others are served: the route's
+// status does not report these.
 func (x *Index) findUnservedHosts(r *gatewayapi.Route) []engine.Finding {
 	var served []string
 	for _, p := range r.Spec.ParentRefs {
@@ -221,7 +222,7 @@ func (x *Index) findUnservedHosts(r *gatewayapi.Route) []engine.Finding {
 		}
 	}
 	if len(served) == 0 {
-		return nil // it is attached nowhere, which is told
+		return nil // it is attached nowhere, which has a separate finding
 	}
 	var left []string
 	for _, host := range r.Spec.Hostnames {
@@ -233,14 +234,14 @@ func (x *Index) findUnservedHosts(r *gatewayapi.Route) []engine.Finding {
 		return nil
 	}
 	f := newFinding(r)
-	f.Confidence = engine.Medium // another listener may be on its way
+	f.Confidence = engine.Medium // another listener may be about to be added
 	f.Cause = fmt.Sprintf("No listener that the route is attached to serves %s, so requests for it get an error (404) or no connection.", engine.QuoteCodes(left))
 	f.Evidence = []string{fmt.Sprintf("Its `spec.hostnames` are %s; the listeners that take it serve %s.", engine.QuoteCodes(r.Spec.Hostnames), engine.QuoteCodes(served))}
 	f.Text = "Add a listener for that host, or correct the host."
 	return []engine.Finding{f}
 }
 
-// controllerOf is the controller of a gateway's class, for a sentence.
+// controllerOf names the controller of a gateway's class, for a sentence.
 func (x *Index) controllerOf(g *gatewayapi.Gateway) string {
 	if class := x.classes[g.Spec.GatewayClassName]; class != nil {
 		return engine.QuoteCode(class.Spec.ControllerName)

@@ -12,8 +12,8 @@ import (
 // addressGrace is how long a load balancer may take to get its address.
 const addressGrace = 5 * time.Minute
 
-// checkAddresses explains ServiceWithoutAddress: a Service of type LoadBalancer to which no controller gave an
-// address from outside.
+// checkAddresses explains ServiceWithoutAddress: a Service of type LoadBalancer without an external address from a
+// controller.
 func checkAddresses(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Services {

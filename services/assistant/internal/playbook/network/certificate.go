@@ -15,10 +15,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// checkCertificates explains TLSSecret: certificates that serve an Ingress or that pods use, and that clients refuse.
+// checkCertificates explains TLSSecret: certificates that an Ingress or pods use, and that clients reject.
 func checkCertificates(x *Index) []engine.Finding { return x.findCertificates(true) }
 
-// IdleCertificates are TLS Secrets that nothing is seen to use and that could not serve. Whoever asks about one wants to know.
+// IdleCertificates returns unusable TLS Secrets that nothing appears to use. They are reported only to a user who asks
+// about them.
 func (x *Index) IdleCertificates() []engine.Finding { return x.findCertificates(false) }
 
 func (x *Index) findCertificates(used bool) []engine.Finding {
@@ -68,7 +69,7 @@ func secretRef(namespace, name string) operation.Ref {
 	return operation.Ref{Version: "v1", Kind: "Secret", Namespace: namespace, Name: name}
 }
 
-// ingressesByCertificate has the ingresses that each Secret serves, by name.
+// ingressesByCertificate returns the ingresses that use each Secret, by name.
 func (x *Index) ingressesByCertificate() map[engine.Name][]*networkingv1.Ingress {
 	served := map[engine.Name][]*networkingv1.Ingress{}
 	for i := range x.Ingresses {
@@ -86,7 +87,7 @@ func (x *Index) ingressesByCertificate() map[engine.Name][]*networkingv1.Ingress
 	return served
 }
 
-// podsBySecret has the living pods that mount each TLS Secret, by name.
+// podsBySecret returns the living pods that mount each TLS Secret, by name.
 func (x *Index) podsBySecret() map[engine.Name][]string {
 	mounts := map[engine.Name][]string{}
 	for _, pod := range x.LivingPods {
@@ -98,7 +99,7 @@ func (x *Index) podsBySecret() map[engine.Name][]string {
 	return mounts
 }
 
-// certificateFaults say what a Secret holds in place of a certificate with its key.
+// certificateFaults describes what a Secret holds in place of a certificate with its key.
 var certificateFaults = map[redact.CertificateFault]string{
 	redact.CertificateEmpty:      "Its `tls.crt` is empty, so it has no certificate.",
 	redact.CertificateNotPEM:     "Its `tls.crt` is no certificate: it holds no PEM block `CERTIFICATE`.",
@@ -122,7 +123,7 @@ func (x *Index) judgeCertificate(s *engine.SecretKeys) (f engine.Finding, bad bo
 	case c.Fault != redact.CertificateSound:
 		f.Cause = certificateFaults[c.Fault] + " A server cannot use such a pair."
 		if c.Fault == redact.CertificateUnreadable || c.Fault == redact.KeyUnreadable {
-			f.Confidence = engine.Medium // other programs may know forms that are not known here
+			f.Confidence = engine.Medium // other programs may support formats that are unknown here
 		}
 	case !x.Taken.Before(c.NotAfter):
 		f.Cause = fmt.Sprintf("Its certificate expired on %s (%s ago), so clients that check it refuse the connection.", formatTime(c.NotAfter), x.Since(metav1.NewTime(c.NotAfter)))
@@ -145,7 +146,7 @@ func namesText(c *redact.Certificate) string {
 	return engine.QuoteCodes(c.Names)
 }
 
-// addUsers tells who uses a Secret, and which issuer is to renew it.
+// addUsers names the users of a Secret, and the issuer that renews it.
 func addUsers(f *engine.Finding, served []*networkingv1.Ingress, shown []*gatewayapi.Gateway, pods []string) {
 	for _, in := range served {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The ingress %s serves it.", engine.QuoteCode(in.Name)))
@@ -161,14 +162,14 @@ func addUsers(f *engine.Finding, served []*networkingv1.Ingress, shown []*gatewa
 		f.Evidence = append(f.Evidence, fmt.Sprintf("It is mounted by %s.", engine.QuoteCodes(pods)))
 	}
 	if len(served)+len(shown) == 0 {
-		f.Confidence = engine.Medium // nobody sees whether a program serves with it
+		f.Confidence = engine.Medium // whether a program serves with it is unknown
 	}
 }
 
-// judgeNames explains that a certificate is for other hosts than those of an ingress which it serves.
+// judgeNames explains a certificate that does not cover the hosts of an ingress that uses it.
 func (x *Index) judgeNames(in *networkingv1.Ingress, s *engine.SecretKeys) (f engine.Finding, bad bool) {
 	if s.Certificate.NotAfter.IsZero() {
-		return f, false // no certificate could be read
+		return f, false // no certificate could be parsed
 	}
 	var lacks []string
 	at := -1
@@ -202,7 +203,7 @@ func (x *Index) judgeNames(in *networkingv1.Ingress, s *engine.SecretKeys) (f en
 	return f, true
 }
 
-// hostsOf are the hosts that an entry of an ingress serves by TLS: where it names none, those of the rules.
+// hostsOf returns the hosts of an entry of an ingress's TLS section; without any, those of the rules.
 func hostsOf(in *networkingv1.Ingress, tls networkingv1.IngressTLS) []string {
 	if len(tls.Hosts) > 0 {
 		return tls.Hosts
@@ -216,8 +217,8 @@ func hostsOf(in *networkingv1.Ingress, tls networkingv1.IngressTLS) []string {
 	return hosts
 }
 
-// shallowWildcard is a wildcard of a certificate that somebody may believe to cover a host: of a parent further up, or the
-// parent itself.
+// shallowWildcard returns a wildcard of a certificate that looks as if it covers a host but does not: one of a more
+// distant parent domain, or of the host itself.
 func shallowWildcard(c *redact.Certificate, host string) string {
 	for _, name := range c.Names {
 		if parent, ok := strings.CutPrefix(name, "*."); ok && (host == parent || strings.HasSuffix(host, "."+parent)) {
@@ -227,7 +228,8 @@ func shallowWildcard(c *redact.Certificate, host string) string {
 	return ""
 }
 
-// offerCertificate looks for the one other Secret of the namespace whose certificate covers all hosts of an entry and is valid.
+// offerCertificate finds the only other Secret of the namespace whose certificate covers all hosts of an entry and is
+// valid.
 func (x *Index) offerCertificate(f *engine.Finding, in *networkingv1.Ingress, entry int, lacks []string) {
 	var fit []string
 	for i := range x.Secrets {
@@ -242,7 +244,7 @@ func (x *Index) offerCertificate(f *engine.Finding, in *networkingv1.Ingress, en
 	if len(fit) != 1 || slices.ContainsFunc(lacks, func(h string) bool { return !slices.Contains(hostsOf(in, in.Spec.TLS[entry]), h) }) {
 		return
 	}
-	tls := slices.Clone(in.Spec.TLS) // it has no merge key, so all of it goes along
+	tls := slices.Clone(in.Spec.TLS) // it has no merge key, so the patch repeats all of it
 	tls[entry].SecretName = fit[0]
 	if f.Fix = engine.NewPatch(f.Object, engine.Members{"spec": engine.Members{"tls": tls}}); f.Fix != nil {
 		f.Text = fmt.Sprintf("Let the ingress name the Secret %s, whose certificate covers them, if it is the one that is meant.", engine.QuoteCode(fit[0]))

@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// lookupExprs are how programs tell of a name that could not be resolved; the first
-// group, where there is one, is the name.
+// lookupExprs match the messages of programs about a name that could not be resolved; the first group, where there is
+// one, is the name.
 var lookupExprs = []*regexp.Regexp{
 	regexp.MustCompile(`\blookup ([A-Za-z0-9._-]+)(?: on \S+)?: ` +
 		`(?:no such host|server misbehaving|.*i/o timeout|Temporary failure)`),
@@ -29,17 +29,17 @@ var lookupExprs = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)()(?:name or service not known|temporary failure in name resolution|nodename nor servname)`),
 }
 
-// unansweredExpr distinguishes a resolver that does not answer from one that answers no.
+// unansweredExpr distinguishes a resolver that does not answer from a negative answer.
 var unansweredExpr = regexp.MustCompile(`(?i)i/o timeout|EAI_AGAIN|temporary failure|server misbehaving`)
 
 // lookup is a name that a program could not resolve.
 type lookup struct {
-	host       string // empty: not told
+	host       string // empty: unknown
 	line       string
 	unanswered bool
 }
 
-// failedLookup is the newest lookup that a container's log complains about.
+// failedLookup returns the newest failed lookup in a container's log.
 func (x *Index) failedLookup(pod *corev1.Pod, c engine.Container) (lookup, bool) {
 	for _, line := range x.LastLines(pod, c) {
 		for _, expr := range lookupExprs {
@@ -67,7 +67,7 @@ func isDNS(s *corev1.Service) bool {
 	return s.Namespace == metav1.NamespaceSystem && s.Labels["k8s-app"] == "kube-dns"
 }
 
-// nameServing is the service that resolves names, nil where it was not read.
+// nameServing is the name server's service, nil if it was not read.
 type nameServing struct {
 	server *corev1.Service
 	down   bool // it is known to have no endpoints
@@ -105,8 +105,8 @@ func (x *Index) findNameServer() nameServing {
 	return n
 }
 
-// checkNameServer explains NameResolution, as far as it is not one program's mistake: a name server that
-// is down, and policies that keep pods from it.
+// checkNameServer explains NameResolution, except for mistakes of a single program: a name server that is down, and
+// policies that keep pods from it.
 func checkNameServer(x *Index) []engine.Finding {
 	server, down := x.nameServer()
 	if down {
@@ -135,12 +135,12 @@ func checkNameServer(x *Index) []engine.Finding {
 	return m.Found
 }
 
-// nameServerTarget stands for the name server where its pods were not read.
+// nameServerTarget returns a placeholder for the name server, for use where its pods were not read.
 func nameServerTarget() target {
 	return target{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Labels: map[string]string{"k8s-app": "kube-dns"}}}, 53, corev1.ProtocolUDP}
 }
 
-// nameServerOf is a pod of the name server; what stands for one if none was read.
+// nameServerOf returns a pod of the name server, or a placeholder if none was read.
 func (x *Index) nameServerOf(server *corev1.Service) target {
 	to := nameServerTarget()
 	if server != nil {
@@ -151,8 +151,8 @@ func (x *Index) nameServerOf(server *corev1.Service) target {
 	return to
 }
 
-// KeptFromNameServer explains a lookup that failed in a pod: the name server is down, or a network policy
-// keeps the pod from it. Without either it returns nil.
+// KeptFromNameServer explains a failed lookup in a pod: the name server is down, or a network policy keeps the pod from
+// it. In neither case it returns nil.
 func (x *Index) KeptFromNameServer(pod *corev1.Pod) *engine.Finding {
 	server, down := x.nameServer()
 	if down {
@@ -218,7 +218,7 @@ func (x *Index) noWayToServer(pod *corev1.Pod, by *networkingv1.NetworkPolicy, c
 	return f
 }
 
-// checkLookups explains NameResolution where one program asks for a name that nothing has.
+// checkLookups explains NameResolution for a single program that looks up a name which does not exist.
 func checkLookups(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	var found []engine.Finding
 	for _, c := range engine.ListContainers(pod) {
@@ -241,14 +241,15 @@ func checkLookups(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Findin
 	return found
 }
 
-// WrongName is the lookup because of which a container crashed, where the name itself is
-// at fault: the resolver answered or was asked for a bare name, and the cluster has no such service.
+// WrongName returns the failed lookup that crashed a container, if the name itself is at fault: either the resolver
+// answered or the name has a single label, and the cluster has no such service.
 func (x *Index) WrongName(pod *corev1.Pod, c engine.Container) (lookup, bool) {
 	if !engine.KeepsCrashing(pod, c) || c.OutOfMemory() || x.Unread["services"] {
 		return lookup{}, false
 	}
 	l, ok := x.failedLookup(pod, c)
-	// A name server that passes a bare name on may get no answer for it: only one of several parts may be right all the same.
+	// A name server that forwards a single-label name may get no answer for it; a name of several labels may be right
+	// nevertheless.
 	if !ok || l.unanswered && strings.Contains(l.host, ".") || l.host == "" || x.ServiceNamed(l.host, pod.Namespace) != nil {
 		return lookup{}, false
 	}
@@ -263,7 +264,7 @@ func explainWrongName(f *engine.Finding, x *Index, pod *corev1.Pod, host string)
 		namespace = pod.Namespace
 	}
 	inside := rest == "" || domain == "svc" || strings.HasPrefix(domain, "svc.")
-	inside = inside || domain == "" && len(x.ServicesIn()[namespace]) > 0 // name.namespace is short for both
+	inside = inside || domain == "" && len(x.ServicesIn()[namespace]) > 0 // name.namespace is a short form of both
 	if !inside {
 		f.Cause, f.Confidence = fmt.Sprintf("The program asks for the name %s, which is outside the cluster and is not known.", engine.QuoteCode(host)), engine.Medium
 		f.Text = "Correct the name that the program is given, or look whether the name servers behind the cluster's know it."

@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// NamelessPods tells of policies that keep pods from the name server where nothing shows that the pods look up
-// names: that may be intentional, and explains every complaint about names. [checkNameServer] tells of the others.
+// NamelessPods explains policies that keep pods from the name server although nothing shows that the pods look up
+// names: that may be intentional, but it explains any complaint about names. [checkNameServer] covers the other pods.
 func (x *Index) NamelessPods() []engine.Finding {
 	server, down := x.nameServer()
 	if down || x.Unread["networkpolicies"] || x.Unread["pods"] || len(x.NetworkPolicies) == 0 {

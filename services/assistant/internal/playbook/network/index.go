@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// Index finds the objects of a snapshot; each of its tables is made when it is first needed.
+// Index finds the objects of a snapshot; each of its tables is built on first use.
 type Index struct {
 	*engine.Index
 
@@ -18,8 +18,8 @@ type Index struct {
 	nearby      func() *engine.Chooser[*near]
 	limiting    func() *policyTable
 	closest     map[string]closest     // of labels: see nearTo
-	hosts       map[hostKey][]address  // of values of variables
-	asks        map[*corev1.Pod][]call // of pods
+	hosts       map[hostKey][]address  // by values of variables
+	asks        map[*corev1.Pod][]call // by pod
 }
 
 // New returns the index of this package over x, for one diagnosis.

@@ -14,8 +14,8 @@ import (
 
 const (
 	defaultIngressClass = "ingressclass.kubernetes.io/is-default-class"
-	// oldIngressClass named the class before there was a field for it. Controllers that
-	// read it need no IngressClass object.
+	// oldIngressClass is the annotation that named the class before the field existed. Controllers that read it need no
+	// IngressClass object.
 	oldIngressClass = "kubernetes.io/ingress.class"
 )
 
@@ -52,7 +52,7 @@ func checkIngresses(x *Index) []engine.Finding {
 			case s == nil:
 				explainNoService(&f, in, b, names[in.Namespace])
 			case s.Spec.Type == corev1.ServiceTypeExternalName || servesPort(s, b.service.Port):
-				// What the service itself lacks is told there, and here as a consequence.
+				// The service's own fault is reported there, and this as a consequence.
 				f.Follower, f.Because = true, []operation.Ref{engine.ServiceRef(s)}
 				f.Cause = fmt.Sprintf("It leads to the service %s.", engine.QuoteCode(s.Name))
 			default:
@@ -68,7 +68,7 @@ func ingressRef(in *networkingv1.Ingress) operation.Ref {
 	return operation.Ref{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress", Namespace: in.Namespace, Name: in.Name}
 }
 
-// backend is a service that an ingress leads to, and for which requests.
+// backend is a service that an ingress leads to, with the rule and path.
 type backend struct {
 	where   string
 	service *networkingv1.IngressServiceBackend
@@ -110,11 +110,11 @@ func servesPort(s *corev1.Service, p networkingv1.ServiceBackendPort) bool {
 	})
 }
 
-// redirectPath changes where one path leads. Rules have no merge key, so all go along.
+// redirectPath changes the backend of one path. Rules have no merge key, so the patch repeats all of them.
 func redirectPath(in *networkingv1.Ingress, b backend, to networkingv1.IngressServiceBackend) *operation.Operation {
 	spec := in.Spec.DeepCopy()
 	if b.rule < 0 {
-		port := engine.Members{"number": nil, "name": nil} // only one of them may stand
+		port := engine.Members{"number": nil, "name": nil} // only one of them may be set
 		if to.Port.Name != "" {
 			port["name"] = to.Port.Name
 		} else {
@@ -167,7 +167,7 @@ func explainNoPort(f *engine.Finding, in *networkingv1.Ingress, b backend, s *co
 	}
 }
 
-// ingressClass explains why no controller serves an ingress. One with an address is served.
+// ingressClass explains why no controller serves an ingress. An ingress with an address is served.
 func (x *Index) ingressClass(in *networkingv1.Ingress) (engine.Finding, bool) {
 	f := engine.Finding{Class: engine.IngressBackend, Object: ingressRef(in), Confidence: engine.High}
 	if x.Unread["ingressclasses"] || len(in.Status.LoadBalancer.Ingress) > 0 {
@@ -201,7 +201,8 @@ func (x *Index) ingressClass(in *networkingv1.Ingress) (engine.Finding, bool) {
 	return f, true
 }
 
-// findAbsentCertificates explains TLSSecret: Secrets that an ingress names for its certificate and that are absent or lack one.
+// findAbsentCertificates explains TLSSecret: Secrets that an ingress names for its certificate and that do not exist or
+// contain none.
 func (x *Index) findAbsentCertificates(in *networkingv1.Ingress) []engine.Finding {
 	if x.Unread["secrets"] {
 		return nil

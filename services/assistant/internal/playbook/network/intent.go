@@ -12,14 +12,14 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// Annotations of ingress-nginx that decide how it calls a backend. Its times are seconds.
+// Annotations of ingress-nginx that control how it calls a backend. Its times are seconds.
 const (
 	protocolAnnotation = "nginx.ingress.kubernetes.io/backend-protocol"
 	readAnnotation     = "nginx.ingress.kubernetes.io/proxy-read-timeout"
 	shortRead          = 1
 )
 
-// checkIngressIntent explains IngressBackend: ingresses that are valid and most likely not what is meant.
+// checkIngressIntent explains IngressBackend: ingresses that are valid but most likely unintended.
 func checkIngressIntent(x *Index) []engine.Finding {
 	if x.Unread["services"] {
 		return nil
@@ -41,7 +41,7 @@ func checkIngressIntent(x *Index) []engine.Finding {
 		for _, b := range listBackends(in) {
 			s := x.ServiceByName[engine.Name{Namespace: in.Namespace, Name: b.service.Name}]
 			if s == nil {
-				continue // that is told
+				continue // which has a separate finding
 			}
 			if f, ok := otherBackendProtocol(in, b, s); ok && !seen[*b.service] {
 				found = append(found, f)
@@ -55,7 +55,7 @@ func checkIngressIntent(x *Index) []engine.Finding {
 	return found
 }
 
-// otherBackendProtocol explains an ingress that calls a port in another protocol than the port's own.
+// otherBackendProtocol explains an ingress that calls a port in a protocol other than the port's.
 func otherBackendProtocol(in *networkingv1.Ingress, b backend, s *corev1.Service) (f engine.Finding, ok bool) {
 	calls := strings.ToLower(in.Annotations[protocolAnnotation])
 	i := slices.IndexFunc(s.Spec.Ports, func(p corev1.ServicePort) bool {
@@ -72,7 +72,7 @@ func otherBackendProtocol(in *networkingv1.Ingress, b backend, s *corev1.Service
 	if calls == "" {
 		calls = "http"
 		if in.Annotations["nginx.ingress.kubernetes.io/ssl-passthrough"] != "" || !strings.Contains(engine.ValueOr(in.Spec.IngressClassName, in.Annotations[oldIngressClass]), "nginx") {
-			return f, false // other controllers read other annotations, or the name of the port
+			return f, false // other controllers use other annotations, or the name of the port
 		}
 	}
 	f = engine.Finding{Class: engine.IngressBackend, Object: ingressRef(in), Confidence: engine.Medium}
@@ -85,7 +85,7 @@ func otherBackendProtocol(in *networkingv1.Ingress, b backend, s *corev1.Service
 	return f, true
 }
 
-// misroutedPath explains a path that tells of another service than it leads to.
+// misroutedPath explains a path that names another service than the one it leads to.
 func (x *Index) misroutedPath(in *networkingv1.Ingress, b backend, s *corev1.Service) (f engine.Finding, ok bool) {
 	if b.rule < 0 {
 		return f, false
@@ -106,8 +106,8 @@ func (x *Index) misroutedPath(in *networkingv1.Ingress, b backend, s *corev1.Ser
 	return f, true
 }
 
-// pathsTellServices reports whether a path of some ingress of a namespace leads to a service of its name. Where none does, one
-// program may well answer for all paths.
+// pathsTellServices reports whether a path of some ingress of a namespace leads to a service of the same name. If none
+// does, one program may well answer for all paths.
 func (x *Index) pathsTellServices(namespace string) bool {
 	for i := range x.Ingresses {
 		in := &x.Ingresses[i]

@@ -14,27 +14,26 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// policyTable judges connections between kinds of pods: those that no policy tells apart
-// are judged once.
+// policyTable evaluates connections between groups of pods: pods that all policies treat alike are evaluated once.
 type policyTable struct {
 	about   map[networkingv1.PolicyType]*engine.Selecting[*isolation]
-	parsed  map[*metav1.LabelSelector]labels.Selector // nil: cannot be read
+	parsed  map[*metav1.LabelSelector]labels.Selector // nil: cannot be parsed
 	numbers bool                                      // some policy names addresses
 	kinds   map[string]int
 	kindOf  map[*corev1.Pod]int
 	judged  map[connection][]*networkingv1.NetworkPolicy
-	// behind are, of each service, ready pods that stand for all.
+	// behind holds, for each service, ready pods that represent all its pods.
 	behind map[engine.Name][]*corev1.Pod
 	calls  map[kindCall]verdict
 }
 
-// isolation is a policy's say in one direction.
+// isolation is the part of a policy for one direction.
 type isolation struct {
 	policy *networkingv1.NetworkPolicy
 	rules  []rule
 }
 
-// connection is one between two kinds of pods.
+// connection is a connection between two groups of pods.
 type connection struct {
 	from, to  int
 	port      int32
@@ -42,7 +41,7 @@ type connection struct {
 	direction networkingv1.PolicyType
 }
 
-// kindCall is a call of a kind of pod.
+// kindCall is a call by a group of pods.
 type kindCall struct {
 	from    int
 	service engine.Name
@@ -52,7 +51,7 @@ type kindCall struct {
 // verdict is the policy that stops a call, or nil.
 type verdict struct {
 	by     *networkingv1.NetworkPolicy
-	leaves bool // by what the policy says of the caller
+	leaves bool // blocked by the egress of the caller
 }
 
 func (x *Index) policyTable() *policyTable {
@@ -75,7 +74,7 @@ func (x *Index) policyTable() *policyTable {
 			}
 			want := p.Spec.PodSelector.MatchLabels
 			if t.selector(&p.Spec.PodSelector) == nil {
-				want = nil // what cannot be read is about every pod
+				want = nil // a selector that cannot be parsed applies to every pod
 			}
 			about.Add(x.PodsByLabel, p.Namespace, want, &isolation{p, rules})
 		}
@@ -94,20 +93,20 @@ func (t *policyTable) selector(s *metav1.LabelSelector) labels.Selector {
 	return selector
 }
 
-// matches is the function of that name for selectors of the snapshot, each read once.
+// matches evaluates a selector of the snapshot, parsing each once.
 func (t *policyTable) matches(s *metav1.LabelSelector, have map[string]string) bool {
 	selector := t.selector(s)
 	return selector == nil || selector.Matches(labels.Set(have))
 }
 
-// isolating lists the policies that are about a pod.
+// isolating lists the policies that apply to a pod.
 func (t *policyTable) isolating(pod *corev1.Pod, direction networkingv1.PolicyType) []*isolation {
 	may := t.about[direction].May(pod.Namespace, pod.Labels)
 	return slices.DeleteFunc(slices.Clone(may), func(i *isolation) bool { return !t.matches(&i.policy.Spec.PodSelector, pod.Labels) })
 }
 
-// kind is a number for all pods that are the same to policies: by namespace, labels,
-// named ports, and address where a policy names one.
+// kind numbers the groups of pods that policies cannot distinguish: by namespace, labels, named ports, and address if a
+// policy names one.
 func (t *policyTable) kind(pod *corev1.Pod) int {
 	if k, ok := t.kindOf[pod]; ok {
 		return k
@@ -117,7 +116,7 @@ func (t *policyTable) kind(pod *corev1.Pod) int {
 		parts = append(parts, key+"="+value)
 	}
 	slices.Sort(parts)
-	parts = append(parts, "", pod.Namespace) // no label is empty
+	parts = append(parts, "", pod.Namespace) // no label key is empty
 	if t.numbers {
 		parts = append(parts, pod.Status.PodIP)
 	}
@@ -136,15 +135,14 @@ func (t *policyTable) kind(pod *corev1.Pod) int {
 	return k
 }
 
-// policyBlocks lists the policies because of which a connection is not let through, first
-// those of the pod that it leaves, then those of the pod that it enters. What cannot be
-// judged counts as let through.
+// policyBlocks lists the policies that block a connection, first those of the source pod, then those of the target pod.
+// A connection that cannot be evaluated counts as allowed.
 func (x *Index) policyBlocks(from *corev1.Pod, to target) (leaving, entering []*networkingv1.NetworkPolicy) {
 	return x.blocks(from, to, networkingv1.PolicyTypeEgress), x.blocks(from, to, networkingv1.PolicyTypeIngress)
 }
 
-// blocks lists the policies that isolate one end and do not let the other in, or none if
-// one of them does: policies add up.
+// blocks lists the policies that isolate one end and do not allow the other, or none if one of them does: policies are
+// additive.
 func (x *Index) blocks(from *corev1.Pod, to target, direction networkingv1.PolicyType) []*networkingv1.NetworkPolicy {
 	if len(x.NetworkPolicies) == 0 {
 		return nil
@@ -177,7 +175,7 @@ func (x *Index) stopping(t *policyTable, from *corev1.Pod, to target, direction 
 	return stopping
 }
 
-// kindsBehind are ready pods of a service, of each kind the last.
+// kindsBehind returns ready pods of a service, the last of each group.
 func (x *Index) kindsBehind(s *corev1.Service) []*corev1.Pod {
 	t := x.limiting()
 	few, known := t.behind[engine.NameOf(s)]
@@ -189,7 +187,7 @@ func (x *Index) kindsBehind(s *corev1.Service) []*corev1.Pod {
 	return few
 }
 
-// ofEachKind returns of the pods that are the same to policies the last.
+// ofEachKind returns the last pod of each group that policies cannot distinguish.
 func (t *policyTable) ofEachKind(pods []*corev1.Pod) []*corev1.Pod {
 	var few []*corev1.Pod
 	seen := map[int]bool{}

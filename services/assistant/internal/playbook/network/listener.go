@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// gatewaysByCertificate has the gateways whose listeners show the certificate of each Secret, by name.
+// gatewaysByCertificate returns the gateways whose listeners use the certificate of each Secret, by name.
 func (x *Index) gatewaysByCertificate() map[engine.Name][]*gatewayapi.Gateway {
 	shown := map[engine.Name][]*gatewayapi.Gateway{}
 	for i := range x.Gateways {
@@ -31,8 +31,8 @@ func (x *Index) gatewaysByCertificate() map[engine.Name][]*gatewayapi.Gateway {
 	return shown
 }
 
-// certificatesOf are the Secrets that a listener shows; a deleted gateway shows none, nor does a listener that leaves TLS to
-// what is behind it.
+// certificatesOf returns the Secrets that a listener uses; a deleted gateway uses none, nor does a listener with TLS
+// passthrough.
 func certificatesOf(g *gatewayapi.Gateway, l gatewayapi.Listener) []engine.Name {
 	if l.TLS == nil || l.TLS.Mode == "Passthrough" || g.DeletionTimestamp != nil {
 		return nil
@@ -46,11 +46,11 @@ func certificatesOf(g *gatewayapi.Gateway, l gatewayapi.Listener) []engine.Name 
 	return all
 }
 
-// judgeListeners explains that a certificate is for other hosts than those of the listeners that show it. With several
-// certificates, the controller picks the one that fits, so that only a single one is judged.
+// judgeListeners explains a certificate that does not cover the hosts of the listeners that use it. With several
+// certificates, the controller picks the one that fits, so only a single one is judged.
 func judgeListeners(g *gatewayapi.Gateway, s *engine.SecretKeys) []engine.Finding {
 	if s.Certificate.NotAfter.IsZero() {
-		return nil // no certificate could be read
+		return nil // no certificate could be parsed
 	}
 	var found []engine.Finding
 	for i, l := range g.Spec.Listeners {
@@ -76,8 +76,8 @@ func judgeListeners(g *gatewayapi.Gateway, s *engine.SecretKeys) []engine.Findin
 	return found
 }
 
-// coversSome reports whether a certificate is for a host of a listener. One with a wildcard serves the hosts of its routes, of
-// which the certificate may name a few.
+// coversSome reports whether a certificate covers a host of a listener. A wildcard listener serves the hosts of its
+// routes, of which the certificate may name a few.
 func coversSome(c *redact.Certificate, hostname string) bool {
 	if c.Covers(hostname) {
 		return true

@@ -21,8 +21,8 @@ import (
 // droppedExpr matches messages about unanswered packets, the effect of a policy.
 var droppedExpr = regexp.MustCompile(`(?i)timed? ?out|deadline exceeded|ETIMEDOUT|no route to host|EHOSTUNREACH`)
 
-// checkPolicies explains PolicyBlocks: connections that pods are told to make, to services that
-// have endpoints, and that network policies do not let through.
+// checkPolicies explains PolicyBlocks: connections that pods are configured to open, to services that have endpoints,
+// and that network policies block.
 func checkPolicies(x *Index) []engine.Finding {
 	if len(x.NetworkPolicies) == 0 || x.Unread["networkpolicies"] || x.Unread["services"] || x.Unread["pods"] {
 		return nil
@@ -57,8 +57,8 @@ func checkPolicies(x *Index) []engine.Finding {
 	return found
 }
 
-// admitsServicePort explains PolicyBlocks: a policy that opens the port of a Service, where that of its pods is another one that
-// no policy opens.
+// admitsServicePort explains PolicyBlocks: a policy that opens the port of a Service, although its pods listen on
+// another one that no policy opens.
 func (x *Index) admitsServicePort(p *networkingv1.NetworkPolicy) (f engine.Finding, ok bool) {
 	if !governsDirection(p, networkingv1.PolicyTypeIngress) {
 		return f, false
@@ -98,12 +98,13 @@ func (x *Index) admitsServicePort(p *networkingv1.NetworkPolicy) (f engine.Findi
 	return f, false
 }
 
-// portKey is a port with its protocol.
+// portKey returns a key for a port with its protocol.
 func portKey(protocol corev1.Protocol, port int32) string {
 	return fmt.Sprintf("%s/%d", cmp.Or(protocol, corev1.ProtocolTCP), port)
 }
 
-// openPorts are the ports that a policy's ingress rules name by number; all: some rule leaves it open which, or says it otherwise.
+// openPorts returns the ports that a policy's ingress rules list by number; all means that some rule opens every port,
+// or lists ports in another form.
 func openPorts(p *networkingv1.NetworkPolicy) (open map[string]bool, all bool) {
 	open = map[string]bool{}
 	for _, rule := range p.Spec.Ingress {
@@ -120,7 +121,7 @@ func openPorts(p *networkingv1.NetworkPolicy) (open map[string]bool, all bool) {
 	return open, false
 }
 
-// opensPort reports whether some policy for a pod opens a port of it: policies add up.
+// opensPort reports whether some policy for a pod opens one of its ports: policies are additive.
 func (x *Index) opensPort(pod *corev1.Pod, key string) bool {
 	for i := range x.NetworkPolicies {
 		p := &x.NetworkPolicies[i]
@@ -134,7 +135,7 @@ func (x *Index) opensPort(pod *corev1.Pod, key string) bool {
 	return false
 }
 
-// declares reports whether a container of a pod says that it listens on a port.
+// declares reports whether a container of a pod declares a port.
 func declares(pod *corev1.Pod, port int32, protocol corev1.Protocol) bool {
 	return slices.ContainsFunc(portsOf([]*corev1.Pod{pod}, protocol), func(p corev1.ContainerPort) bool { return p.ContainerPort == port })
 }
@@ -187,8 +188,8 @@ func (x *Index) blockedCall(pod *corev1.Pod, c call) (engine.Finding, bool) {
 	return f, true
 }
 
-// addSymptoms looks whether the pod shows what a stopped connection does; that it is not
-// ready is then a consequence.
+// addSymptoms checks whether the pod shows the symptoms of a blocked connection; if it is not ready, that is then a
+// consequence.
 func addSymptoms(f *engine.Finding, x *Index, pod *corev1.Pod, w *engine.Workload) {
 	classes := []engine.Class{engine.ReadinessProbe, engine.LivenessProbe, engine.InitContainer, engine.JobFailed, engine.RolloutStuck}
 	for _, c := range engine.ListContainers(pod) {
@@ -259,8 +260,8 @@ func peerText(peer networkingv1.NetworkPolicyPeer) string {
 	return text
 }
 
-// offerMissingLabel offers the labels by which the policy would let a workload in, where these
-// are plain and all that is missing.
+// offerMissingLabel offers the labels by which the policy would admit a workload, if these are plain and all that is
+// missing.
 func offerMissingLabel(f *engine.Finding, x *Index, p *networkingv1.NetworkPolicy, s *corev1.Service, pod *corev1.Pod, w *engine.Workload) {
 	wanted := wantedLabels(x, p, pod.Namespace)
 	if wanted == nil {
@@ -279,14 +280,14 @@ func offerMissingLabel(f *engine.Finding, x *Index, p *networkingv1.NetworkPolic
 		}
 	}
 	if len(lacks) == 0 {
-		return // it is the port that the policy does not let through
+		return // the policy blocks the port
 	}
 	f.Cause = fmt.Sprintf("The network policy %s lets only pods with the label %s in to service %s, and the pods of %s do not have it.", engine.QuoteCode(p.Name), engine.QuoteCodes(lacks), engine.QuoteCode(s.Name), engine.RefTitle(w.Ref))
 	if len(has) > 0 {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The pods of %s have %s.", engine.RefTitle(w.Ref), engine.QuoteCodes(has)))
 	}
 	f.Text = fmt.Sprintf("Give the pods of %s the label %s if they are to be let in, or let the policy name a label that they have.", engine.RefTitle(w.Ref), engine.QuoteCodes(lacks))
-	// A label that chooses the pods for something else cannot be changed by the way.
+	// A label by which another object selects the pods must not change as a side effect.
 	if w.Patchable() && !x.chosenBy(pod, change) {
 		f.Fix = engine.NewPatch(w.Ref, engine.Members{"spec": engine.Members{"template": engine.Members{"metadata": engine.Members{"labels": change}}}})
 	}
@@ -302,7 +303,7 @@ func wantedLabels(x *Index, p *networkingv1.NetworkPolicy, namespace string) map
 				return nil
 			}
 			if have, known := x.namespaceLabels(namespace); peer.NamespaceSelector == nil && namespace != p.Namespace || peer.NamespaceSelector != nil && (!known || !matchesSelector(peer.NamespaceSelector, have)) {
-				return nil // the namespace is not let in, whatever the label
+				return nil // the namespace is not admitted, whatever the label
 			}
 			wanted = s.MatchLabels
 		}
@@ -310,7 +311,7 @@ func wantedLabels(x *Index, p *networkingv1.NetworkPolicy, namespace string) map
 	return wanted
 }
 
-// chosenBy reports whether something chooses the pod by a label that would change.
+// chosenBy reports whether an object selects the pod by a label that would change.
 func (x *Index) chosenBy(pod *corev1.Pod, change engine.Members) bool {
 	return slices.ContainsFunc(x.Holds().May(pod.Namespace, pod.Labels), func(want map[string]string) bool {
 		if !engine.HasAll(pod.Labels, want) {
@@ -325,8 +326,8 @@ func (x *Index) chosenBy(pod *corev1.Pod, change engine.Members) bool {
 	})
 }
 
-// admitsNobody tells of a policy in front of a service that wants callers with a label
-// which nothing has. That a policy closes a service on purpose looks another way.
+// admitsNobody explains a policy in front of a service that admits only callers with a label that no pod has. A policy
+// that closes a service on purpose has no such rule.
 func (x *Index) admitsNobody(p *networkingv1.NetworkPolicy) (engine.Finding, bool) {
 	if !governsDirection(p, networkingv1.PolicyTypeIngress) {
 		return engine.Finding{}, false
@@ -345,7 +346,7 @@ func (x *Index) admitsNobody(p *networkingv1.NetworkPolicy) (engine.Finding, boo
 		}
 	}
 	if len(wanted) == 0 {
-		return engine.Finding{}, false // it lets nobody in, which somebody wrote so
+		return engine.Finding{}, false // it admits no callers, which is deliberate
 	}
 	s, endpoints := x.serviceBehind(p)
 	if s == nil || x.opened(s, p) {
@@ -366,7 +367,7 @@ func (x *Index) admitsNobody(p *networkingv1.NetworkPolicy) (engine.Finding, boo
 	return f, true
 }
 
-// opened reports whether another policy admits some traffic to a service: policies add up.
+// opened reports whether another policy admits some traffic to a service: policies are additive.
 func (x *Index) opened(s *corev1.Service, p *networkingv1.NetworkPolicy) bool {
 	for _, pod := range x.kindsBehind(s) {
 		if slices.ContainsFunc(x.limiting().isolating(pod, networkingv1.PolicyTypeIngress), func(other *isolation) bool {
@@ -391,12 +392,12 @@ func (x *Index) hasLabels(namespace string, want map[string]string) bool {
 	return x.PodsByLabel.Any(namespace, want)
 }
 
-// serviceBehind is the first service, by name, whose ready pods a policy is about.
+// serviceBehind returns the first service, by name, with ready pods that a policy applies to.
 func (x *Index) serviceBehind(p *networkingv1.NetworkPolicy) (*corev1.Service, int) {
 	t := x.limiting()
 	all := x.ServicesIn()[p.Namespace]
 	if want := p.Spec.PodSelector.MatchLabels; len(want) > 0 && t.selector(&p.Spec.PodSelector) != nil {
-		// Only those in front of a pod that the policy is about.
+		// Only those in front of a pod that the policy applies to.
 		near := map[*corev1.Service]bool{}
 		for _, pod := range x.PodsByLabel.Choose(p.Namespace, want) {
 			for _, s := range x.Fronts().May(pod.Namespace, pod.Labels) {

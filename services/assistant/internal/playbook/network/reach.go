@@ -21,12 +21,12 @@ import (
 // target is a port of a pod.
 type target struct {
 	pod      *corev1.Pod
-	port     int32 // 0: whichever
+	port     int32 // 0: any
 	protocol corev1.Protocol
 }
 
-// governsDirection reports whether a policy is about a direction. Without types it is about what comes
-// in, and about what goes out if it has rules for that.
+// governsDirection reports whether a policy applies to a direction. Without policyTypes it applies to ingress, and to
+// egress if it has egress rules.
 func governsDirection(p *networkingv1.NetworkPolicy, direction networkingv1.PolicyType) bool {
 	if len(p.Spec.PolicyTypes) > 0 {
 		return slices.Contains(p.Spec.PolicyTypes, direction)
@@ -34,10 +34,10 @@ func governsDirection(p *networkingv1.NetworkPolicy, direction networkingv1.Poli
 	return direction == networkingv1.PolicyTypeIngress || len(p.Spec.Egress) > 0
 }
 
-// rule is one of a policy's, of either direction.
+// rule is one of a policy's rules, in either direction.
 type rule struct {
 	ports []networkingv1.NetworkPolicyPort
-	peers []networkingv1.NetworkPolicyPeer // none: everybody
+	peers []networkingv1.NetworkPolicyPeer // none: all
 }
 
 func rulesOf(p *networkingv1.NetworkPolicy, direction networkingv1.PolicyType) []rule {
@@ -70,7 +70,7 @@ func (r rule) allowsPort(to target) bool {
 	})
 }
 
-// portOn is the number that a port has on a pod, 0 for a name that it does not know.
+// portOn resolves a port on a pod; 0 for a name that the pod does not declare.
 func portOn(pod *corev1.Pod, port intstr.IntOrString, protocol corev1.Protocol) int32 {
 	if port.Type == intstr.Int {
 		return port.IntVal
@@ -87,7 +87,7 @@ func portOn(pod *corev1.Pod, port intstr.IntOrString, protocol corev1.Protocol) 
 	return 0
 }
 
-// isPeer reports whether a pod is one of those that a policy's peer stands for.
+// isPeer reports whether a policy's peer selects a pod.
 func (x *Index) isPeer(peer networkingv1.NetworkPolicyPeer, namespace string, pod *corev1.Pod) bool {
 	if b := peer.IPBlock; b != nil {
 		return inBlock(b, pod.Status.PodIP)
@@ -127,17 +127,17 @@ func matchesSelector(s *metav1.LabelSelector, have map[string]string) bool {
 	return err != nil || selector.Matches(labels.Set(have))
 }
 
-// call is a service that a pod is told to reach.
+// call is a service that a pod is configured to call.
 type call struct {
 	service *corev1.Service
-	port    int32 // 0: not told
+	port    int32 // 0: unknown
 	by      string
 }
 
-// telling are parts of the names of variables that hold an address.
+// telling are substrings of the names of variables that hold an address.
 var telling = []string{"HOST", "ADDR", "URL", "URI", "ENDPOINT", "SERVER", "DSN", "WAIT_FOR", "BROKER"}
 
-// calls finds the services that the variables of a pod name.
+// calls returns the services that the variables of a pod name.
 func (x *Index) calls(pod *corev1.Pod) []call {
 	all, known := x.asks[pod]
 	if known {
@@ -159,13 +159,13 @@ func (x *Index) calls(pod *corev1.Pod) []call {
 	return all
 }
 
-// hostKey is a variable's value, and whether its name promises an address.
+// hostKey is a variable's value, and whether its name indicates an address.
 type hostKey struct {
 	value string
 	sure  bool
 }
 
-// addresses finds host names in a variable. Pods of a workload all have the same.
+// addresses finds host names in a variable. They are cached, since all pods of a workload have the same variables.
 func (x *Index) addresses(e corev1.EnvVar) []address {
 	sure := slices.ContainsFunc(telling, func(part string) bool { return strings.Contains(strings.ToUpper(e.Name), part) })
 	of := hostKey{e.Value, sure}
@@ -177,7 +177,7 @@ func (x *Index) addresses(e corev1.EnvVar) []address {
 	return all
 }
 
-// callerTable has the workloads whose variables name a service, the first five of each.
+// callerTable returns the workloads whose variables name a service, the first five for each.
 func (x *Index) callerTable() map[*corev1.Service][]string {
 	callers := map[*corev1.Service][]string{}
 	for _, pod := range x.LivingPods {
@@ -199,8 +199,7 @@ type address struct {
 	port int32
 }
 
-// findAddresses finds host names in a value. A bare word is one only where the variable's
-// name says so.
+// findAddresses finds host names in a value. A bare word counts only if the variable's name indicates an address.
 func findAddresses(value string, sure bool) []address {
 	var all []address
 	for part := range strings.FieldsFuncSeq(value, func(r rune) bool { return strings.ContainsRune(" ,;\t\n", r) }) {
@@ -228,7 +227,7 @@ func parsePort(digits string) (int32, error) {
 	return int32(port), err
 }
 
-// isHost reports whether a text may be a host's name, not an address in numbers.
+// isHost reports whether a text may be a host name, and not a numeric address.
 func isHost(s string) bool {
 	return len(validation.IsDNS1123Subdomain(strings.TrimSuffix(s, "."))) == 0 && strings.ContainsFunc(s, unicode.IsLetter)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// checkResolvers explains NameResolution: pods that ask other name servers than the cluster's, and look for names that only the
-// cluster's knows.
+// checkResolvers explains NameResolution: pods that use name servers other than the cluster's, and look up names that
+// only the cluster's knows.
 func checkResolvers(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	how, foreign := x.foreignResolver(pod)
 	if how == "" || pod.Status.Phase == corev1.PodFailed {
@@ -28,7 +28,7 @@ func checkResolvers(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Find
 	if calls := x.calls(pod); len(calls) > 0 {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The variable %s names service %s, which only the cluster's name server knows.", engine.QuoteCode(calls[0].by), engine.QuoteCode(calls[0].service.Name)))
 	} else if f.Confidence < engine.High {
-		return nil // it may well need no names of the cluster
+		return nil // it may need no names of the cluster
 	}
 	f.Cause = fmt.Sprintf("The pod does not ask the cluster's name server (DNS) but %s, so it cannot look up the names of services.", foreign)
 	f.Text = "Let its dnsPolicy be ClusterFirst, or with hostNetwork ClusterFirstWithHostNet, and leave the name servers of dnsConfig out."
@@ -36,8 +36,8 @@ func checkResolvers(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Find
 	return []engine.Finding{f}
 }
 
-// foreignResolver tells how a pod comes to ask other name servers than the cluster's, and which; empty where it does not, or
-// where they may lead to the cluster's.
+// foreignResolver explains why a pod uses name servers other than the cluster's, and names them; both are empty if it
+// does not, or if they may forward to the cluster's.
 func (x *Index) foreignResolver(pod *corev1.Pod) (how, foreign string) {
 	server, _ := x.nameServer()
 	switch policy := pod.Spec.DNSPolicy; {
@@ -49,7 +49,7 @@ func (x *Index) foreignResolver(pod *corev1.Pod) (how, foreign string) {
 		return "", ""
 	}
 	servers := pod.Spec.DNSConfig.Nameservers
-	for _, other := range x.LivingPods { // a cache on the node, or a name server that somebody runs in the cluster
+	for _, other := range x.LivingPods { // a node-local cache, or another name server in the cluster
 		if other.Status.PodIP != "" && slices.Contains(servers, other.Status.PodIP) {
 			return "", ""
 		}
@@ -60,12 +60,12 @@ func (x *Index) foreignResolver(pod *corev1.Pod) (how, foreign string) {
 		}
 	}
 	if server == nil && x.Within != "" && slices.ContainsFunc(servers, isPrivate) {
-		return "", "" // the cluster's name server was not read, and may be this
+		return "", "" // the cluster's name server was not read, and may be one of these
 	}
 	return fmt.Sprintf("Its dnsPolicy is None, with the name servers %s.", engine.QuoteCodes(servers)), engine.QuoteCodes(servers)
 }
 
-// isPrivate reports whether an address is of a network that is not the internet's: a cluster's services have such.
+// isPrivate reports whether an address is not public: a cluster's services have private ones.
 func isPrivate(address string) bool {
 	ip, err := netip.ParseAddr(address)
 	return err != nil || ip.IsPrivate() || ip.IsLinkLocalUnicast()

@@ -11,15 +11,15 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// claim is a host and path that an ingress wants.
+// claim is a host and path that an ingress claims.
 type claim struct {
 	class, host, path string
 	kind              networkingv1.PathType
 }
 
-// rivalIngresses explains IngressBackend: two ingresses of one class that want the same host and path and lead to different
-// services. The controller serves one of them and says nothing of it in any object. Rules that several ingresses share on
-// purpose, such as those of a canary, are marked by annotations.
+// rivalIngresses explains IngressBackend: two ingresses of one class that claim the same host and path and lead to
+// different services. The controller serves one of them and reports nothing in any object. Rules that several ingresses
+// share on purpose, such as those of a canary, are marked by annotations.
 func (x *Index) rivalIngresses() []engine.Finding {
 	first := map[claim]*networkingv1.Ingress{}
 	backends := map[claim]backend{}
@@ -30,7 +30,7 @@ func (x *Index) rivalIngresses() []engine.Finding {
 			list = append(list, in)
 		}
 	}
-	// The oldest is served by the controllers that say which.
+	// Controllers that document the order serve the oldest.
 	slices.SortStableFunc(list, func(a, b *networkingv1.Ingress) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -77,7 +77,7 @@ func rivalFinding(older, newer *networkingv1.Ingress, c claim, first, second bac
 	return f
 }
 
-// isCanary reports whether an ingress is to have a share of another one's requests.
+// isCanary reports whether an ingress is to receive a share of another one's requests.
 func isCanary(in *networkingv1.Ingress) bool {
 	for key := range in.Annotations {
 		if strings.Contains(key, "canary") || strings.Contains(key, "/service-weights") || strings.Contains(key, "mergeable-ingress-type") {

@@ -12,39 +12,39 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// RouteEnd is one side of a connection that is asked about: pods, with the Service before them if it is called by that, or
-// an address outside.
+// RouteEnd is one side of the connection in question: pods, with the Service in front of them if it is addressed by
+// that, or an external address.
 type RouteEnd struct {
 	Pods    []*corev1.Pod
 	Service *corev1.Service
 	Address netip.Addr
 }
 
-// Barrier is a policy that does not let a connection through.
+// Barrier is a policy that blocks a connection.
 type Barrier struct {
 	Policy *networkingv1.NetworkPolicy
-	// Leaves says that it is about what leaves the caller, else about what enters the target.
+	// Leaves means that the policy blocks egress from the caller; otherwise it blocks ingress to the target.
 	Leaves   bool
 	Port     int32
 	Protocol corev1.Protocol
-	// LetsThrough is what it allows in that direction, for a sentence.
+	// LetsThrough describes what the policy allows in that direction, as part of a sentence.
 	LetsThrough string
 }
 
-// RouteJudgement is what the policies say of a connection.
+// RouteJudgement is the effect of the policies on a connection.
 type RouteJudgement struct {
-	Barriers []Barrier // each policy, direction and port once; empty: let through
-	Open     []int32   // ports, of the pods, that are let through
-	// NoSuchPort says that the Service has no port of the number that was asked about.
+	Barriers []Barrier // each policy, direction and port once; empty: allowed
+	Open     []int32   // ports of the pods that are allowed
+	// NoSuchPort means that the Service lacks the requested port.
 	NoSuchPort bool
-	// NoNames says that the caller cannot ask the name server.
+	// NoNames is the policy that keeps the caller from the name server, or nil.
 	NoNames *networkingv1.NetworkPolicy
-	// Policies says that at least one policy is about either side.
+	// Policies means that at least one policy applies to either side.
 	Policies bool
 }
 
-// JudgeRoute evaluates the policies of both sides of a connection. A port of 0 stands for all that the target declares. The
-// caller has seen to it that pods, policies and namespaces were read.
+// JudgeRoute evaluates the policies of both sides of a connection. Port 0 means all ports that the target declares. The
+// caller has made sure that pods, policies and namespaces were read.
 func (x *Index) JudgeRoute(from, to RouteEnd, port int32) RouteJudgement {
 	var j RouteJudgement
 	seen := map[Barrier]bool{}
@@ -94,9 +94,9 @@ func (x *Index) JudgeRoute(from, to RouteEnd, port int32) RouteJudgement {
 	return j
 }
 
-// routeTargets are the ports of a pod that a call may mean; known is false where a Service has no such port.
+// routeTargets returns the ports of a pod that a call may use; known is false if the Service has no such port.
 func routeTargets(s *corev1.Service, pod *corev1.Pod, port int32) (all []target, known bool) {
-	if s != nil && len(s.Spec.Ports) > 0 { // a headless Service may have none: its pods answer on all of theirs
+	if s != nil && len(s.Spec.Ports) > 0 { // a headless Service may have none: its pods are reached on all their ports
 		for _, p := range s.Spec.Ports {
 			if port == 0 || p.Port == port {
 				all = append(all, target{pod, portOn(pod, targetPort(p), p.Protocol), p.Protocol})
@@ -118,8 +118,8 @@ func routeTargets(s *corev1.Service, pod *corev1.Pod, port int32) (all []target,
 	return all, true
 }
 
-// blocksAddress lists the policies because of which a pod does not get out to an address, or none if one of them lets it.
-// Asked about all ports (0), it lists those that are open all the same.
+// blocksAddress lists the policies that block a pod's egress to an address, or none if one of them allows it. For all
+// ports (0), it also lists those that are open nevertheless.
 func (x *Index) blocksAddress(from *corev1.Pod, to netip.Addr, port int32) (stopping []*networkingv1.NetworkPolicy, some []int32) {
 	at := target{&corev1.Pod{}, port, corev1.ProtocolTCP}
 	for _, i := range x.limiting().isolating(from, networkingv1.PolicyTypeEgress) {
@@ -147,7 +147,7 @@ func (x *Index) blocksAddress(from *corev1.Pod, to netip.Addr, port int32) (stop
 	return stopping, some
 }
 
-// withoutNames is the policy that keeps a pod from the name server, or nil.
+// withoutNames returns the policy that keeps a pod from the name server, or nil.
 func (x *Index) withoutNames(pod *corev1.Pod, server *corev1.Service) *networkingv1.NetworkPolicy {
 	if leaving := x.blocks(pod, x.nameServerOf(server), networkingv1.PolicyTypeEgress); len(leaving) > 0 {
 		return leaving[0]
@@ -158,8 +158,8 @@ func (x *Index) withoutNames(pod *corev1.Pod, server *corev1.Service) *networkin
 // ReadyBackends returns the ready pods behind a Service.
 func (x *Index) ReadyBackends(s *corev1.Service) []*corev1.Pod { return x.readyBackends(s) }
 
-// ClosedServices tells of policies that let nobody at all reach Services that have ready pods. That is no finding of a
-// diagnosis, since somebody may have meant it; whoever asks about such a Service has to hear of it.
+// ClosedServices explains policies that close Services with ready pods to all callers. These are not findings of a
+// diagnosis, since they may be intentional, but a user who asks about such a Service has to see them.
 func (x *Index) ClosedServices() []engine.Finding {
 	if x.Unread["networkpolicies"] || x.Unread["pods"] || x.Unread["services"] {
 		return nil
@@ -187,7 +187,7 @@ func (x *Index) ClosedServices() []engine.Finding {
 	return found
 }
 
-// closedBy is the policy, first by name, because of which nobody reaches the ready pods of a Service, or nil.
+// closedBy returns the policy, first by name, that closes the ready pods of a Service to all callers, or nil.
 func (x *Index) closedBy(s *corev1.Service) *networkingv1.NetworkPolicy {
 	var by *networkingv1.NetworkPolicy
 	for _, pod := range x.kindsBehind(s) {

@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// The replicas of a workload are the same to policies: as many of them as there are cost no more than one on each side.
-// It counts allocations of the whole process and so runs beside no other test.
+// Policies cannot distinguish the replicas of a workload: any number of them costs no more than one on each side. It
+// counts allocations of the whole process and so runs in parallel with no other test.
 func TestRouteOfManyReplicasIsJudgedOnce(t *testing.T) { //nolint:paralleltest // see above
 	const replicas = 300
 	pods := func(app string) (all []corev1.Pod) {

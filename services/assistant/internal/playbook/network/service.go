@@ -28,12 +28,12 @@ func checkServices(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Services {
 		s := &x.Services[i]
-		// Without a selector, the endpoints are written by others.
+		// Without a selector, the endpoints are managed by others.
 		if len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName {
 			continue
 		}
 		if down && isDNS(s) {
-			continue // that has a finding of its own
+			continue // which has a separate finding
 		}
 		pods := x.Selected(s.Namespace, s.Spec.Selector)
 		if len(pods) == 0 {
@@ -51,7 +51,7 @@ func checkServices(x *Index) []engine.Finding {
 	return found
 }
 
-// otherProtocol explains ServicePort: a target port that its pods declare for another protocol alone.
+// otherProtocol explains ServicePort: a target port that its pods declare only for another protocol.
 func otherProtocol(s *corev1.Service, port corev1.ServicePort, pods []*corev1.Pod) (f engine.Finding, ok bool) {
 	own, number := cmp.Or(port.Protocol, corev1.ProtocolTCP), targetPort(port).IntVal
 	has := func(protocol corev1.Protocol) bool {
@@ -76,8 +76,8 @@ func otherProtocol(s *corev1.Service, port corev1.ServicePort, pods []*corev1.Po
 	return f, false
 }
 
-// mixedBackends explains ServicePort: a Service that chooses pods of several workloads, of which some say that they listen on
-// its port and others say nothing of it. A target port with a name leads to pods that have it alone.
+// mixedBackends explains ServicePort: a Service that selects pods of several workloads, only some of which declare its
+// port. A named target port leads only to the pods that declare it.
 func (x *Index) mixedBackends(s *corev1.Service, pods []*corev1.Pod) (f engine.Finding, mixed bool) {
 	for _, port := range s.Spec.Ports {
 		target := targetPort(port)
@@ -102,7 +102,7 @@ func (x *Index) mixedBackends(s *corev1.Service, pods []*corev1.Pod) (f engine.F
 		if len(with) == 0 || len(without) == 0 || slices.ContainsFunc(without, func(name string) bool { return slices.Contains(with, name) }) {
 			continue
 		}
-		f = engine.Finding{Class: engine.ServicePort, Object: engine.ServiceRef(s), Confidence: engine.Low} // a port may be open that nobody declares
+		f = engine.Finding{Class: engine.ServicePort, Object: engine.ServiceRef(s), Confidence: engine.Low} // a port may be open without being declared
 		f.Evidence = []string{fmt.Sprintf("Its selector %s chooses pods of %s, and of %s.", selectorText(s), strings.Join(with, ", "), strings.Join(without, ", "))}
 		f.Cause = fmt.Sprintf("Its selector also chooses pods of %s, which say nothing of the port %s: if they do not listen on it, the connections that come to them fail.", strings.Join(without, ", "), engine.QuoteCode(target.String()))
 		f.Text = fmt.Sprintf("Let the selector want a label that only %s has.", strings.Join(with, ", "))
@@ -111,7 +111,7 @@ func (x *Index) mixedBackends(s *corev1.Service, pods []*corev1.Pod) (f engine.F
 	return f, false
 }
 
-// noneReady is a consequence wherever the pods themselves have a finding.
+// noneReady is a consequence if the pods themselves have a finding.
 func (x *Index) noneReady(s *corev1.Service, pods []*corev1.Pod) engine.Finding {
 	f := engine.Finding{Class: engine.ServiceWithoutEndpoint, Object: engine.ServiceRef(s), Confidence: engine.High}
 	for _, pod := range pods {
@@ -159,11 +159,11 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 			f.Cause = fmt.Sprintf("The labels fit %s, but it is scaled to 0.", engine.RefTitle(best.ref))
 			f.Text = fmt.Sprintf("Say how many replicas %s is to have.", engine.RefTitle(best.ref))
 			if callers := x.callers()[s]; len(callers) > 0 {
-				f.Order = -1 // nobody can have meant that others call nothing
+				f.Order = -1 // callers without a backend cannot be intended
 				f.Effects = x.effectsOnCallers(s)
 				f.Evidence = append(f.Evidence, fmt.Sprintf("Told to reach it are %s.", strings.Join(callers, ", ")))
 			} else {
-				f.Confidence = engine.Low // somebody may have meant it
+				f.Confidence = engine.Low // it may be intentional
 			}
 		}
 		f.Because = []operation.Ref{best.ref}
@@ -193,7 +193,7 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 	f.Cause = fmt.Sprintf("The selector wants %s; the pods of %s have %s.", engine.QuoteCodes(wants), engine.RefTitle(best.ref), engine.QuoteCodes(has))
 	f.Text = fmt.Sprintf("Make the selector and the labels of %s agree.", engine.RefTitle(best.ref))
 	x.addPortFault(&f, s, best.ref)
-	// With a second workload as near, which one is meant is for a person to say.
+	// With a second workload equally near, a person has to choose.
 	if rival != nil {
 		f.Confidence = engine.Medium
 		f.Evidence = append(f.Evidence, fmt.Sprintf("As near is %s.", engine.RefTitle(rival.ref)))
@@ -208,7 +208,7 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 	return f
 }
 
-// effectsOnCallers are the findings of those who are told to reach a service that nothing can answer for.
+// effectsOnCallers returns the findings that a service without any backend causes in its callers.
 func (x *Index) effectsOnCallers(s *corev1.Service) []engine.Effect {
 	var effects []engine.Effect
 	for _, pod := range x.LivingPods {
@@ -220,7 +220,7 @@ func (x *Index) effectsOnCallers(s *corev1.Service) []engine.Effect {
 	return effects
 }
 
-// referredTo reports whether anything of the cluster names a service; true where not all that may was read.
+// referredTo reports whether any object names a service; true if some kinds were not read.
 func (x *Index) referredTo(s *corev1.Service) bool {
 	if len(x.callers()[s]) > 0 || s.Spec.Type == corev1.ServiceTypeLoadBalancer || s.Spec.Type == corev1.ServiceTypeNodePort {
 		return true
@@ -242,8 +242,8 @@ func (x *Index) referredTo(s *corev1.Service) bool {
 	})
 }
 
-// meantBy is the workload that a Service without any fitting label is most likely for: the one of its name, else the one whose
-// label is nearly what the selector wants. Nil: none, or several.
+// meantBy returns the workload that a Service without any matching label most likely belongs to: the one of the same
+// name, else the one with nearly the label that the selector requires. Nil: none, or several.
 func (x *Index) meantBy(s *corev1.Service) *near {
 	var found *near
 	several := false
@@ -266,7 +266,7 @@ func (x *Index) meantBy(s *corev1.Service) *near {
 	return found
 }
 
-// addPortFault adds that the ports do not fit either: with the selector alone corrected, calls would still fail.
+// addPortFault adds that the ports do not match either: with only the selector corrected, calls would still fail.
 func (x *Index) addPortFault(f *engine.Finding, s *corev1.Service, to operation.Ref) {
 	w := x.Workloads[to]
 	if w == nil || w.Template == nil {
@@ -290,7 +290,7 @@ func podRef(pod *corev1.Pod) operation.Ref {
 	return operation.Ref{Version: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// nearTable has what a service could choose, by label.
+// nearTable returns the objects that a service could select, by label.
 func (x *Index) nearTable() *engine.Chooser[*near] {
 	all := engine.NewChooser(func(n *near) map[string]string { return n.labels })
 	add := func(ref operation.Ref, have map[string]string) {
@@ -309,10 +309,10 @@ func (x *Index) nearTable() *engine.Chooser[*near] {
 	return all
 }
 
-// nearTo is what has the most labels of a service's selector, the first by name, and
-// another that has as many, or nil.
+// nearTo returns the object that has the most labels of a service's selector, the first by name, and another with
+// equally many, or nil.
 func (x *Index) nearTo(s *corev1.Service) (best, rival *near) {
-	var there []engine.Pair // labels that something has
+	var there []engine.Pair // labels that some object has
 	for key, value := range s.Spec.Selector {
 		if p := (engine.Pair{Namespace: s.Namespace, Key: key, Value: value}); len(x.nearby().Having[p]) > 0 {
 			there = append(there, p)
@@ -328,7 +328,7 @@ func (x *Index) nearTo(s *corev1.Service) (best, rival *near) {
 	return known.best, known.rival
 }
 
-// closest returns the one or two with the most matching labels.
+// closest holds the one or two objects with the most matching labels.
 type closest struct{ best, rival *near }
 
 func (x *Index) nearBy(want []engine.Pair) closest {
@@ -340,7 +340,7 @@ func (x *Index) nearBy(want []engine.Pair) closest {
 	var found closest
 	seen := map[*near]bool{}
 	for i, list := range lists {
-		// What is in none of the lists so far has at most one label of each that is left.
+		// An object in none of the lists so far matches at most one label for each remaining list.
 		if found.best != nil && found.best.hits > len(lists)-i {
 			break
 		}
@@ -437,7 +437,7 @@ func portsOf(pods []*corev1.Pod, protocol corev1.Protocol) []corev1.ContainerPor
 
 // offerOnlyPort offers the pods' port, if they have one.
 func offerOnlyPort(f *engine.Finding, s *corev1.Service, port corev1.ServicePort, target intstr.IntOrString, declared []corev1.ContainerPort) {
-	// Ports merge by number: two of one number cannot be told apart in a patch.
+	// Ports merge by number: a patch cannot distinguish two with the same number.
 	same := 0
 	for _, p := range s.Spec.Ports {
 		if p.Port == port.Port {

@@ -17,16 +17,16 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// setting is an address inside the cluster that a variable of a container gives to its program.
+// setting is a cluster-internal address in a variable of a container.
 type setting struct {
 	container, variable string
 	value               string
 	address
-	// portVariable is the variable that has the port, where it is another one: DB_PORT beside DB_HOST.
+	// portVariable is the variable that holds the port, if it is a separate one: DB_PORT with DB_HOST.
 	portVariable string
 }
 
-// settings are the addresses that the variables of a pod's containers hold.
+// settings returns the addresses in the variables of a pod's containers.
 func (x *Index) settings(pod *corev1.Pod) []setting {
 	var all []setting
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -46,7 +46,7 @@ func (x *Index) settings(pod *corev1.Pod) []setting {
 	return all
 }
 
-// portBeside is the port that a variable holds whose name begins as that of a host does.
+// portBeside returns the port in the variable whose name has the same prefix as that of a host.
 func portBeside(env []corev1.EnvVar, host string) (port int32, variable string) {
 	for _, part := range telling {
 		prefix, ok := strings.CutSuffix(strings.ToUpper(host), part)
@@ -65,8 +65,8 @@ func portBeside(env []corev1.EnvVar, host string) (port int32, variable string) 
 	return 0, ""
 }
 
-// serviceOf is the name and the namespace of the service that a host would be; ok is false for one outside the cluster, or in a
-// namespace that was not read.
+// serviceOf returns the name and the namespace of the service that a host would be; ok is false for one outside the
+// cluster, or in a namespace that was not read.
 func (x *Index) serviceOf(host string, pod *corev1.Pod) (of engine.Name, ok bool) {
 	service, rest, _ := strings.Cut(host, ".")
 	namespace, domain, _ := strings.Cut(rest, ".")
@@ -93,11 +93,11 @@ func (x *Index) serviceOf(host string, pod *corev1.Pod) (of engine.Name, ok bool
 type Absent struct {
 	engine.Name
 	Container string
-	// Backend is the workload of the service's name, if there is one: it lacks its service.
+	// Backend is the workload with the service's name, if there is one: it lacks its service.
 	Backend *engine.Workload
 }
 
-// AbsentServices are the services that the variables of a pod name and that do not exist.
+// AbsentServices returns the services that the variables of a pod name and that do not exist.
 func (x *Index) AbsentServices(pod *corev1.Pod) []Absent {
 	if x.Unread["services"] {
 		return nil
@@ -112,7 +112,7 @@ func (x *Index) AbsentServices(pod *corev1.Pod) []Absent {
 	return all
 }
 
-// workloadNamed is the workload of a name that serves others, or nil.
+// workloadNamed returns the workload with a name, if it serves others, or nil.
 func (x *Index) workloadNamed(of engine.Name) *engine.Workload {
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
 		if w := x.Workloads[operation.Ref{Group: "apps", Version: "v1", Kind: kind, Namespace: of.Namespace, Name: of.Name}]; w != nil {
@@ -122,14 +122,14 @@ func (x *Index) workloadNamed(of engine.Name) *engine.Workload {
 	return nil
 }
 
-// checkVariables explains NameResolution and ServicePort: a variable that names a service which does not exist, or a port
-// that the service does not have. Programs are shipped with variables for what is optional, so that a name alone is no fault:
-// a workload without its service, a service of nearly that name, or a lookup that failed has to prove it.
+// checkVariables explains NameResolution and ServicePort: a variable that names a service which does not exist, or a
+// port that the service does not have. Programs ship with variables for optional dependencies, so a name alone is no
+// fault: it takes a workload without its service, a service with a similar name, or a failed lookup to prove it.
 func checkVariables(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	if x.Unread["services"] || pod.Status.Phase == corev1.PodFailed {
 		return nil
 	}
-	told := map[string]string{} // by container: the name that its crash is about; empty where the log does not tell
+	told := map[string]string{} // by container: the name that crashed it; empty if the log does not contain it
 	for _, c := range engine.ListContainers(pod) {
 		if l, ok := x.failedLookup(pod, c); ok && engine.KeepsCrashing(pod, c) {
 			told[c.Spec.Name] = l.host
@@ -162,7 +162,7 @@ func (a address) text() string {
 	return a.host + ":" + strconv.Itoa(int(a.port))
 }
 
-// explainAbsentService reports whether more than a variable says that a service is missing.
+// explainAbsentService reports whether there is more evidence than a variable that a service is missing.
 func (x *Index) explainAbsentService(f *engine.Finding, s setting, of engine.Name, pod *corev1.Pod) bool {
 	f.Class = engine.NameResolution
 	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has the name %s.", engine.QuoteCode(of.Namespace), engine.QuoteCode(of.Name)))
@@ -194,7 +194,7 @@ func (x *Index) explainAbsentService(f *engine.Finding, s setting, of engine.Nam
 	return true
 }
 
-// nearService is the one service whose name is nearly that of a host, and that has its port where both tell one.
+// nearService returns the only service with a name similar to that of a host, and with its port if both have one.
 func (x *Index) nearService(a address, of engine.Name) *corev1.Service {
 	var near *corev1.Service
 	for _, s := range x.ServicesIn()[of.Namespace] {
@@ -209,7 +209,7 @@ func (x *Index) nearService(a address, of engine.Name) *corev1.Service {
 	return near
 }
 
-// nearlyNamed reports whether two names differ in one or two letters, or in whole words at an end of one.
+// nearlyNamed reports whether two names differ in one or two letters, or by whole words at either end.
 func nearlyNamed(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -235,8 +235,8 @@ func portsText(s *corev1.Service) string {
 	return "the ports " + engine.QuoteCodes(all)
 }
 
-// explainAbsentPort reports whether a variable tells a port that its service does not have. A headless service leads to any
-// port of its pods.
+// explainAbsentPort reports whether a variable contains a port that its service does not have. A headless service leads
+// to any port of its pods.
 func explainAbsentPort(f *engine.Finding, s setting, service *corev1.Service, w *engine.Workload) bool {
 	if s.port == 0 || service.Spec.ClusterIP == corev1.ClusterIPNone || service.Spec.Type == corev1.ServiceTypeExternalName || len(service.Spec.Ports) == 0 || hasPort(service, s.port) {
 		return false
@@ -265,7 +265,7 @@ func explainAbsentPort(f *engine.Finding, s setting, service *corev1.Service, w 
 	return true
 }
 
-// listOf is the member of a pod's spec that has a container.
+// listOf returns the member of a pod's spec that contains a container.
 func listOf(w *engine.Workload, container string) string {
 	if w.Template != nil && slices.ContainsFunc(w.Template.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == container }) {
 		return "initContainers"
@@ -273,7 +273,7 @@ func listOf(w *engine.Workload, container string) string {
 	return "containers"
 }
 
-// Called are the services that the variables of a pod name.
+// Called returns the services that the variables of a pod name.
 func (x *Index) Called(pod *corev1.Pod) []*corev1.Service {
 	var all []*corev1.Service
 	for _, c := range x.calls(pod) {
@@ -282,8 +282,8 @@ func (x *Index) Called(pod *corev1.Pod) []*corev1.Service {
 	return all
 }
 
-// WrongAddress explains a line in which a program that runs on tells of an address that cannot be right: a name that no service
-// has, or a port that its service does not have.
+// WrongAddress explains a line in which a running program reports an impossible address: a name that no service has, or
+// a port that its service does not have.
 func (x *Index) WrongAddress(pod *corev1.Pod, line string) (f engine.Finding, ok bool) {
 	if x.Unread["services"] {
 		return f, false
@@ -321,10 +321,10 @@ func (x *Index) WrongAddress(pod *corev1.Pod, line string) (f engine.Finding, ok
 	return f, false
 }
 
-// dialExpr is a line about a connection that the program opens, and that fails.
+// dialExpr matches a line about a failed outgoing connection.
 var dialExpr = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf(`dial(ing)?`, `connect\w*`, `communications link`, `refused`, `timed? ?out`, `timeout`, `unreachable`, `unavailable`) + `\b`)
 
-// serviceAt is the service that a name or an address leads to.
+// serviceAt returns the service that a name or an address leads to.
 func (x *Index) serviceAt(host string, pod *corev1.Pod) *corev1.Service {
 	if s := x.ServiceNamed(host, pod.Namespace); s != nil {
 		return s

@@ -14,8 +14,8 @@ import (
 var noAccountExpr = regexp.MustCompile(`error looking up service account ([a-z0-9-]+)/([a-z0-9.-]+): ` +
 	`serviceaccount "([a-z0-9.-]+)" not found`)
 
-// checkAccounts explains MissingServiceAccount: without its service account no pod is created at all,
-// so that only its owner tells of it.
+// checkAccounts explains MissingServiceAccount: without its service account no pod is created at all, so only the pod's
+// owner shows the fault.
 func checkAccounts(x *Index) []engine.Finding {
 	if x.Unread["serviceaccounts"] {
 		return nil
@@ -36,7 +36,7 @@ func checkAccounts(x *Index) []engine.Finding {
 		explainMissingAccount(&f, m[2], r.Workload)
 		found = append(found, f)
 	}
-	// Events last an hour: without one, an absent account and no pod at all say the same.
+	// Events last an hour: without one, an absent account and the lack of any pod are the evidence.
 	for _, w := range x.Workloads {
 		if told[w.Ref] || w.Template == nil || w.Replicas == 0 || w.Ref.Kind == "Job" || x.Unread["pods"] || len(x.PodsOf(w.Ref)) > 0 {
 			continue

@@ -13,16 +13,15 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// rejection is a workload whose pods the API server does not let in: no scheduler, node or
-// kubelet has seen them.
+// rejection is a workload whose pods the API server rejects: no scheduler, node or kubelet has seen them.
 type rejection struct {
 	*engine.Workload
-	// said is the newest answer of the API server.
+	// said is the latest response of the API server.
 	said       string
 	want, have int32
 }
 
-// rejections returns the workloads that lack pods because creating one failed last, in order.
+// rejections returns the workloads that lack pods because the last attempt to create one failed, in order.
 func (x *Index) rejections() []rejection {
 	var all []rejection
 	add := func(ref operation.Ref, want, have int32, said string) {
@@ -43,7 +42,7 @@ func (x *Index) rejections() []rejection {
 		said := x.failedCreate(set.UID)
 		for _, c := range set.Status.Conditions {
 			if c.Type == "ReplicaFailure" && c.Status == corev1.ConditionTrue && c.Reason == "FailedCreate" {
-				said = c.Message // the controller takes it away once a pod could be made
+				said = c.Message // the controller removes it once a pod could be created
 			}
 		}
 		add(ref, want, set.Status.Replicas, said)
@@ -72,7 +71,7 @@ func (x *Index) rejections() []rejection {
 	return slices.CompactFunc(all, func(a, b rejection) bool { return a.Ref == b.Ref })
 }
 
-// failedCreate is why a controller could not make a pod, if it has not made one since.
+// failedCreate returns the reason why a controller could not create a pod, unless it has created one since.
 func (x *Index) failedCreate(uid types.UID) string {
 	e := x.EventOf(uid, func(e *corev1.Event) bool { return e.Reason == "FailedCreate" || e.Reason == "SuccessfulCreate" })
 	if e == nil || e.Reason != "FailedCreate" {

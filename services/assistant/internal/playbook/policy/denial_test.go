@@ -8,8 +8,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// FuzzDenials checks that whatever a log holds, what is read of it passes the closed
-// patterns, stays bounded, and reads back from the server's own sentence.
+// FuzzDenials checks that, for any log, the denials found pass the closed patterns, stay bounded, and survive a round
+// trip through the server's message.
 func FuzzDenials(f *testing.F) {
 	for _, seed := range []string{
 		`User "system:serviceaccount:shop:app" cannot list resource "pods" in API group "" in the namespace "shop"`,

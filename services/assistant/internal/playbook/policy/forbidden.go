@@ -11,27 +11,26 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// denial is what the API server refused a service account. It was read from a log, which
-// may be forged: every member has passed a closed pattern.
+// denial is a request that the API server refused a service account. It was read from a log, which may be forged: every
+// member has passed a closed pattern.
 type denial struct {
 	account     engine.Name
 	verb        string
 	group       string // empty: core
 	resource    string
 	subresource string // may be empty
-	name        string // of the object; empty: all, or not said
+	name        string // of the object; empty: all, or unknown
 	namespace   string // empty: cluster scope
 }
 
-// The server's own words. Only plain verbs count: no program needs to be given the right
-// to bind, escalate or impersonate because of a line in a log. Lengths are checked
-// afterwards, for counted repetitions make an expression slow.
+// The server's own wording. Only plain verbs count: no program needs the right to bind, escalate or impersonate because
+// of a line in a log. Lengths are checked afterwards, since counted repetitions make an expression slow.
 const (
 	namePart = `[a-z0-9.-]+`
 	verbPart = `get|list|watch|create|update|patch|delete|deletecollection`
 )
 
-// forbiddenExprs read the text plain, and as a string of JSON.
+// forbiddenExprs match the text plain, and as a string in JSON.
 var forbiddenExprs = []*regexp.Regexp{forbiddenExpr(`"`), forbiddenExpr(`\\"`)}
 
 func forbiddenExpr(quote string) *regexp.Regexp {
@@ -87,7 +86,7 @@ func (d denial) compare(o denial) int {
 	)
 }
 
-// full is the resource as a rule writes it.
+// full returns the resource as a rule writes it.
 func (d denial) full() string {
 	if d.subresource == "" {
 		return d.resource
@@ -95,7 +94,7 @@ func (d denial) full() string {
 	return d.resource + "/" + d.subresource
 }
 
-// message is the sentence that the denial was read from, less its start.
+// message returns the message that the denial was parsed from, without its beginning.
 func (d denial) message() string {
 	text := `User "system:serviceaccount:` + d.account.Namespace + ":" + d.account.Name + `" cannot ` + d.verb + ` resource "` + d.full() + `" in API group "` + d.group + `" `
 	if d.namespace == "" {

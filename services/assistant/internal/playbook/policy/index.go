@@ -1,4 +1,4 @@
-// Package policy explains what quotas, limit ranges, roles and webhooks keep from happening.
+// Package policy explains what quotas, limit ranges, roles and webhooks prevent.
 package policy
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// Index finds the objects of a snapshot; each of its tables is made when it is first needed.
+// Index finds the objects of a snapshot; each of its tables is built on first use.
 type Index struct {
 	*engine.Index
 

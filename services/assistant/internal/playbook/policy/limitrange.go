@@ -19,7 +19,7 @@ import (
 var boundExpr = regexp.MustCompile(`(?:minimum|maximum) \S+ usage per (?:Container|Pod) is|` +
 	`\S+ max limit to request ratio per (?:Container|Pod) is`)
 
-// checkLimitRanges explains LimitRangeViolated: pods that a namespace's LimitRange does not admit.
+// checkLimitRanges explains LimitRangeViolated: pods that a namespace's LimitRange rejects.
 func checkLimitRanges(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for _, r := range x.rejected() {
@@ -46,7 +46,7 @@ func checkLimitRanges(x *Index) []engine.Finding {
 	return found
 }
 
-// violation is a bound that a workload's pods break.
+// violation is a bound that a workload's pods violate.
 type violation struct {
 	evidence, cause string
 	container       string // empty: the pod as a whole
@@ -56,8 +56,8 @@ type violation struct {
 	low, ratio bool
 }
 
-// violations compares a workload's template with the LimitRanges of its namespace, as the
-// API server does when it makes a pod.
+// violations compares a workload's template with the LimitRanges of its namespace, as the API server does on creation
+// of a pod.
 func (x *Index) violations(w *engine.Workload) []violation {
 	if w.Template == nil {
 		return nil
@@ -111,7 +111,7 @@ func (x *Index) defaulted(namespace string, own corev1.ResourceRequirements) cor
 			}
 		}
 	}
-	// A limit without a request is the request too, before any default.
+	// A limit without a request is also the request, before any default.
 	fill(own.Requests, own.Limits)
 	for i := range x.LimitRanges {
 		if l := &x.LimitRanges[i]; l.Namespace == namespace {
@@ -184,7 +184,7 @@ func describeBreach(broken string, stated bool) string {
 	return broken
 }
 
-// offerWithinBound offers the bound itself where one container breaks it.
+// offerWithinBound offers the bound itself if one container violates it.
 func offerWithinBound(f *engine.Finding, w *engine.Workload, v violation) {
 	if !w.Patchable() || v.ratio || v.container == "" || v.kind != corev1.ResourceCPU && v.kind != corev1.ResourceMemory {
 		return

@@ -14,14 +14,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// What the quota plug-in of the API server answers. The names in it lead to the objects;
-// amounts are taken from these.
+// The messages of the API server's quota plug-in. Their names lead to the objects; amounts are taken from these.
 var (
 	exceededExpr = regexp.MustCompile(`exceeded quota: ([a-z0-9.-]+), requested: (.*?), used: (.*?), limited: (\S+)`)
 	demandedExpr = regexp.MustCompile(`failed quota: ([a-z0-9.-]+): must specify (.+)`)
 )
 
-// checkQuotas explains QuotaExceeded: pods that a namespace's quota does not admit.
+// checkQuotas explains QuotaExceeded: pods that a namespace's quota rejects.
 func checkQuotas(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for _, r := range x.rejected() {
@@ -47,7 +46,7 @@ func (x *Index) quota(namespace, quota string) *corev1.ResourceQuota {
 	return nil
 }
 
-// parseAmounts reads a list such as pods=1,requests.cpu=500m.
+// parseAmounts parses a list such as pods=1,requests.cpu=500m.
 func parseAmounts(list string) map[string]resource.Quantity {
 	all := map[string]resource.Quantity{}
 	for pair := range strings.SplitSeq(list, ",") {
@@ -96,7 +95,7 @@ func explainExceeded(f *engine.Finding, x *Index, r rejection, said []string) {
 	offerWithinQuota(f, x, r, hard)
 }
 
-// scopeText tells which pods alone a quota counts.
+// scopeText describes the scopes that limit which pods a quota counts.
 func scopeText(q *corev1.ResourceQuota) string {
 	if q == nil {
 		return ""
@@ -116,7 +115,7 @@ func scopeText(q *corev1.ResourceQuota) string {
 	return fmt.Sprintf("The quota counts only pods in the scope %s, so others are still let in.", engine.QuoteCodes(all))
 }
 
-// offerWithinQuota offers what the workload had before: its requests, or the pods that it has.
+// offerWithinQuota offers the workload's earlier state: its requests, or its present number of pods.
 func offerWithinQuota(f *engine.Finding, x *Index, r rejection, hard map[string]resource.Quantity) {
 	for _, kind := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		_, whole := hard[string(kind)]

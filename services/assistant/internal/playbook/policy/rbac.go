@@ -14,10 +14,10 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// grants returns the rights of an account in a namespace or, with an empty one, in the cluster.
+// grants are the rights of an account in a namespace or, with an empty one, in the cluster.
 type grants struct {
 	rules []rbacv1.PolicyRule
-	bound []string // bindings and the roles that they give, for people
+	bound []string // bindings and their roles, for people
 	lost  []string // bindings whose role does not exist
 }
 
@@ -35,7 +35,7 @@ func (x *Index) grantsOf(account engine.Name, namespace string) grants {
 			return
 		}
 		g.rules = append(g.rules, rules...)
-		// Every account has some rights to look the API up; these are no news.
+		// Every account has some discovery rights, which are not worth mentioning.
 		if !strings.HasPrefix(role.Name, "system:") {
 			g.bound = append(g.bound, text)
 		}
@@ -54,8 +54,8 @@ func (x *Index) grantsOf(account engine.Name, namespace string) grants {
 	return g
 }
 
-// meansAccount reports whether a subject of a binding is the account, by name or as a member of one
-// of the groups that every service account is in.
+// meansAccount reports whether a subject of a binding is the account, by name or through one of the groups that include
+// every service account.
 func meansAccount(s rbacv1.Subject, account engine.Name, namespace string) bool {
 	switch s.Kind {
 	case rbacv1.ServiceAccountKind:
@@ -86,7 +86,7 @@ func (x *Index) rulesOf(r rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule
 	return nil, x.Unread["roles"]
 }
 
-// rule is the right that was refused, alone.
+// rule returns a rule with only the refused right.
 func (d denial) rule() rbacv1.PolicyRule {
 	r := rbacv1.PolicyRule{APIGroups: []string{d.group}, Resources: []string{d.full()}, Verbs: []string{d.verb}}
 	if d.name != "" && slices.Contains([]string{"get", "update", "patch", "delete"}, d.verb) {
@@ -95,8 +95,7 @@ func (d denial) rule() rbacv1.PolicyRule {
 	return r
 }
 
-// farReaching are resources of which a right is more than it seems: it can be made into
-// others.
+// farReaching reports whether a right to the resource can be turned into further rights.
 func (d denial) farReaching() bool {
 	switch d.resource {
 	case "secrets", "roles", "rolebindings", "clusterroles", "clusterrolebindings", "certificatesigningrequests",
@@ -106,7 +105,7 @@ func (d denial) farReaching() bool {
 	return slices.Contains([]string{"exec", "attach", "portforward", "proxy", "token", "ephemeralcontainers", "approval"}, d.subresource)
 }
 
-// checkDenials explains AccessForbidden: programs that the API server refused, if it would still.
+// checkDenials explains AccessForbidden: programs whose requests the API server refused, and would still refuse.
 func checkDenials(x *Index) []engine.Finding {
 	type scope struct {
 		account   engine.Name
@@ -147,8 +146,8 @@ func checkDenials(x *Index) []engine.Finding {
 	return found
 }
 
-// denialsOf are those of the pod's own account. What a log says of another one may be
-// forged to have rights given away, and is not heard.
+// denialsOf returns the denials of the pod's own account. A denial of another account in the log may be forged to
+// obtain rights for it, and is ignored.
 func (x *Index) denialsOf(pod *corev1.Pod) []denial {
 	own := engine.Name{Namespace: pod.Namespace, Name: engine.AccountOf(pod)}
 	var all []denial
@@ -162,7 +161,7 @@ func (x *Index) denialsOf(pod *corev1.Pod) []denial {
 	return all
 }
 
-// Grounds returns the accounts whose missing rights may be why a pod fails.
+// Grounds returns the accounts whose missing rights may be the reason why a pod fails.
 func (x *Index) Grounds(pod *corev1.Pod) []operation.Ref {
 	if len(x.denialsOf(pod)) == 0 {
 		return nil
@@ -213,8 +212,7 @@ func explainDenied(f *engine.Finding, x *Index, all []denial, namespace string, 
 	f.Text = leastRole(x, all, namespace)
 }
 
-// sawRights reports whether anything was read of the roles of a namespace that the question
-// may not have been about.
+// sawRights reports whether the roles of a namespace, which may be outside the question's scope, were read.
 func (x *Index) sawRights(namespace string) bool {
 	return slices.ContainsFunc(x.Roles, func(r rbacv1.Role) bool { return r.Namespace == namespace }) ||
 		slices.ContainsFunc(x.RoleBindings, func(b rbacv1.RoleBinding) bool { return b.Namespace == namespace })

@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// leastRole writes a role for what was refused and nothing more, or only the binding
-// where a role that is there has exactly such rules.
+// leastRole writes a role with exactly the refused rights, or only the binding if an existing role has exactly such
+// rules.
 func leastRole(x *Index, all []denial, namespace string) string {
 	account := all[0].account
 	text := "If the program is meant to do this, give its account this right; rights are not written from here."
@@ -43,8 +43,8 @@ func leastRole(x *Index, all []denial, namespace string) string {
 	return text + "\n\n" + formatManifest(objects...)
 }
 
-// unused is a name that no role or binding has: applied to one that is there, the manifest
-// would take its subjects away.
+// unused returns a name that no existing role or binding has: applying the manifest to an existing one would remove its
+// subjects.
 func (x *Index) unused(want, namespace string) string {
 	taken := map[string]bool{}
 	for i := range x.Roles {
@@ -77,7 +77,7 @@ func rbacObject(kind, role, namespace string, o engine.Members) engine.Members {
 	return o
 }
 
-// formatManifest is objects as YAML, as a Markdown block.
+// formatManifest formats objects as YAML, in a Markdown block.
 func formatManifest(objects ...engine.Members) string {
 	var parts []string
 	for _, o := range objects {
@@ -90,7 +90,7 @@ func formatManifest(objects ...engine.Members) string {
 	return "    " + strings.ReplaceAll(strings.Join(parts, "\n---\n"), "\n", "\n    ")
 }
 
-// rulesFor is one rule for each resource, with all its verbs.
+// rulesFor returns one rule for each resource, with all its verbs.
 func rulesFor(all []denial) []any {
 	type key struct{ group, resource, name string }
 	verbs := map[key][]string{}
@@ -115,8 +115,8 @@ func rulesFor(all []denial) []any {
 	return rules
 }
 
-// fitting is a role of the namespace that allows all of it, and whose rules name only the
-// resources that were asked for.
+// fitting returns a role of the namespace that grants all denied requests and whose rules name only the requested
+// resources.
 func (x *Index) fitting(all []denial, namespace string) (string, bool) {
 	var fit []string
 	for i := range x.Roles {

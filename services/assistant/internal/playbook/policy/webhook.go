@@ -59,7 +59,7 @@ func (x *Index) webhooks() map[string]webhook {
 	return all
 }
 
-// checkAdmission explains AdmissionWebhook: pods that a webhook, or a policy, keeps out.
+// checkAdmission explains AdmissionWebhook: pods that a webhook or a policy rejects.
 func checkAdmission(x *Index) []engine.Finding {
 	all := slices.Clone(x.rejected())
 	for i := range x.CronJobs {
@@ -76,7 +76,7 @@ func checkAdmission(x *Index) []engine.Finding {
 		if m := callExpr.FindStringSubmatch(r.said); m != nil {
 			hook, ok := hooks[m[1]]
 			if !ok && !x.Unread["validatingwebhookconfigurations"] && !x.Unread["mutatingwebhookconfigurations"] {
-				continue // taken away since: the next try succeeds
+				continue // removed since: the next attempt succeeds
 			}
 			f := broken[m[1]]
 			if f == nil {
@@ -135,7 +135,7 @@ func explainCalling(f *engine.Finding, x *Index, called, said string, hook webho
 	}
 }
 
-// explainKeptOut adds a workload that a webhook keeps out.
+// explainKeptOut adds a workload that a webhook rejects.
 func explainKeptOut(f *engine.Finding, x *Index, r rejection) {
 	f.Evidence = append(f.Evidence, r.lacks())
 	if ns := r.Ref.Namespace; !slices.Contains(f.Namespaces, ns) {

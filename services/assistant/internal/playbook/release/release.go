@@ -1,4 +1,4 @@
-// Package release explains releases of Helm whose last operation failed or never ended, by names and labels alone.
+// Package release explains Helm releases whose last operation failed or never ended, by names and labels alone.
 package release
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// longOperation is how long an operation may run before it is trouble: Helm itself waits for five minutes.
+// longOperation is how long an operation may run before it is a problem: Helm itself waits for five minutes.
 const longOperation = 10 * time.Minute
 
 // Index finds the objects of a snapshot.

@@ -40,7 +40,7 @@ func checkAttachments(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fi
 	return []engine.Finding{f}
 }
 
-// explainSharedVolume looks whether both pods are of one workload, which then waits for itself.
+// explainSharedVolume checks whether both pods are of one workload, which then blocks itself.
 func explainSharedVolume(f *engine.Finding, x *Index, w, other *engine.Workload) {
 	d := x.Deployment(w.Ref)
 	if d == nil || other.Ref != w.Ref {

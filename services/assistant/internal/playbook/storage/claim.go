@@ -17,7 +17,7 @@ const (
 	defaultClass = "storageclass.kubernetes.io/is-default-class"
 	// noProvisioner marks classes whose volumes are created manually.
 	noProvisioner = "kubernetes.io/no-provisioner"
-	// provisioning limits how long making a volume may take before it is a trouble.
+	// provisioning limits how long creating a volume may take before it is a problem.
 	provisioning = 2 * time.Minute
 )
 
@@ -54,7 +54,7 @@ func checkClaims(x *Index) []engine.Finding {
 	return append(found, x.explainAbsent()...)
 }
 
-// userTable has the living pods that mount each claim, by name, without those that failed.
+// userTable returns the living pods that mount each claim, by name, without failed ones.
 func (x *Index) userTable() map[engine.Name][]*corev1.Pod {
 	users := map[engine.Name][]*corev1.Pod{}
 	for of, pods := range x.Mounts() {
@@ -71,7 +71,8 @@ type Absent struct {
 	Pods []*corev1.Pod
 }
 
-// AbsentClaims returns the missing claims that pods wait for, in order. Where claims were not read, the scheduler's word counts.
+// AbsentClaims returns the missing claims that pods wait for, in order. If claims were not read, it relies on the
+// scheduler's message.
 func (x *Index) AbsentClaims() []Absent {
 	there := map[engine.Name]bool{}
 	for i := range x.Claims {
@@ -79,7 +80,7 @@ func (x *Index) AbsentClaims() []Absent {
 	}
 	var all []Absent
 	for of, pods := range x.Users() {
-		// The claim of an ephemeral volume has the pod's own name: its controller makes it.
+		// The claim of an ephemeral volume has the pod's own name: its controller creates it.
 		pods = slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
 			return !engine.IsUnschedulable(pod) || strings.HasPrefix(of.Name, pod.Name+"-") || x.Unread["persistentvolumeclaims"] && !missedByScheduler(pod, of.Name)
 		})
@@ -93,7 +94,7 @@ func (x *Index) AbsentClaims() []Absent {
 	return all
 }
 
-// missedByScheduler reports whether the scheduler says that a pod's claim does not exist.
+// missedByScheduler reports whether the scheduler reported that a pod's claim does not exist.
 func missedByScheduler(pod *corev1.Pod, claim string) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled && strings.Contains(c.Message, fmt.Sprintf("persistentvolumeclaim %q not found", claim))
@@ -123,8 +124,8 @@ func (x *Index) explainAbsent() []engine.Finding {
 	return found
 }
 
-// WaitsForClaim reports whether a pod cannot be placed on any node because of a claim: the
-// scheduler gives up before it looks at nodes.
+// WaitsForClaim reports whether a pod cannot be scheduled because of a claim: the scheduler gives up before it
+// considers nodes.
 func (x *Index) WaitsForClaim(pod *corev1.Pod) bool {
 	if x.Unread["persistentvolumeclaims"] {
 		return slices.ContainsFunc(engine.ClaimsOf(pod), func(claim string) bool { return missedByScheduler(pod, claim) })
@@ -139,7 +140,7 @@ func (x *Index) WaitsForClaim(pod *corev1.Pod) bool {
 	})
 }
 
-// className is the class that a claim names; nil is none, empty is none on purpose.
+// className returns the class that a claim names; nil means none, empty means deliberately none.
 func className(c *corev1.PersistentVolumeClaim) *string {
 	if old, ok := c.Annotations[corev1.BetaStorageClassAnnotation]; ok {
 		return &old
@@ -156,7 +157,7 @@ func (x *Index) storageClass(class *string) *storagev1.StorageClass {
 	return nil
 }
 
-// bindsLate reports whether volumes of a class are made only when a pod has its node.
+// bindsLate reports whether volumes of a class are created only once a pod has its node.
 func bindsLate(class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }
@@ -178,14 +179,14 @@ func explainUnbound(f *engine.Finding, x *Index, c *corev1.PersistentVolumeClaim
 		return explainNamedVolume(f, x, c)
 	case named == nil || *named == "" || class != nil && class.Provisioner == noProvisioner:
 		if class != nil && bindsLate(class) && len(users) == 0 {
-			return false // nobody wants it yet
+			return false // no pod uses it yet
 		}
 		return explainStaticVolumes(f, x, c, named)
 	case x.Unread["storageclasses"]:
 		return false
 	case class == nil:
 		if fits, _ := x.volumesFor(c); fits {
-			return false // about to be bound: a class need not exist for volumes made by hand
+			return false // about to be bound: a class need not exist for manually created volumes
 		}
 		explainNoClass(f, x, *named, said)
 	case said != "":
@@ -198,7 +199,7 @@ func explainUnbound(f *engine.Finding, x *Index, c *corev1.PersistentVolumeClaim
 		f.Cause = fmt.Sprintf("The template of %s names the node itself (`nodeName`), so the scheduler never sees its pods, and the claim waits for it in vain.", workload)
 		f.Text = "Choose the node by a nodeSelector for kubernetes.io/hostname, or by node affinity, in place of nodeName."
 	case bindsLate(class):
-		return false // it waits for a pod that has a node; what the pod lacks is told there
+		return false // it waits for a pod that has a node; the pod has a separate finding
 	case x.Taken.Sub(c.CreationTimestamp.Time) < provisioning:
 		return false
 	default:
@@ -209,7 +210,7 @@ func explainUnbound(f *engine.Finding, x *Index, c *corev1.PersistentVolumeClaim
 	return true
 }
 
-// pinned is the workload, as a title, of pods that all name their node in their template; empty: there is none.
+// pinned returns the workload, as a title, of pods whose template names their node; empty: there is none.
 func (x *Index) pinned(pods []*corev1.Pod) string {
 	title := ""
 	for _, pod := range pods {
@@ -265,18 +266,18 @@ func explainNoClass(f *engine.Finding, x *Index, named, said string) {
 	if said != "" {
 		f.Evidence = append(f.Evidence, "The volume controller says "+engine.QuoteCode(said)+".")
 	}
-	// The class of a claim cannot be changed afterwards.
+	// The class of a claim is immutable.
 	f.Text = fmt.Sprintf("Say which of these classes is meant: the claim has to be made anew with it, for its class cannot be changed. Or create a class %s.", engine.QuoteCode(named))
 }
 
-// explainStaticVolumes explains claims that only a volume which is there already can satisfy.
+// explainStaticVolumes explains claims that only an existing volume can satisfy.
 func explainStaticVolumes(f *engine.Finding, x *Index, c *corev1.PersistentVolumeClaim, named *string) bool {
 	if x.Unread["persistentvolumes"] || x.Unread["storageclasses"] {
 		return false
 	}
 	fits, why := x.volumesFor(c)
 	if fits {
-		return false // the controller binds it in a moment
+		return false // the controller is about to bind it
 	}
 	f.Evidence = append(f.Evidence, why...)
 	have := x.classes()
@@ -287,7 +288,7 @@ func explainStaticVolumes(f *engine.Finding, x *Index, c *corev1.PersistentVolum
 	}
 	for i := range x.StorageClasses {
 		if x.StorageClasses[i].Annotations[defaultClass] == "true" {
-			// A claim gets the default class late, but by itself.
+			// A claim is given the default class late, but automatically.
 			f.Confidence = engine.Low
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// explainNamedVolume explains a claim that wants one volume and does not get it.
+// explainNamedVolume explains a claim that names a volume and does not get it.
 func explainNamedVolume(f *engine.Finding, x *Index, c *corev1.PersistentVolumeClaim) bool {
 	if x.Unread["persistentvolumes"] {
 		return false
@@ -33,7 +33,7 @@ func explainNamedVolume(f *engine.Finding, x *Index, c *corev1.PersistentVolumeC
 	return true
 }
 
-// volumesFor reports whether a free volume fits a claim, else what is wrong with each.
+// volumesFor reports whether a free volume fits a claim; otherwise why lists the misfit of each.
 func (x *Index) volumesFor(c *corev1.PersistentVolumeClaim) (fits bool, why []string) {
 	volumes := make([]*corev1.PersistentVolume, 0, len(x.Volumes))
 	for i := range x.Volumes {
@@ -53,7 +53,7 @@ func (x *Index) volumesFor(c *corev1.PersistentVolumeClaim) (fits bool, why []st
 	return false, why
 }
 
-// volumeMisfit is why a volume cannot satisfy a claim, or empty.
+// volumeMisfit returns the reason why a volume cannot satisfy a claim, or empty.
 func volumeMisfit(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) string {
 	wanted := engine.ValueOr(className(c), "")
 	wants, offers := c.Spec.Resources.Requests[corev1.ResourceStorage], v.Spec.Capacity[corev1.ResourceStorage]

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// Index finds the objects of a snapshot; each of its tables is made when it is first needed.
+// Index finds the objects of a snapshot; each of its tables is built on first use.
 type Index struct {
 	*engine.Index
 

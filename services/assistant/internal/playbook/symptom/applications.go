@@ -7,7 +7,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// badHealth are the states of an application of Argo CD that are no passing ones. One that differs from its source is not ill.
+// badHealth lists the health states of an Argo CD application that are not transient. An application that differs from
+// its source is not unhealthy.
 var badHealth = []string{"Degraded", "Missing", "Unknown"}
 
 func (l *lister) applications() {

@@ -9,8 +9,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// certificates and issuers of cert-manager have a condition that says whether they are ready; one that nobody has written is a
-// symptom, too.
+// certificates lists cert-manager's certificates and issuers whose condition does not report them as ready; a condition
+// that is missing is a symptom, too.
 func (l *lister) certificates() {
 	check := func(of operation.Ref, all []metav1.Condition) {
 		l.conditions(of, all, "Ready")

@@ -7,10 +7,10 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// aboutReadiness are the classes that tell why a container is not ready, and not why one ended.
+// aboutReadiness lists the classes that explain why a container is not ready, but not why one ended.
 var aboutReadiness = []engine.Class{engine.ReadinessProbe, engine.ReadinessGate, engine.AccessForbidden, engine.RolloutStuck}
 
-// Unexplained returns the symptoms that no finding, nor a consequence of one, is about.
+// Unexplained returns the symptoms that no finding, nor a consequence of one, covers.
 func Unexplained(all []Symptom, found []engine.Finding) []Symptom {
 	x := explained{objects: map[operation.Ref][]engine.Finding{}, pods: map[operation.Ref][]engine.Finding{}}
 	for _, f := range found {
@@ -25,7 +25,7 @@ func Unexplained(all []Symptom, found []engine.Finding) []Symptom {
 	return left
 }
 
-// explained holds findings by what they are about.
+// explained indexes findings by object.
 type explained struct {
 	objects, pods map[operation.Ref][]engine.Finding
 }
@@ -67,6 +67,6 @@ func (x explained) explains(s Symptom) bool {
 			return !s.telling || f.Class != engine.RolloutStuck
 		})
 	}
-	// A finding about the workload that names pods is about those alone.
+	// A finding about the workload that names pods covers only those.
 	return slices.ContainsFunc(slices.Concat(x.objects[s.Object], x.objects[s.Owner]), func(f engine.Finding) bool { return len(f.Pods) == 0 && fits(f) })
 }

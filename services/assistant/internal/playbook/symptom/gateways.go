@@ -11,7 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// gateways and routes have conditions that say whether they are served; one that nobody has written is a symptom, too.
+// gateways lists gateways and routes whose conditions do not report them as served; a condition that is missing is a
+// symptom, too.
 func (l *lister) gateways() {
 	controllers := map[string]string{} // by class
 	for i := range l.GatewayClasses {
@@ -49,7 +50,7 @@ func (l *lister) gateways() {
 	}
 }
 
-// conditions adds those of some types that are not true.
+// conditions adds the conditions of some types that are not true.
 func (l *lister) conditions(of operation.Ref, all []metav1.Condition, types ...string) {
 	for i := range all {
 		if c := &all[i]; c.Status != metav1.ConditionTrue && slices.Contains(types, c.Type) {

@@ -47,7 +47,7 @@ func (l *lister) workloads() {
 	}
 }
 
-// jobs that failed count until a later one of their owner succeeds.
+// jobs lists failed jobs, which count until a later job of their owner succeeds.
 func (l *lister) jobs() {
 	latest := map[operation.Ref]*batchv1.Job{}
 	for i := range l.Jobs {
@@ -85,7 +85,7 @@ func (l *lister) services() {
 }
 
 func (l *lister) claims() {
-	waits := map[string]bool{} // storage classes that wait for a pod
+	waits := map[string]bool{} // storage classes that bind on first use
 	for i := range l.StorageClasses {
 		c := &l.StorageClasses[i]
 		waits[c.Name] = c.VolumeBindingMode != nil && *c.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
@@ -120,7 +120,7 @@ func (l *lister) autoscalers() {
 	}
 }
 
-// terminating objects other than pods wait for a finalizer.
+// terminating lists terminating objects other than pods, which wait for a finalizer.
 func (l *lister) terminating() {
 	check := func(kind string, o metav1.Object) {
 		if at := o.GetDeletionTimestamp(); at != nil && l.since(at.Time) > endingGrace {
@@ -155,7 +155,7 @@ func (l *lister) terminating() {
 	}
 }
 
-// nodes are of no namespace: one is a symptom of the whole cluster only.
+// nodes lists unhealthy nodes; they have no namespace, so they are symptoms of the whole cluster only.
 func (l *lister) nodes() {
 	if l.namespace != "" {
 		return
@@ -174,13 +174,13 @@ func (l *lister) nodes() {
 	}
 }
 
-// startEvents are warnings of a pod's start; a pod that is healthy has got past them.
+// startEvents are warnings of a pod's start; a healthy pod has got past them.
 var startEvents = map[string]bool{
 	"FailedScheduling": true, "FailedMount": true, "FailedAttachVolume": true, "Failed": true, "BackOff": true, "FailedCreatePodSandBox": true,
 	"FailedCreate": true, "NetworkNotReady": true, "InspectFailed": true, "ErrImageNeverPull": true,
 }
 
-// events are warnings that keep coming about an object that shows nothing else.
+// events lists repeated warnings about an object without other symptoms.
 func (l *lister) events() {
 	const often = 3
 	pods := map[operation.Ref]*corev1.Pod{}

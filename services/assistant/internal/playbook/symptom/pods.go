@@ -27,7 +27,7 @@ func (l *lister) pods() {
 		case pod.Status.Phase == corev1.PodSucceeded:
 			continue
 		case pod.Status.Phase == corev1.PodFailed && s.Owner.Kind == "CronJob":
-			continue // the Job tells whether that was the last word
+			continue // the Job reports whether this was its last attempt
 		case pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "":
 			s.Text = fmt.Sprintf("%s failed: %s.", name, engine.QuoteCode(pod.Status.Reason+" "+pod.Status.Message))
 			l.add(s)
@@ -65,7 +65,7 @@ func hasCondition(pod *corev1.Pod, kind corev1.PodConditionType) bool {
 	return false
 }
 
-// ordinaryWaits are the reasons of a container that is merely not at its turn yet.
+// ordinaryWaits are the reasons of a container that is merely waiting its turn.
 var ordinaryWaits = map[string]bool{"": true, "PodInitializing": true, "ContainerCreating": true}
 
 func (l *lister) container(s Symptom, pod *corev1.Pod, c engine.Container) {
@@ -94,7 +94,7 @@ func (l *lister) container(s Symptom, pod *corev1.Pod, c engine.Container) {
 	l.add(s)
 }
 
-// restarted reports whether a container runs again after a failure that is not long ago.
+// restarted reports whether a container is running again after a recent failure.
 func (l *lister) restarted(c engine.Container) bool {
 	end := c.LastEnd()
 	return c.Status.State.Running != nil && c.Status.RestartCount > 0 && end != nil && end.ExitCode != 0 && l.since(end.FinishedAt.Time) < engine.Recent

@@ -19,18 +19,18 @@ type Symptom struct {
 	Owner     operation.Ref
 	Container string // empty: of the object as a whole
 	Text      string // a sentence, foreign text in backticks
-	// ended says that a container ended, which a finding about readiness does not explain.
+	// ended means that a container ended, which a finding about readiness does not explain.
 	ended bool
-	// telling says that it has a cause in its text which a rollout that is stuck does not explain.
+	// telling means that its text has a cause which a stuck rollout does not explain.
 	telling bool
-	// Survived says that a container failed once, over an hour ago, and runs since. It is worth telling
-	// only of an object that was asked about.
+	// Survived means that a container failed once, over an hour ago, and has run since. It is reported only for an object
+	// that the user asked about.
 	Survived bool
 }
 
 const (
-	freshRestart = time.Hour        // a single restart of longer ago has been survived
-	freshEvent   = 10 * time.Minute // repeated warnings; older ones of a healthy object are history
+	freshRestart = time.Hour        // an older single restart has been survived
+	freshEvent   = 10 * time.Minute // repeated warnings; older ones of a healthy object are past
 	endingGrace  = time.Minute      // past the pod's own grace period
 )
 
@@ -97,7 +97,7 @@ func (l *lister) readOwners() {
 	}
 }
 
-// top climbs from an object to what owns it.
+// top follows the owners of an object to the last one.
 func (l *lister) top(r operation.Ref) operation.Ref {
 	if up, ok := l.owners[r]; ok {
 		return up
@@ -112,7 +112,7 @@ func (l *lister) ownerOf(pod *corev1.Pod) operation.Ref {
 	return ref("Pod", pod)
 }
 
-// since is how long ago a time was; a time that is not known counts as long ago.
+// since returns how long ago a time was; an unknown time counts as long ago.
 func (l *lister) since(t time.Time) time.Duration {
 	if t.IsZero() {
 		return 1 << 62

@@ -24,7 +24,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 var noMatchExpr = regexp.MustCompile(`no matches for kind \\?"([A-Za-z][A-Za-z0-9]*)\\?" ` +
 	`in version \\?"([a-z0-9][a-z0-9./-]*)\\?"`)
 
-// served reports whether the server has a version; true while that is not known.
+// served reports whether the server has a version; true if that is unknown.
 func (x *Index) served(version string) bool {
 	return x.Served == nil || x.Served[version]
 }
@@ -43,7 +43,7 @@ func (x *Index) groupServed(version string) bool {
 	return false
 }
 
-// checkAPIs explains DeprecatedAPI: what still speaks to an API that this cluster does not have.
+// checkAPIs explains DeprecatedAPI: clients and objects that use an API version which this cluster does not have.
 func checkAPIs(x *Index) []engine.Finding {
 	if x.Served == nil {
 		return nil
@@ -96,8 +96,8 @@ func explainGone(f *engine.Finding, kind, version, who string) {
 	}
 }
 
-// explainGoneTarget tells of an autoscaler whose target stands in a group that is gone: the
-// controller looks for it by group and kind.
+// explainGoneTarget explains an autoscaler whose target is in an API group that no longer exists: the controller looks
+// it up by group and kind.
 func explainGoneTarget(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalPodAutoscaler) bool {
 	target := a.Spec.ScaleTargetRef
 	if x.groupServed(target.APIVersion) {
@@ -122,8 +122,8 @@ func explainGoneTarget(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalP
 // unserved is a kind in a version that the cluster does not have.
 type unserved struct{ kind, version string }
 
-// unmatched is what a pod's log says was asked of such versions, each once. Of a version
-// that is served by now, the log is of the past.
+// unmatched returns the distinct kinds and versions that a pod's log reports as not served. A version that is served
+// now is skipped, since the log line is outdated.
 func (x *Index) unmatched(pod *corev1.Pod) []unserved {
 	var all []unserved
 	for _, log := range x.LogsOf(pod) {
@@ -138,14 +138,14 @@ func (x *Index) unmatched(pod *corev1.Pod) []unserved {
 	return all
 }
 
-// applied is an object with the manifest it was applied from, of a version that is gone.
+// applied is an object with the manifest from which it was applied, in a removed version.
 type applied struct {
 	ref      operation.Ref
 	version  string
 	manifest map[string]any
 }
 
-// applied lists the objects whose manifest cannot be applied once more.
+// applied lists the objects whose manifest can no longer be applied.
 func (x *Index) applied() []applied {
 	var all []applied
 	add := func(group, version, kind string, o metav1.Object) {
@@ -191,8 +191,8 @@ func (x *Index) applied() []applied {
 	return all
 }
 
-// offerConversion applies the manifest for the version that came instead, where nothing else in
-// it changes. Kinds with variables are left out: what was read of them is redacted.
+// offerConversion applies the manifest in the successor version, if nothing else in it changes. Kinds with variables
+// are left out, since their values were redacted on reading.
 func offerConversion(f *engine.Finding, o applied) {
 	switch o.ref.Kind {
 	case "HorizontalPodAutoscaler", "NetworkPolicy":
@@ -212,7 +212,7 @@ func offerConversion(f *engine.Finding, o applied) {
 			return
 		}
 		meta := engine.Members{"name": o.ref.Name, "namespace": o.ref.Namespace}
-		// What an apply leaves out, it takes away.
+		// An apply removes the fields that it omits.
 		was, _ := o.manifest["metadata"].(map[string]any)
 		for _, member := range []string{"labels", "annotations"} {
 			if was[member] != nil {

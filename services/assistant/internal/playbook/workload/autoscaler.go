@@ -46,7 +46,7 @@ func autoscalerCondition(a *autoscalingv2.HorizontalPodAutoscaler, kind autoscal
 	return autoscalingv2.HorizontalPodAutoscalerCondition{}
 }
 
-// explainAutoscaler reports whether and why one does not scale.
+// explainAutoscaler reports whether an autoscaler does not scale, and why.
 func explainAutoscaler(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalPodAutoscaler) bool {
 	able := autoscalerCondition(a, autoscalingv2.AbleToScale)
 	active := autoscalerCondition(a, autoscalingv2.ScalingActive)
@@ -69,7 +69,7 @@ func explainAutoscaler(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalP
 		return true
 	}
 	if active.Status != corev1.ConditionFalse {
-		return false // the controller has not looked yet
+		return false // the controller has not seen it yet
 	}
 	f.Evidence = append(f.Evidence, conditionText(active))
 	explainInactive(f, x, a, active, w)
@@ -80,8 +80,7 @@ func conditionText(c autoscalingv2.HorizontalPodAutoscalerCondition) string {
 	return fmt.Sprintf("Its condition %s is %s, %s: %s.", c.Type, c.Status, engine.QuoteCode(c.Reason), engine.QuoteCode(c.Message))
 }
 
-// scaled is what an autoscaler scales; nil where it is not there, or of a kind that is not
-// read.
+// scaled returns the workload that an autoscaler scales; nil if it does not exist or its kind is not read.
 func (x *Index) scaled(a *autoscalingv2.HorizontalPodAutoscaler) (w *engine.Workload, unread bool) {
 	t := a.Spec.ScaleTargetRef
 	if t.Kind != "Deployment" && t.Kind != "StatefulSet" && t.Kind != "ReplicaSet" || x.Unread[strings.ToLower(t.Kind)+"s"] {
@@ -109,7 +108,7 @@ func explainNoTarget(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalPod
 	}
 }
 
-// explainNoRequests tells of shares of requests that nobody made: usage in percent is of the
+// explainNoRequests explains utilization targets without a resource request: utilization is a percentage of the
 // request, and without one the controller computes nothing.
 func explainNoRequests(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalPodAutoscaler, w *engine.Workload) bool {
 	if w.Template == nil {
@@ -118,7 +117,7 @@ func explainNoRequests(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalP
 	spec := &w.Template.Spec
 	for _, pod := range x.PodsOf(w.Ref) {
 		if pod.Status.Phase != corev1.PodFailed {
-			spec = &pod.Spec // with what a LimitRange or webhook filled in
+			spec = &pod.Spec // with the defaults of a LimitRange or webhook
 			break
 		}
 	}
@@ -154,8 +153,7 @@ func explainNoRequests(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalP
 	return false
 }
 
-// utilizationTarget is the resource of which a metric wants a share, and the one container it
-// looks at, if it names one.
+// utilizationTarget returns the resource of a utilization metric, and its container if the metric names one.
 func utilizationTarget(m autoscalingv2.MetricSpec) (kind corev1.ResourceName, container string) {
 	switch {
 	case m.Resource != nil && m.Resource.Target.Type == autoscalingv2.UtilizationMetricType:
@@ -215,7 +213,7 @@ func explainInactive(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalPod
 	}
 }
 
-// explainBoundReached explains an autoscaler that is at its limit and wants more, which is often intended.
+// explainBoundReached explains an autoscaler that is at its maximum and wants more, which is often intended.
 func explainBoundReached(f *engine.Finding, a *autoscalingv2.HorizontalPodAutoscaler) bool {
 	limited := autoscalerCondition(a, autoscalingv2.ScalingLimited)
 	if limited.Status != corev1.ConditionTrue || limited.Reason != "TooManyReplicas" || a.Status.CurrentReplicas < a.Spec.MaxReplicas {
@@ -229,7 +227,7 @@ func explainBoundReached(f *engine.Finding, a *autoscalingv2.HorizontalPodAutosc
 				continue
 			}
 			have, want := *now.Resource.Current.AverageUtilization, *m.Resource.Target.AverageUtilization
-			// Within a tenth of the target the controller itself leaves things as they are.
+			// Within a tenth of the target the controller itself changes nothing.
 			if 10*have > 11*want {
 				over = true
 				f.Evidence = append(f.Evidence, fmt.Sprintf("The %s usage is %d%%, its target %d%%.", kind, have, want))

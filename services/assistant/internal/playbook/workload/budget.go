@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// checkBudgets explains BudgetDeadlock: budgets that let no pod go, so that drains wait forever.
+// checkBudgets explains BudgetDeadlock: budgets that permit no eviction, so that drains wait forever.
 func checkBudgets(x *Index) []engine.Finding {
 	if x.Unread["pods"] {
 		return nil
@@ -48,7 +48,7 @@ func budgetRef(b *policyv1.PodDisruptionBudget) operation.Ref {
 	return operation.Ref{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget", Namespace: b.Namespace, Name: b.Name}
 }
 
-// explainBudget reports whether a budget lets no pod go, and why.
+// explainBudget reports whether a budget permits no eviction, and why.
 func explainBudget(f *engine.Finding, x *Index, b *policyv1.PodDisruptionBudget, pods []*corev1.Pod, guarded map[*corev1.Pod][]string) bool {
 	s := b.Status
 	var draining []string
@@ -57,7 +57,7 @@ func explainBudget(f *engine.Finding, x *Index, b *policyv1.PodDisruptionBudget,
 			draining = append(draining, fmt.Sprintf("Pod %s is on node %s, which is cordoned: a drain waits for it.", engine.QuoteCode(pod.Name), engine.QuoteCode(node.Name)))
 		}
 	}
-	// Nobody waits for what nobody drains: then it is a warning, which may be intentional.
+	// Without a drain nothing is blocked: then it is a warning, which may be intentional.
 	if f.Confidence = engine.Low; len(draining) > 0 {
 		f.Confidence = engine.High
 	}
@@ -83,14 +83,14 @@ func explainBudget(f *engine.Finding, x *Index, b *policyv1.PodDisruptionBudget,
 	f.Evidence = append(f.Evidence, draining...)
 	w := x.WorkloadOf(pods[0])
 	if s.CurrentHealthy < s.DesiredHealthy {
-		// It does what it is for while pods are not well: their trouble is the cause.
+		// It works as intended while pods are unhealthy: their problem is the cause.
 		f.Follower = true
 		for _, pod := range pods {
 			f.Because = append(f.Because, x.RootsOf(pod)...)
 		}
 		f.Cause = fmt.Sprintf("It lets no pod go, because only %d of the %d pods that it wants healthy are so.", s.CurrentHealthy, s.DesiredHealthy)
 		f.Text = "Find out why the pods are not ready; the drain goes on by itself."
-		// A drain that waits is a trouble of its own, whatever the pods lack.
+		// A blocked drain is a finding in its own right, whatever is wrong with the pods.
 		f.Follower = len(draining) == 0
 		if !policyEvictsUnready(b) {
 			f.Text += " With unhealthyPodEvictionPolicy AlwaysAllow the budget would let go of pods that are not ready."
@@ -98,7 +98,7 @@ func explainBudget(f *engine.Finding, x *Index, b *policyv1.PodDisruptionBudget,
 		return true
 	}
 	if s.DesiredHealthy < s.ExpectedPods || s.ExpectedPods == 0 {
-		return false // a disruption is under way, and the next is let go after it
+		return false // a disruption is in progress, and the next eviction is permitted after it
 	}
 	f.Cause = fmt.Sprintf("A deadlock: this PDB wants all %s of %s healthy at all times, so none can ever be evicted, and a drain of their nodes does not end.", engine.CountNoun(int(s.ExpectedPods), "pod", "pods"), engine.RefTitle(w.Ref))
 	f.Text = fmt.Sprintf("Scale %s to more than %d, so that one may go, or say how many the budget is to let go at a time (maxUnavailable). The budget itself should stay.", engine.RefTitle(w.Ref), s.DesiredHealthy)
@@ -108,7 +108,7 @@ func explainBudget(f *engine.Finding, x *Index, b *policyv1.PodDisruptionBudget,
 	return true
 }
 
-// policyEvictsUnready reports whether a budget lets go of pods that are not ready, however few are.
+// policyEvictsUnready reports whether a budget permits evicting pods that are not ready, however few are ready.
 func policyEvictsUnready(b *policyv1.PodDisruptionBudget) bool {
 	return b.Spec.UnhealthyPodEvictionPolicy != nil && *b.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow
 }

@@ -12,20 +12,21 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// Message is what a pod that runs wrote of a trouble: the lines that tell it, the deepest cause first.
+// Message holds the lines in which a running pod reports a problem, the deepest cause first.
 type Message struct {
 	Namespace, Pod string
 	Lines          []string
 }
 
 var (
-	// serverContextExpr is what a line about a database has beside words that a program may also write of its own users.
+	// serverContextExpr matches lines about a database, as opposed to lines with the same words in which a program reports
+	// on its own users.
 	serverContextExpr = regexp.MustCompile(`(?i)sql|jdbc|hikari|mongo|redis|\bORA-|postgres|maria|database|\bdb\b|'@'|\bpq:|amqp|READONLY|connection slots|clients already`)
-	// clientExpr is the address from which a client came, in a line of the database itself.
+	// clientExpr matches the address of a client in a line of the database itself.
 	clientExpr = regexp.MustCompile(`'[^']*'@'(\d{1,3}(?:\.\d{1,3}){3})'`)
 )
 
-// Conclude finds causes in what pods wrote that run on: each fails at its work, and no object shows it.
+// Conclude finds causes in the logs of running pods, which fail at their work without any object showing it.
 func (x *Index) Conclude(messages []Message) []engine.Finding {
 	m := engine.NewMerger()
 	var refusals []*refusal
@@ -49,7 +50,7 @@ func (x *Index) Conclude(messages []Message) []engine.Finding {
 			if s == nil {
 				s = x.databaseOf(pod, []string{line})
 			} else if c := clientExpr.FindStringSubmatch(line); c != nil {
-				if client := x.podAt(c[1]); client != nil { // the database tells of a client of its own
+				if client := x.podAt(c[1]); client != nil { // the database reports on one of its clients
 					pod, w = client, x.WorkloadOf(client)
 				}
 			}
@@ -80,8 +81,8 @@ func addRefusal(all []*refusal, s *corev1.Service, cause *endCause, pod *corev1.
 	return all
 }
 
-// explainRefusal tells what a database does to its clients: of the database where it is at fault itself or refuses several of
-// them, else of the one client.
+// explainRefusal explains how a database fails its clients. The finding is on the database if that is at fault itself
+// or refuses several clients, and otherwise on the one client.
 func (x *Index) explainRefusal(r *refusal) engine.Finding {
 	f := engine.Finding{Class: engine.DatabaseRefuses, Object: r.clients[0].Ref, Confidence: engine.Medium}
 	slices.Sort(r.lines)
@@ -113,7 +114,7 @@ func (x *Index) podNamed(namespace, name string) *corev1.Pod {
 	return nil
 }
 
-// podAt is the pod that has an address of its own.
+// podAt returns the pod with an address, other than pods on the host network.
 func (x *Index) podAt(ip string) *corev1.Pod {
 	for _, pod := range x.LivingPods {
 		if pod.Status.PodIP == ip && !pod.Spec.HostNetwork {
@@ -123,7 +124,7 @@ func (x *Index) podAt(ip string) *corev1.Pod {
 	return nil
 }
 
-// servedBy is the database service that a pod is behind, or nil.
+// servedBy returns the database service that selects a pod, or nil.
 func (x *Index) servedBy(pod *corev1.Pod) *corev1.Service {
 	for _, s := range x.ServicesIn()[pod.Namespace] {
 		if isDatabase(s) && len(s.Spec.Selector) > 0 && selects(s, pod.Labels) {

@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// Patterns of what programs say when they end. They choose between causes only for a
-// container whose exit is a fact already.
+// Patterns in the last messages of programs. They choose between causes only for a container whose exit is a fact
+// already.
 var (
 	variableExpr = regexp.MustCompile(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\b[A-Z][A-Z0-9]{3,}\b`)
 	unsetExpr    = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf(
@@ -54,7 +54,7 @@ func checkCrashLoops(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fin
 	return found
 }
 
-// fieldPath is the form in which events name a container.
+// fieldPath returns the path by which events refer to a container.
 func fieldPath(c engine.Container) string {
 	if c.Init {
 		return "spec.initContainers{" + c.Spec.Name + "}"
@@ -62,8 +62,8 @@ func fieldPath(c engine.Container) string {
 	return "spec.containers{" + c.Spec.Name + "}"
 }
 
-// explainCrash says why a container ended. What reads like an order in its log is told apart from
-// what the program says of itself.
+// explainCrash explains why a container ended. Text in its log that reads like an instruction is kept apart from the
+// program's own messages.
 func (x *Index) explainCrash(pod *corev1.Pod, w *engine.Workload, c engine.Container) engine.Finding {
 	lines, orders := engine.SplitInstructions(x.LastLines(pod, c))
 	f := selfEnded(lines, w, c)
@@ -80,7 +80,7 @@ func (x *Index) explainCrash(pod *corev1.Pod, w *engine.Workload, c engine.Conta
 	return f
 }
 
-// selfEnded reads the exit code, then the log.
+// selfEnded evaluates the exit code, then the log.
 func selfEnded(lines []string, w *engine.Workload, c engine.Container) engine.Finding {
 	end := c.LastEnd()
 	ended := fmt.Sprintf("Container %s ended with %s", engine.QuoteCode(c.Spec.Name), engine.ExitText(end.ExitCode))
@@ -150,8 +150,8 @@ func selfEnded(lines []string, w *engine.Workload, c engine.Container) engine.Fi
 	return f
 }
 
-// tellingLine is the line that says why, of lines with the most recent first: usage texts and details
-// often follow on it. Without one it is the last. before is what the program said before that message.
+// tellingLine returns the line that gives the reason, from lines with the most recent first: usage texts and details
+// often follow it. Without one it returns the most recent line. before is the program's output before that message.
 func tellingLine(lines []string) (line, before string) {
 	text := slices.Clone(lines)
 	slices.Reverse(text)
@@ -162,14 +162,14 @@ func tellingLine(lines []string) (line, before string) {
 	g := groups[0]
 	switch {
 	case g.Root != "" && strings.HasPrefix(g.Line, "Traceback "):
-		return g.Root, g.Before // the head of a trace says nothing
+		return g.Root, g.Before // the first line of a trace gives no reason
 	case g.Root != "" && !strings.Contains(g.Line, g.Root):
 		return g.Line + " " + g.Root, g.Before
 	}
 	return g.Line, g.Before
 }
 
-// quoteLine shows a line of the log of the run that ended.
+// quoteLine quotes a line of the log of the run that ended.
 func quoteLine(f *engine.Finding, c engine.Container, line string) {
 	when := "before the restart "
 	if c.Status.State.Terminated != nil {
@@ -178,7 +178,7 @@ func quoteLine(f *engine.Finding, c engine.Container, line string) {
 	f.Evidence = append(f.Evidence, "Its log "+when+"says "+engine.QuoteCode(line)+".")
 }
 
-// offerRollback offers the last revision whose container was another one.
+// offerRollback offers the last revision whose container differed.
 func offerRollback(f *engine.Finding, w *engine.Workload, c engine.Container) {
 	fix, text := engine.UndoContainer(w, c, func(then *corev1.Container) bool {
 		return then.Image == c.Spec.Image && engine.EqualValues(then.Command, c.Spec.Command) && engine.EqualValues(then.Args, c.Spec.Args) && engine.EqualValues(then.Env, c.Spec.Env) && engine.EqualValues(then.EnvFrom, c.Spec.EnvFrom)
@@ -188,8 +188,8 @@ func offerRollback(f *engine.Finding, w *engine.Workload, c engine.Container) {
 	}
 }
 
-// badCommand reports whether a program was not found or may not be run: shells answer 127
-// and 126, runtimes notStarted.
+// badCommand reports whether a program was not found or not executable: shells exit with 127 or 126, and runtimes fail
+// as in notStarted.
 func badCommand(end *corev1.ContainerStateTerminated) bool {
 	return end.ExitCode == 126 || end.ExitCode == 127 || notStarted(end) && noCommandExpr.MatchString(end.Message)
 }
@@ -214,7 +214,7 @@ func explainBadCommand(f *engine.Finding, lines []string, w *engine.Workload, c 
 		f.Evidence = append(f.Evidence, "The runtime says "+engine.QuoteCode(end.Message)+".")
 		f.Cause, f.Confidence = fmt.Sprintf("The %s %s the image %s.", command, fault, engine.QuoteCode(c.Spec.Image)), engine.High
 	} else {
-		// A script that calls what is not there ends with the same code.
+		// A script that calls a missing program ends with the same code.
 		f.Cause, f.Confidence = fmt.Sprintf("The %s, or one that it calls, %s the image %s.", command, fault, engine.QuoteCode(c.Spec.Image)), engine.Medium
 		if len(lines) > 0 {
 			quoteLine(f, c, lines[0])
@@ -229,8 +229,8 @@ func explainBadCommand(f *engine.Finding, lines []string, w *engine.Workload, c 
 	}
 }
 
-// unsetVariable finds the line that misses a variable which the spec leaves empty or does
-// not set. One that is set, or may come from elsewhere, is never blamed.
+// unsetVariable finds the line about a missing variable that the spec leaves empty or does not set. A variable that is
+// set, or may come from elsewhere, is never blamed.
 func unsetVariable(lines []string, c *corev1.Container) (line, variable string) {
 	for _, line := range lines {
 		if !unsetExpr.MatchString(line) {
@@ -241,7 +241,7 @@ func unsetVariable(lines []string, c *corev1.Container) (line, variable string) 
 			switch {
 			case at >= 0 && c.Env[at].Value == "" && c.Env[at].ValueFrom == nil:
 				return line, variable
-			// Without an underscore any word in capitals could be meant.
+			// Without an underscore it could be any word in capitals.
 			case at < 0 && len(c.EnvFrom) == 0 && strings.Contains(variable, "_"):
 				return line, variable
 			}
@@ -266,7 +266,8 @@ func explainUnset(f *engine.Finding, variable string, w *engine.Workload, c engi
 	}
 }
 
-// findHostLine is the first of some lines, the newest first, that names a host: what a program called before it failed.
+// findHostLine returns the first of some lines, newest first, that names a host: the program called it before it
+// failed.
 func findHostLine(lines []string) string {
 	for _, line := range lines {
 		if len(logtext.Hosts(line)) > 0 {

@@ -83,7 +83,7 @@ func explainMissedRuns(f *engine.Finding, x *Index, c *batchv1.CronJob, schedule
 	if c.Spec.TimeZone != nil {
 		loaded, err := time.LoadLocation(*c.Spec.TimeZone)
 		if err != nil {
-			return false // known to the cluster, which did not complain, and not here
+			return false // a time zone that the cluster accepts but that is unknown here
 		}
 		zone = loaded
 	}
@@ -93,7 +93,7 @@ func explainMissedRuns(f *engine.Finding, x *Index, c *batchv1.CronJob, schedule
 	}
 	due := schedule.Next(base.In(zone))
 	if c.Spec.TimeZone == nil {
-		// The controller's own zone is not known: only the second time in a row is sure.
+		// The controller's time zone is unknown: only the second missed time in a row is certain.
 		due = schedule.Next(due)
 	}
 	if base.IsZero() || due.IsZero() || x.Taken.Before(due.Add(startGrace)) {

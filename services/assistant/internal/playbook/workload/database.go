@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// refusal is what one database says to its clients.
+// refusal is one error of a database, with the clients that got it.
 type refusal struct {
 	service *corev1.Service
 	cause   *endCause
@@ -18,8 +18,8 @@ type refusal struct {
 	lines   []string
 }
 
-// checkDatabases explains DatabaseRefuses: a database that is at fault itself, or that refuses several clients in the same way.
-// Each of them crashes, and none of them is the cause.
+// checkDatabases explains DatabaseRefuses: a database that is at fault itself, or that refuses several clients in the
+// same way. Each client crashes, and none of them is the cause.
 func checkDatabases(x *Index) []engine.Finding {
 	var all []*refusal
 	for _, pod := range x.LivingPods {
@@ -51,7 +51,7 @@ func checkDatabases(x *Index) []engine.Finding {
 		if len(r.clients) > 1 {
 			f.Confidence = engine.High
 		}
-		for _, w := range r.clients { // a cause that the crash itself concludes is no more certain than this
+		for _, w := range r.clients { // a cause concluded from the crash itself is no more certain than this
 			f.Effects = append(f.Effects, engine.Effect{Of: w.Ref, Classes: []engine.Class{engine.CrashLoop, engine.InitContainer, engine.JobFailed, engine.RolloutStuck}})
 		}
 		found = append(found, f)
@@ -59,7 +59,7 @@ func checkDatabases(x *Index) []engine.Finding {
 	return found
 }
 
-// backendOf is the one workload behind a service, else the service.
+// backendOf returns the only workload behind a service, else the service.
 func (x *Index) backendOf(s *corev1.Service) operation.Ref {
 	ref := engine.ServiceRef(s)
 	for i, pod := range x.Selected(s.Namespace, s.Spec.Selector) {

@@ -14,16 +14,16 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// endCause is a cause that the last lines of many programs name in the same words: those of a database, of the C library or
-// of a runtime. It is chosen for a container whose exit is a fact already.
+// endCause is a cause that the last lines of many programs name in the same wording: that of a database, of the C
+// library or of a runtime. It is chosen for a container whose exit is a fact already.
 type endCause struct {
 	expr          *regexp.Regexp
 	cause, advice string
-	// server says where the fault is: with the database itself, whoever its clients are.
+	// server means that the fault is in the database itself and not in a client.
 	server bool
-	// database means that a database says it, which has a name.
+	// database means that the message comes from a database, which has a name.
 	database bool
-	// add tells what the cluster knows of it.
+	// add adds facts from the cluster to the finding.
 	add func(x *Index, f *engine.Finding, pod *corev1.Pod, c engine.Container, line string)
 }
 
@@ -31,7 +31,7 @@ func says(alternatives ...string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)` + wordlist.AnyOf(alternatives...))
 }
 
-// endCauses are ordered: a line counts for the first that it fits.
+// endCauses are ordered: a line counts for the first match.
 var endCauses = []endCause{
 	{
 		expr:  says(`too many connections`, `too many clients already`, `remaining connection slots`, `max(imum)? number of clients reached`, `max_user_connections`, `ORA-(00018|00020|12519)`, `connection limit exceeded`, `too many connections for (role|database)`),
@@ -101,10 +101,10 @@ var endCauses = []endCause{
 	},
 }
 
-// mostEndLines limits the lines before an end that may name its cause; frames of a stack do not count.
+// mostEndLines limits the lines before an exit that may name its cause; stack frames do not count.
 const mostEndLines = 30
 
-// endLines are the last lines of the run that ended, the most recent first, without the frames of stacks.
+// endLines returns the last lines of the run that ended, the most recent first, without stack frames.
 func (x *Index) endLines(pod *corev1.Pod, c engine.Container) []string {
 	return x.tellingLines(engine.LogOf(pod, c))
 }
@@ -122,7 +122,7 @@ func (x *Index) tellingLines(log engine.Log) []string {
 	return lines
 }
 
-// findEndCause is the cause that the most recent of some lines names, and where it stands.
+// findEndCause returns the cause in the most recent matching line, and the index of that line.
 func findEndCause(lines []string) (cause *endCause, at int) {
 	for at, line := range lines {
 		for i := range endCauses {
@@ -134,7 +134,8 @@ func findEndCause(lines []string) (cause *endCause, at int) {
 	return nil, -1
 }
 
-// explainEnd replaces a cause that is quoted from a container's log by one that its last lines conclude. It reports whether it did.
+// explainEnd replaces a cause quoted from a container's log by one concluded from its last lines. It reports whether it
+// did.
 func (x *Index) explainEnd(f *engine.Finding, pod *corev1.Pod, w *engine.Workload, c engine.Container) bool {
 	if _, signaled := engine.SignalOf(c.LastEnd().ExitCode); signaled || f.Confidence == engine.High {
 		return false
@@ -144,7 +145,7 @@ func (x *Index) explainEnd(f *engine.Finding, pod *corev1.Pod, w *engine.Workloa
 	if cause == nil {
 		return false
 	}
-	// What the program says after that counts more.
+	// A later message of the program counts more.
 	for _, other := range []*regexp.Regexp{noFileExpr, dependencyExpr} {
 		if slices.ContainsFunc(lines[:at], other.MatchString) {
 			return false
@@ -168,8 +169,8 @@ func (x *Index) explainEnd(f *engine.Finding, pod *corev1.Pod, w *engine.Workloa
 	return true
 }
 
-// explainProbeByLog adds to a probe that fails what the container's log tells of the reason: a program that cannot use its
-// database says that it is not ready, or does not answer at all.
+// explainProbeByLog adds the reason in the container's log to a failing probe: a program that cannot use its database
+// reports itself as not ready, or does not answer at all.
 func (x *Index) explainProbeByLog(f *engine.Finding, pod *corev1.Pod, c engine.Container, p probe) {
 	log := engine.Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.Spec.Name}
 	if p.kind != "readiness" {
@@ -198,7 +199,8 @@ func (x *Index) explainProbeByLog(f *engine.Finding, pod *corev1.Pod, c engine.C
 // databasePorts are those on which common databases listen.
 var databasePorts = []int32{1433, 1521, 3306, 5432, 5984, 6379, 9042, 26257, 27017, 33060}
 
-// databaseOf is the one database that a pod uses: the service that its log names, else that of its variables. Nil: none, or several.
+// databaseOf returns the only database that a pod uses: the service that its log names, else that of its variables.
+// Nil: none, or several.
 func (x *Index) databaseOf(pod *corev1.Pod, lines []string) *corev1.Service {
 	for _, line := range lines {
 		for _, h := range logtext.Hosts(line) {
@@ -225,7 +227,7 @@ func isDatabase(s *corev1.Service) bool {
 	})
 }
 
-// portExpr is a port in a line about one that is in use.
+// portExpr matches the port in a line about one that is in use.
 var portExpr = regexp.MustCompile(`(?i)(?:\bport |:)(\d{2,5})\b`)
 
 // addPortHolder names the other container of the pod that declares a port, or the node's network.
@@ -268,7 +270,7 @@ func addMemoryLimit(_ *Index, f *engine.Finding, _ *corev1.Pod, c engine.Contain
 	}
 }
 
-// addUser tells as which user and group a container runs, and what it mounts.
+// addUser adds the user and group of a container, and its mounts.
 func addUser(_ *Index, f *engine.Finding, pod *corev1.Pod, c engine.Container, line string) {
 	var who []string
 	user, group := (*int64)(nil), (*int64)(nil)

@@ -14,14 +14,14 @@ import (
 
 // lack is an object that a namespace needs and does not have.
 type lack struct {
-	what    string        // as a sentence names it
-	by      operation.Ref // what needs it
+	what    string        // its name in a sentence
+	by      operation.Ref // the object that needs it
 	classes []engine.Class
 	sure    bool // it is certainly needed
 }
 
-// checkFullQuotas explains QuotaExceeded: objects that are missing, and that a quota of the namespace would not let in. The
-// refusal went to whoever wanted to create them: no event tells of it.
+// checkFullQuotas explains QuotaExceeded: objects that are missing and that a quota of the namespace would reject. The
+// rejection went to the client that tried to create them, so no event records it.
 func checkFullQuotas(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Quotas {
@@ -30,7 +30,7 @@ func checkFullQuotas(x *Index) []engine.Finding {
 			limited, used := q.Status.Hard[kind], q.Status.Used[kind]
 			full := used.Cmp(limited) >= 0
 			if !full && !strings.HasSuffix(string(kind), string(corev1.ResourceRequestsStorage)) {
-				continue // of an amount, what is left may be too little for the one that is missing
+				continue // for an amount, the remainder may be too little for the missing object
 			}
 			missing := x.lacking(q.Namespace, kind)
 			if len(missing) == 0 {
@@ -60,7 +60,7 @@ func checkFullQuotas(x *Index) []engine.Finding {
 	return found
 }
 
-// limitedKinds are what a quota limits, in order.
+// limitedKinds returns the resources that a quota limits, in order.
 func limitedKinds(q *corev1.ResourceQuota) []corev1.ResourceName {
 	var kinds []corev1.ResourceName
 	for kind := range q.Status.Hard {
@@ -72,7 +72,7 @@ func limitedKinds(q *corev1.ResourceQuota) []corev1.ResourceName {
 	return kinds
 }
 
-// lacking are the missing objects of a namespace that count as a kind of a quota.
+// lacking returns the missing objects of a namespace that count towards a kind of a quota.
 func (x *Index) lacking(namespace string, kind corev1.ResourceName) []lack {
 	object, _, _ := strings.Cut(strings.TrimPrefix(string(kind), "count/"), ".")
 	switch {
@@ -116,7 +116,7 @@ func (x *Index) lackingServices(namespace string) []lack {
 			add(d.Name, operation.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: namespace, Name: d.Name}, false)
 		}
 	}
-	// What certainly is missing says enough: programs may name a service that they can do without.
+	// Certainly missing objects are enough: programs may name a service that they can do without.
 	if slices.ContainsFunc(all, func(l lack) bool { return l.sure }) {
 		all = slices.DeleteFunc(all, func(l lack) bool { return !l.sure })
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// gateOwners are who sets the conditions of widely used gates, by the start of the name.
+// gateOwners lists the components that set the conditions of common gates, by prefix of the name.
 var gateOwners = []struct{ prefix, owner string }{
 	{"target-health.elbv2.k8s.aws/", "the AWS load balancer controller, once the target group reports the pod healthy"},
 	{"target-health.alb.ingress.k8s.aws/", "the AWS load balancer controller, once the target group reports the pod healthy"},
@@ -22,8 +22,8 @@ var gateOwners = []struct{ prefix, owner string }{
 // gateGrace is the time a controller gets to set a missing condition.
 const gateGrace = time.Minute
 
-// checkReadinessGates explains ReadinessGate: pods whose containers are ready and that somebody
-// else has not called ready.
+// checkReadinessGates explains ReadinessGate: pods whose containers are ready but for which another component has not
+// set the condition of a readiness gate to true.
 func checkReadinessGates(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	ready := podCondition(pod, corev1.ContainersReady)
 	if len(pod.Spec.ReadinessGates) == 0 || ready == nil || ready.Status != corev1.ConditionTrue || engine.PodReady(pod) {

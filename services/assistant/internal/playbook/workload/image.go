@@ -11,23 +11,23 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// noPlatformExpr is what runtimes say of an image that was built for other machines.
+// noPlatformExpr matches the messages of runtimes about an image built for another platform.
 var noPlatformExpr = regexp.MustCompile(`(?i)no match(ing manifest)? for (platform|\S+/\S+ in the manifest)|no matching manifest|does not match the (specified|detected) (host )?platform`)
 
 var (
-	// forbiddenExpr is an answer that refuses whoever asks; where a login is wanted, that is said first.
+	// forbiddenExpr matches a refusal regardless of credentials; a missing login is matched before it.
 	forbiddenExpr = regexp.MustCompile(`(?i)\b403\b|\bforbidden\b`)
-	// askedExpr is the host that a node asked, in what it says of a pull.
+	// askedExpr matches the host that a node contacted, in the message about a pull.
 	askedExpr = regexp.MustCompile(`https?://([^/\s"'\\:?]+)`)
 )
 
-// pullFaults are what registries and runtimes say, the surest first: a refused login often
-// adds that the repository may not exist, an absent tag never speaks of logins.
+// pullFaults map the messages of registries and runtimes to causes, the most certain first: a refused login often adds
+// that the repository may not exist, while an absent tag never mentions logins.
 var pullFaults = []struct {
 	expr                  *regexp.Regexp
 	evidence, cause, text string
 	confidence            engine.Confidence
-	// name says that another image may help; what else is wrong meets every image.
+	// name means that another image may help; the other faults affect every image.
 	name bool
 }{
 	{noPlatformExpr, "", "The image %s has no variant for the architecture of its node.",
@@ -48,7 +48,7 @@ var pullFaults = []struct {
 		"Check the registry's name, and the way from the node to it.", engine.High, false},
 }
 
-// checkImagePulls explains ImagePull: waiting reason first, then what the registry said.
+// checkImagePulls explains ImagePull: waiting reason first, then the registry's message.
 func checkImagePulls(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	var found []engine.Finding
 	for _, c := range engine.ListContainers(pod) {
@@ -86,7 +86,7 @@ func explainPullFault(f *engine.Finding, x *Index, pod *corev1.Pod, c engine.Con
 	}); e != nil {
 		said = e.Message
 	}
-	// A name may hold any of the words that are looked for.
+	// A name may contain any of the search words.
 	words := strings.ReplaceAll(said, c.Spec.Image, "")
 	if repository, _, ok := strings.Cut(c.Spec.Image, ":"); ok {
 		words = strings.ReplaceAll(words, repository, "")
@@ -116,7 +116,7 @@ func explainPullFault(f *engine.Finding, x *Index, pod *corev1.Pod, c engine.Con
 	return false
 }
 
-// mirrorOf is the host that a node asked for an image, if it is not the registry that the image names.
+// mirrorOf returns the host that a node contacted for an image, if it is not the registry in the image's name.
 func mirrorOf(image, said string) string {
 	registry, _, _ := strings.Cut(image, "/")
 	for _, m := range askedExpr.FindAllStringSubmatch(said, -1) {
@@ -127,7 +127,7 @@ func mirrorOf(image, said string) string {
 	return ""
 }
 
-// architecture tells what kind of machine a pod's node is.
+// architecture describes the architecture of a pod's node.
 func (x *Index) architecture(pod *corev1.Pod) []string {
 	node := x.NodeOf(pod)
 	if node == nil || node.Status.NodeInfo.Architecture == "" {
@@ -155,7 +155,7 @@ func (x *Index) pullSecrets(pod *corev1.Pod) string {
 	return s + "."
 }
 
-// offerOldImage offers the image that the container had before.
+// offerOldImage offers the container's previous image.
 func offerOldImage(f *engine.Finding, w *engine.Workload, c engine.Container) {
 	if !w.Patchable() || c.Init {
 		return

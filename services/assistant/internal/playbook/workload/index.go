@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/storage"
 )
 
-// Index finds the objects of a snapshot; each of its tables is made when it is first needed.
+// Index finds the objects of a snapshot; each of its tables is built on first use.
 type Index struct {
 	*engine.Index
 	network *network.Index
@@ -23,8 +23,8 @@ type Index struct {
 
 	left         map[nodeKind]resource.Quantity
 	nodesByName  func() []*corev1.Node
-	newestPlaced func() map[string]time.Time // by scheduler: when the newest pod that it put on a node was created
-	keepers      map[string]string           // of finalizers
+	newestPlaced func() map[string]time.Time // by scheduler: creation time of the newest pod that it placed
+	keepers      map[string]string           // by finalizer
 }
 
 // New returns the index of this package over x, for one diagnosis.

@@ -14,8 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// initTime is what an init container may work before it counts as waiting, if its log does
-// not say so itself.
+// initTime is how long an init container may run before it counts as waiting, unless its log reports the wait.
 const initTime = 2 * time.Minute
 
 var (
@@ -62,7 +61,7 @@ func checkInitContainers(x *Index, pod *corev1.Pod, w *engine.Workload) []engine
 			f.Cause, f.Confidence = fmt.Sprintf("The init container %s waits for something that does not answer.", engine.QuoteCode(c.Spec.Name)), engine.Medium
 			f.Text = "Repair what the log line names, or correct the address; the pod then goes on by itself."
 			explainAwaited(&f, x, pod, c, lines[at])
-			// The cause is all that is shown of a consequence, so the line goes with it.
+			// A consequence shows only its cause, so the line is part of that.
 			f.Cause += " Its log says " + engine.QuoteCode(lines[at]) + "."
 		} else if len(lines) > 0 {
 			f.Evidence = append(f.Evidence, "The last line of its log is "+engine.QuoteCode(lines[0])+".")
@@ -72,8 +71,8 @@ func checkInitContainers(x *Index, pod *corev1.Pod, w *engine.Workload) []engine
 	return found
 }
 
-// waitingSidecar explains a sidecar (an init container that runs on) whose startup probe does not pass: what comes after it
-// in the pod does not start before that.
+// waitingSidecar explains a sidecar (an init container that keeps running) whose startup probe does not pass: until
+// then the following containers of the pod do not start.
 func (x *Index) waitingSidecar(pod *corev1.Pod, w *engine.Workload, c engine.Container) (engine.Finding, bool) {
 	p := probe{c.Spec.StartupProbe, "startup"}
 	started := c.Status.Started != nil && *c.Status.Started
@@ -87,7 +86,7 @@ func (x *Index) waitingSidecar(pod *corev1.Pod, w *engine.Workload, c engine.Con
 	return f, true
 }
 
-// explainAwaited looks for the service that a line of the log names.
+// explainAwaited finds the service that a line of the log names.
 func explainAwaited(f *engine.Finding, x *Index, pod *corev1.Pod, c engine.Container, line string) {
 	if x.Unread["services"] || x.Unread["pods"] {
 		return
@@ -115,7 +114,7 @@ func explainAwaited(f *engine.Finding, x *Index, pod *corev1.Pod, c engine.Conta
 	f.Text = fmt.Sprintf("Create what is to answer as %s, or correct the name that the init container is given; the pod then goes on by itself.", engine.QuoteCode(service))
 }
 
-// splitServiceHost are service and namespace of a host name within the cluster.
+// splitServiceHost returns service and namespace of a cluster-internal host name.
 func splitServiceHost(host, namespace string) (string, string) {
 	labels := strings.SplitN(host, ".", 3)
 	if len(labels) > 1 {

@@ -17,7 +17,7 @@ func jobRef(j *batchv1.Job) operation.Ref {
 	return operation.Ref{Group: "batch", Version: "v1", Kind: "Job", Namespace: j.Namespace, Name: j.Name}
 }
 
-// jobCondition is the condition of one of these types that holds, or nil.
+// jobCondition returns the condition of one of these types that is true, or nil.
 func jobCondition(j *batchv1.Job, types ...batchv1.JobConditionType) *batchv1.JobCondition {
 	for i := range j.Status.Conditions {
 		if c := &j.Status.Conditions[i]; slices.Contains(types, c.Type) && c.Status == corev1.ConditionTrue {
@@ -27,8 +27,7 @@ func jobCondition(j *batchv1.Job, types ...batchv1.JobConditionType) *batchv1.Jo
 	return nil
 }
 
-// checkJobs explains JobFailed: what the newest pod says, then the limit that the job
-// hit.
+// checkJobs explains JobFailed: by the newest pod, then by the limit that the job reached.
 func checkJobs(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Jobs {
@@ -72,8 +71,8 @@ func (x *Index) newest(ref operation.Ref) []*corev1.Pod {
 	})
 }
 
-// runsAround reports whether a later run of the same CronJob ended, well or not, so that this
-// one is history, and counts the earlier ones that failed.
+// runsAround reports whether a later run of the same CronJob ended, well or not, so that this one is past, and counts
+// the earlier ones that failed.
 func (x *Index) runsAround(j *batchv1.Job) (later bool, failed int) {
 	owner := metav1.GetControllerOf(j)
 	if owner == nil {
@@ -93,7 +92,7 @@ func (x *Index) runsAround(j *batchv1.Job) (later bool, failed int) {
 	return later, failed
 }
 
-// firstFailure is the first container of a pod that ended badly, in the order of their start.
+// firstFailure returns the first container of a pod that failed, in starting order.
 func firstFailure(pod *corev1.Pod) *engine.Container {
 	for _, c := range engine.ListContainers(pod) {
 		if end := c.LastEnd(); end != nil && end.ExitCode != 0 {
@@ -110,7 +109,7 @@ func explainJob(f *engine.Finding, x *Index, failed *corev1.Pod, ended *batchv1.
 		c := firstFailure(failed)
 		switch {
 		case c == nil || late && (c.LastEnd().ExitCode == 143 || c.LastEnd().ExitCode == 137 && !c.OutOfMemory()):
-			// Ended from outside: by a node, or for the deadline.
+			// Ended from outside: by a node, or because of the deadline.
 		case c.OutOfMemory():
 			m := tooMuchMemory(x.WorkloadOf(failed), *c)
 			f.Evidence, f.Cause, f.Text, f.Confidence = m.Evidence, m.Cause, m.Text, m.Confidence
@@ -166,8 +165,8 @@ func explainJobBound(f *engine.Finding, j *batchv1.Job, ended *batchv1.JobCondit
 	}
 }
 
-// offerRerun says how to run the job once more. Its pods cannot be changed, so a new job is
-// needed; a CronJob that was corrected since can create it.
+// offerRerun explains how to rerun the job. Its pods are immutable, so a new job is needed; a CronJob that has been
+// corrected since can create it.
 func offerRerun(f *engine.Finding, x *Index, j *batchv1.Job) {
 	owner := metav1.GetControllerOf(j)
 	if owner == nil || owner.Kind != "CronJob" {

@@ -11,14 +11,16 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// helperExpr are names of containers, or of their images, that run beside a program for as long as they are let.
+// helperExpr matches names of containers, or of their images, that keep running next to a program until they are
+// stopped.
 var helperExpr = regexp.MustCompile(`(?i)proxy|sidecar|envoy|istio|linkerd|agent|exporter|collector|otel|fluent|vector|promtail|logger|shipper|vault|daprd|tunnel`)
 
 // lingerTime is how long a helper may take to end once its program has.
 const lingerTime = 15 * time.Second
 
-// checkLingering explains Sidecar: a helper in the pod of a Job that goes on when the Job's own program has finished, so that the
-// pod never does. Native sidecars, which are init containers that restart, are ended by the kubelet.
+// checkLingering explains Sidecar: a helper in the pod of a Job that keeps running after the Job's own program has
+// finished, so that the pod never completes. Native sidecars, which are init containers that restart, are ended by the
+// kubelet.
 func checkLingering(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	if w.Ref.Kind != "Job" || pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
 		return nil

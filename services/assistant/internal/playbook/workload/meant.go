@@ -16,14 +16,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// Meant tells what somebody may well have meant, and what all the same explains why things are not as a person who asks
-// expects them: a rollout that is held, nodes without a daemon's pod, an autoscaler at its bound. None of it is a finding of
-// a diagnosis that nobody directed at it.
+// Meant explains settings that may be intentional and yet cause a state that a user asks about: a rollout that is held,
+// nodes without a daemon's pod, an autoscaler at its bound. These are not findings of a general diagnosis.
 func (x *Index) Meant() []engine.Finding {
 	return slices.Concat(x.heldRollouts(), x.missedNodes(), x.boundAutoscalers(), x.suspendedJobs(), x.fullCPU(), x.displaced())
 }
 
-// heldRollouts are StatefulSets and DaemonSets whose pods stay at an earlier revision by their update strategy.
+// heldRollouts returns StatefulSets and DaemonSets whose update strategy keeps their pods at an earlier revision.
 func (x *Index) heldRollouts() []engine.Finding {
 	var found []engine.Finding
 	for i := range x.StatefulSets {
@@ -81,7 +80,7 @@ func daemonRef(d *appsv1.DaemonSet) operation.Ref {
 	return operation.Ref{Group: "apps", Version: "v1", Kind: "DaemonSet", Namespace: d.Namespace, Name: d.Name}
 }
 
-// missedNodes are the nodes on which a DaemonSet has no pod, and the rule that keeps it away.
+// missedNodes explains the nodes on which a DaemonSet has no pod, by the rule that excludes it.
 func (x *Index) missedNodes() []engine.Finding {
 	if x.Unread["nodes"] || x.Unread["pods"] {
 		return nil
@@ -94,7 +93,7 @@ func (x *Index) missedNodes() []engine.Finding {
 		for _, pod := range x.PodsOf(ref) {
 			there[pod.Spec.NodeName] = true
 		}
-		// The controller itself tolerates these of every DaemonSet.
+		// The controller adds these tolerations to every DaemonSet.
 		like := &corev1.Pod{Spec: *d.Spec.Template.Spec.DeepCopy()}
 		for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable} {
 			like.Spec.Tolerations = append(like.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
@@ -142,7 +141,7 @@ func (x *Index) explainMissed(f *engine.Finding, d *appsv1.DaemonSet, why refusa
 	}
 }
 
-// boundAutoscalers are those that do not scale down, or not yet, by their own settings.
+// boundAutoscalers returns autoscalers whose own settings prevent or delay scaling.
 func (x *Index) boundAutoscalers() []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Autoscalers {
@@ -154,7 +153,7 @@ func (x *Index) boundAutoscalers() []engine.Finding {
 			f.Evidence = []string{conditionText(limited)}
 			f.Cause = fmt.Sprintf("It is at its minimum of %d and would want fewer.", engine.ValueOr(a.Spec.MinReplicas, 1))
 			f.Text = "Say which minimum it is to have, if it is to scale down further."
-			f.Confidence = engine.Low // what the load asks for is no fault
+			f.Confidence = engine.Low // the load is no fault
 		case limited.Status == corev1.ConditionTrue && limited.Reason == "TooManyReplicas":
 			f.Evidence = []string{conditionText(limited)}
 			f.Cause = fmt.Sprintf("It is at its maximum of %d and would want more.", a.Spec.MaxReplicas)
@@ -167,7 +166,7 @@ func (x *Index) boundAutoscalers() []engine.Finding {
 			f.Evidence = []string{conditionText(able)}
 			f.Cause = "It waits for its stabilization window: it follows the load only when that has stayed for some time, by default 5 minutes on the way down."
 			f.Text = "Wait, or say which stabilizationWindowSeconds it is to have."
-			f.Confidence = engine.Low // it is how autoscalers work, and may not be what is asked about
+			f.Confidence = engine.Low // autoscalers work like that, and the question may be about something else
 		case able.Reason == "BackoffDownscale" || able.Reason == "BackoffBoth" || able.Reason == "BackoffUpscale":
 			f.Evidence = []string{conditionText(able)}
 			f.Cause = "It has scaled a moment ago and waits before it does so again."
@@ -180,7 +179,7 @@ func (x *Index) boundAutoscalers() []engine.Finding {
 	return found
 }
 
-// suspendedJobs do not run because somebody, or a queue, holds them.
+// suspendedJobs returns jobs that do not run because a user or a queue has suspended them.
 func (x *Index) suspendedJobs() []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Jobs {
@@ -198,10 +197,10 @@ func (x *Index) suspendedJobs() []engine.Finding {
 	return found
 }
 
-// nearLimit is the share of its CPU limit from which on a container is held back at any peak, in percent.
+// nearLimit is the percentage of its CPU limit from which a container is throttled at any peak.
 const nearLimit = 90
 
-// fullCPU are workloads with containers that use about all the CPU that they may.
+// fullCPU returns workloads with containers that use almost all of their CPU limit.
 func (x *Index) fullCPU() []engine.Finding {
 	m := engine.NewMerger()
 	for _, pod := range x.LivingPods {
@@ -222,7 +221,7 @@ func (x *Index) fullCPU() []engine.Finding {
 	return m.Found
 }
 
-// displaced are workloads whose pods were ended for others of a higher priority and run again elsewhere.
+// displaced returns workloads whose pods were preempted by others of a higher priority and run again elsewhere.
 func (x *Index) displaced() []engine.Finding {
 	var found []engine.Finding
 	seen := map[operation.Ref]bool{}

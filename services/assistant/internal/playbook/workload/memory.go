@@ -9,12 +9,12 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// checkMemory explains OutOfMemory. A container that came back and stays is reported for a day.
+// checkMemory explains OutOfMemory. A container that has recovered is reported for a day.
 func checkMemory(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	var found []engine.Finding
 	for _, c := range engine.ListContainers(pod) {
 		if !c.OutOfMemory() || pod.Status.Phase == corev1.PodFailed && w.Ref.Kind == "Job" {
-			continue // a failed job is told of as a whole
+			continue // a failed job is reported as a whole
 		}
 		if c.TooSmallToStart() && !c.Status.Ready {
 			f := x.tooSmall(pod, w, c)
@@ -33,7 +33,7 @@ func checkMemory(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding
 	if len(found) > 0 || pod.Status.Phase != corev1.PodPending {
 		return found
 	}
-	// The sandbox is made before any container, so that the pod as a whole has the event.
+	// The sandbox is created before any container, so the event is on the pod as a whole.
 	if e := x.EventOf(pod.UID, func(e *corev1.Event) bool { return e.Reason == "FailedCreatePodSandBox" }); e != nil && engine.SaysTooSmall(e.Message) {
 		for i := range pod.Spec.Containers {
 			if _, limited := pod.Spec.Containers[i].Resources.Limits[corev1.ResourceMemory]; limited {
@@ -44,7 +44,7 @@ func checkMemory(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding
 	return found
 }
 
-// smallest is the container with the lowest memory limit.
+// smallest returns the container with the lowest memory limit.
 func smallest(containers []corev1.Container) *corev1.Container {
 	var least *corev1.Container
 	for i := range containers {
@@ -56,7 +56,7 @@ func smallest(containers []corev1.Container) *corev1.Container {
 	return least
 }
 
-// tooSmall explains a memory limit that does not even let the container's program start.
+// tooSmall explains a memory limit that is too low even to start the container's program.
 func (x *Index) tooSmall(pod *corev1.Pod, w *engine.Workload, c engine.Container) engine.Finding {
 	limit := c.Spec.Resources.Limits[corev1.ResourceMemory]
 	f := engine.Finding{Class: engine.OutOfMemory, Object: w.Ref, Confidence: engine.High}

@@ -14,11 +14,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// pressures are the conditions of a node that lacks a resource.
+// pressures are the conditions of a node that is short of a resource.
 var pressures = []struct {
 	kind        corev1.NodeConditionType
 	what, text  string
-	resourceFor string // as eviction messages name it
+	resourceFor string // its name in eviction messages
 }{
 	{corev1.NodeMemoryPressure, "memory", "Find the pods that use more memory than they request, and give them limits; drain the node if it does not recover.", "memory"},
 	{corev1.NodeDiskPressure, "disk space", "Clear what fills the node's disk: images, container logs, emptyDir volumes; drain the node if it does not recover.", "ephemeral-storage"},
@@ -26,13 +26,13 @@ var pressures = []struct {
 	{corev1.NodeNetworkUnavailable, "network", "Look whether the network plug-in runs on the node.", ""},
 }
 
-// checkNodes explains NodeTrouble: nodes that are not ready, or short of something.
+// checkNodes explains NodeTrouble: nodes that are not ready, or short of a resource.
 func checkNodes(x *Index) []engine.Finding {
 	if x.Unread["nodes"] {
 		return nil
 	}
 	on := map[string][]*corev1.Pod{}
-	for i := range x.Pods { // those that are being ended too
+	for i := range x.Pods { // including terminating ones
 		if pod := &x.Pods[i]; pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodSucceeded {
 			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
 		}
@@ -62,7 +62,7 @@ func checkNodes(x *Index) []engine.Finding {
 	return found
 }
 
-// lease is the time at which the kubelet of a node last renewed its lease, or nil.
+// lease returns the time at which the kubelet of a node last renewed its lease, or nil.
 func (x *Index) lease(node string) *metav1.Time {
 	for i := range x.Leases {
 		l := &x.Leases[i]
@@ -107,7 +107,7 @@ func explainNotReady(f *engine.Finding, x *Index, node *corev1.Node, c *corev1.N
 	offerCordon(f, node)
 }
 
-// runtimeName is the name of a node's container runtime in brackets, if its kubelet ever told it.
+// runtimeName returns the name of a node's container runtime in brackets, if its kubelet ever reported it.
 func runtimeName(node *corev1.Node) string {
 	name, _, _ := strings.Cut(node.Status.NodeInfo.ContainerRuntimeVersion, "://")
 	if name == "" {
@@ -116,7 +116,7 @@ func runtimeName(node *corev1.Node) string {
 	return " (" + engine.QuoteCode(name) + ")"
 }
 
-// offerCordon keeps new pods away; draining is named, for it moves what still runs.
+// offerCordon keeps new pods away; the text mentions draining, which moves running pods.
 func offerCordon(f *engine.Finding, node *corev1.Node) {
 	if node.Spec.Unschedulable {
 		f.Evidence = append(f.Evidence, "It is cordoned: somebody may be at work on it.")
@@ -128,7 +128,7 @@ func offerCordon(f *engine.Finding, node *corev1.Node) {
 	}
 }
 
-// addAffectedPods lists the pods on a node that is not ready, and what of theirs it explains.
+// addAffectedPods lists the pods on a node that is not ready, and the findings of theirs that it explains.
 func addAffectedPods(f *engine.Finding, x *Index, pods []*corev1.Pod) {
 	var names []string
 	for _, pod := range pods {
@@ -150,11 +150,10 @@ func addAffectedPods(f *engine.Finding, x *Index, pods []*corev1.Pod) {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("It hits %s: %s.", engine.CountNoun(len(names), "pod", "pods"), engine.QuoteCodes(names)))
 	}
 	f.Pods = nil                                        // the evidence names them with their namespaces
-	f.Namespaces = append(f.Namespaces, x.Waiting()...) // those that wait may wait for it
+	f.Namespaces = append(f.Namespaces, x.Waiting()...) // pending pods may be waiting for it
 }
 
-// explainPressure reports whether a node that is ready runs short of something, or did of late and
-// ended pods for it.
+// explainPressure reports whether a ready node is short of a resource, or recently was and evicted pods for it.
 func explainPressure(f *engine.Finding, x *Index, node *corev1.Node, pods []*corev1.Pod) bool {
 	evicted := map[string][]string{}
 	var waiting []string
@@ -225,8 +224,8 @@ func (x *Index) evictedFor(pod *corev1.Pod) (short string, ok bool) {
 	return short, found
 }
 
-// checkEphemeralStorage explains pods that their node ended because they wrote more to its disk than
-// their own limits let them: the node is well.
+// checkEphemeralStorage explains pods that were evicted because they wrote more to the node's disk than their own
+// limits permit: the node is healthy.
 func checkEphemeralStorage(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	message := x.evictionMessage(pod)
 	if !overStorageLimit(message) {
@@ -239,16 +238,17 @@ func checkEphemeralStorage(x *Index, pod *corev1.Pod, w *engine.Workload) []engi
 	return []engine.Finding{f}
 }
 
-// overStorageLimit reports whether the kubelet says that a pod exceeded its own limit for local storage. What it says of a
-// node that ran short has "exceeds its request" too, which no pod is evicted for on a node that is well.
+// overStorageLimit reports whether a message of the kubelet means that a pod exceeded its own limit for local storage.
+// The message about a node that ran short also has "exceeds its request", for which no pod is evicted on a healthy
+// node.
 func overStorageLimit(message string) bool {
 	message = strings.ToLower(message)
 	return strings.Contains(message, "exceed") && strings.Contains(message, "limit") && !strings.Contains(message, "low on resource") &&
 		(strings.Contains(message, "storage") || strings.Contains(message, "emptydir"))
 }
 
-// evictionMessage says why the kubelet recently evicted a pod. The event comes first: until the containers have ended, the
-// pod's status says that it runs.
+// evictionMessage returns the reason for which the kubelet recently evicted a pod. The event comes first: until the
+// containers have ended, the pod's status is still Running.
 func (x *Index) evictionMessage(pod *corev1.Pod) string {
 	if pod.Status.Phase == corev1.PodFailed {
 		if at := pod.Status.StartTime; pod.Status.Reason != "Evicted" || at == nil || x.Taken.Sub(at.Time) > engine.Recent {

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// checkPending explains PendingResources and PendingPlacement by asking of every node what the scheduler asks.
+// checkPending explains PendingResources and PendingPlacement by checking the scheduler's conditions for every node.
 func checkPending(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	if !engine.IsUnschedulable(pod) || x.storage.WaitsForClaim(pod) || len(x.Nodes) == 0 || x.Unread["nodes"] || x.Unread["pods"] {
 		return nil
@@ -44,7 +44,7 @@ func checkPending(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Findin
 	return []engine.Finding{f}
 }
 
-// awayFor returns the nodes that would take a pod if they were ready.
+// awayFor returns the nodes that would accept a pod if they were ready.
 func (x *Index) awayFor(pod *corev1.Pod) []operation.Ref {
 	var away []operation.Ref
 	required := nodeaffinity.GetRequiredNodeAffinity(pod)
@@ -52,7 +52,7 @@ func (x *Index) awayFor(pod *corev1.Pod) []operation.Ref {
 		if engine.NodeCondition(node, corev1.NodeReady) == nil || engine.NodeReady(node) || !affinityAccepts(required, node) || len(x.shortfalls(pod, []*corev1.Node{node})) > 0 {
 			continue
 		}
-		// The cluster keeps pods away from such a node by taints of its own.
+		// The cluster adds its own taints to such a node.
 		if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 			return !strings.HasPrefix(t.Key, "node.kubernetes.io/") && t.Effect != corev1.TaintEffectPreferNoSchedule && !isTolerated(pod, t)
 		}) {
@@ -71,13 +71,13 @@ func sortedNodes(nodes []corev1.Node) []*corev1.Node {
 	return sorted
 }
 
-// affinityAccepts reports whether selector and required affinity of a pod take a node.
+// affinityAccepts reports whether selector and required affinity of a pod accept a node.
 func affinityAccepts(required nodeaffinity.RequiredNodeAffinity, node *corev1.Node) bool {
 	ok, err := required.Match(node)
 	return err == nil && ok
 }
 
-// shortfall is what a node lacks for a pod.
+// shortfall is a resource of which a node has too little for a pod.
 type shortfall struct {
 	node string
 	kind corev1.ResourceName
@@ -103,7 +103,7 @@ func (x *Index) shortfalls(pod *corev1.Pod, nodes []*corev1.Node) []shortfall {
 	return short
 }
 
-// free returns how much of a resource the pods on a node leave.
+// free returns the amount of a resource that the pods on a node leave.
 func (x *Index) free(node *corev1.Node, kind corev1.ResourceName) resource.Quantity {
 	of := nodeKind{node.Name, kind}
 	left, known := x.left[of]
@@ -121,7 +121,7 @@ type nodeKind struct {
 	kind corev1.ResourceName
 }
 
-// requested is the sum of the requests of the pods on each node.
+// requested returns the sum of the requests of the pods on each node.
 func (x *Index) requested() map[string]corev1.ResourceList {
 	if x.RequestsByNode == nil {
 		x.RequestsByNode = map[string]corev1.ResourceList{}

@@ -11,13 +11,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// refusals counts the nodes that do not take a pod, by rule.
+// refusals groups the nodes that do not accept a pod, by rule.
 type refusals struct {
 	selector, cordoned []string
 	taints             map[corev1.Taint][]string
 }
 
-// add sorts a node under the first rule that refuses the pod, if one does.
+// add files a node under the first rule that excludes the pod, if one does.
 func (r *refusals) add(pod *corev1.Pod, node *corev1.Node, takes bool) bool {
 	if !takes {
 		r.selector = append(r.selector, node.Name)
@@ -55,7 +55,7 @@ func isTolerated(pod *corev1.Pod, t corev1.Taint) bool {
 	})
 }
 
-// schedulerMessage is why the scheduler has placed a pod nowhere, in its own words.
+// schedulerMessage returns the scheduler's message on why a pod cannot be placed.
 func schedulerMessage(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
@@ -65,8 +65,8 @@ func schedulerMessage(pod *corev1.Pod) string {
 	return ""
 }
 
-// explainPlacement says which rule keeps the pod from every node, and helps with the one that
-// keeps it from the most.
+// explainPlacement names the rules that keep the pod from every node, and offers a remedy for the one that excludes the
+// most.
 func explainPlacement(f *engine.Finding, r refusals, x *Index, pod *corev1.Pod, w *engine.Workload) {
 	if said := schedulerMessage(pod); said != "" {
 		f.Evidence = append(f.Evidence, "The scheduler says "+engine.QuoteCode(said)+".")
@@ -85,9 +85,9 @@ func explainPlacement(f *engine.Finding, r refusals, x *Index, pod *corev1.Pod, 
 	if len(r.cordoned) > 0 {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("Cordoned are %s.", engine.QuoteCodes(r.cordoned)))
 	}
-	// A node counts as tainted or cordoned only if the selector takes it. So where there is one,
-	// the label is there, and correcting the selector would help nobody.
-	// Nodes of the control plane are not meant for it, as long as others refuse it too.
+	// A node counts as tainted or cordoned only if the selector matches it. So if there is one, the label exists, and
+	// correcting the selector would not help. Control plane nodes are not meant for the pod, as long as others refuse it
+	// too.
 	workers := refusals{selector: x.withoutControlPlane(r.selector), cordoned: x.withoutControlPlane(r.cordoned)}
 	taintedWorkers := 0
 	for _, t := range taints {
@@ -104,7 +104,7 @@ func explainPlacement(f *engine.Finding, r refusals, x *Index, pod *corev1.Pod, 
 	}
 }
 
-// withoutControlPlane are the nodes of a list that are none of the control plane.
+// withoutControlPlane drops control plane nodes from a list.
 func (x *Index) withoutControlPlane(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(x.nodesByName(), func(node *corev1.Node) bool { return node.Name == name && engine.IsControlPlane(node) })
@@ -130,7 +130,7 @@ func explainTaint(f *engine.Finding, taints []corev1.Taint, pod *corev1.Pod, w *
 		return
 	}
 	t := taints[0]
-	// The list is replaced as a whole, so those that are there go along.
+	// The list is replaced as a whole, so the patch repeats the existing entries.
 	list := []any{}
 	for _, old := range w.Template.Spec.Tolerations {
 		list = append(list, old)

@@ -18,7 +18,7 @@ var (
 	refusedExpr = regexp.MustCompile(`(?i)connection refused`)
 	absentExpr  = regexp.MustCompile(`(?i)statuscode: (404|405|410)`)
 	statusExpr  = regexp.MustCompile(`(?i)statuscode: (\d{3})`)
-	// unconnectedExpr is how the kubelet tells of a gRPC probe that got no connection, refused or not.
+	// unconnectedExpr matches the kubelet's message about a gRPC probe that got no connection, refused or not.
 	unconnectedExpr = regexp.MustCompile(`failed to connect service`)
 	timeoutExpr     = regexp.MustCompile(`(?i)timeout|deadline exceeded`)
 )
@@ -33,8 +33,8 @@ func probesOf(c *corev1.Container) []probe {
 	return []probe{{c.LivenessProbe, "liveness"}, {c.StartupProbe, "startup"}, {c.ReadinessProbe, "readiness"}}
 }
 
-// checkLiveness explains LivenessProbe: containers that ran well until the kubelet ended them. Their
-// exit code tells nothing about the program.
+// checkLiveness explains LivenessProbe: containers that ran well until the kubelet ended them. Their exit code carries
+// no information about the program.
 func checkLiveness(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	var found []engine.Finding
 	for _, c := range engine.ListContainers(pod) {
@@ -55,7 +55,7 @@ func checkLiveness(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Findi
 	return found
 }
 
-// killedBy is the kind of the probe for which the kubelet ended a container, or empty.
+// killedBy returns the kind of the probe for which the kubelet ended a container, or empty.
 func (x *Index) killedBy(pod *corev1.Pod, c engine.Container) string {
 	end := c.LastEnd()
 	if end == nil || c.OutOfMemory() {
@@ -72,8 +72,8 @@ func (x *Index) killedBy(pod *corev1.Pod, c engine.Container) string {
 	return ""
 }
 
-// during reports whether an event belongs to a run that ended. A program chooses its own exit code when it is asked to stop,
-// so that the code alone does not tell who ended it. Clocks of events have whole seconds.
+// during reports whether an event belongs to a run that ended. A program chooses its exit code when it is asked to
+// stop, so the code alone does not show who ended it. Event times are in whole seconds.
 func during(end *corev1.ContainerStateTerminated, e *corev1.Event) bool {
 	at := engine.LastSeen(e).Time
 	return !end.FinishedAt.IsZero() && !at.IsZero() && !at.After(end.FinishedAt.Add(time.Second)) && !at.Before(end.StartedAt.Add(-time.Second))
@@ -115,7 +115,7 @@ func explainProbe(f *engine.Finding, x *Index, pod *corev1.Pod, w *engine.Worklo
 	}
 }
 
-// probePort is the port that a probe asks, and the member of the probe that holds it.
+// probePort returns the port that a probe uses, and the member of the probe that contains it.
 func probePort(p *corev1.Probe) (port intstr.IntOrString, member string) {
 	switch {
 	case p.HTTPGet != nil:
@@ -138,7 +138,7 @@ func probeText(p *corev1.Probe) string {
 	case p.GRPC != nil:
 		return "a gRPC health check on port " + engine.QuoteCode(port.String())
 	case p.Exec != nil && len(p.Exec.Command) > 0:
-		return "the command " + engine.QuoteCode(p.Exec.Command[0]) // its arguments may hold what is secret
+		return "the command " + engine.QuoteCode(p.Exec.Command[0]) // its arguments may be secret
 	}
 	return "empty"
 }
@@ -153,8 +153,8 @@ func explainProbeFailure(f *engine.Finding, said string, w *engine.Workload, c e
 	} else if member != "" {
 		unknown = len(declared) > 0 && !slices.Contains(declared, port.IntVal)
 	}
-	// Declared ports are what the spec says, not what the program does: only a probe that
-	// was refused, or a name that nothing has, proves the port wrong.
+	// Declared ports come from the spec, not from the program: only a refused probe, or a name that does not exist, proves
+	// the port wrong.
 	unanswered := refusedExpr.MatchString(said) || unconnectedExpr.MatchString(said)
 	switch {
 	case member != "" && unknown && (named || unanswered):
@@ -207,7 +207,7 @@ func offerPort(f *engine.Finding, port, member string, declared []int32, w *engi
 	}
 }
 
-// offerOldProbe offers the last revision where this probe was another one.
+// offerOldProbe offers the last revision in which this probe differed.
 func offerOldProbe(f *engine.Finding, w *engine.Workload, c engine.Container, p probe) {
 	fix, text := engine.UndoContainer(w, c, func(then *corev1.Container) bool {
 		return slices.ContainsFunc(probesOf(then), func(old probe) bool { return old.kind == p.kind && engine.EqualValues(old.Probe, p.Probe) })

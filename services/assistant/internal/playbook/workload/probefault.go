@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// What the kubelet says where a port answers, but not in the protocol of the probe.
+// The kubelet's messages about a port that answers, but not in the protocol of the probe.
 var (
 	notHTTPExpr  = regexp.MustCompile(`malformed HTTP (response|status code|version)`)
 	noTLSExpr    = regexp.MustCompile(`server gave HTTP response to HTTPS client|first record does not look like a TLS handshake`)
@@ -20,7 +20,7 @@ var (
 	http2Expr    = regexp.MustCompile(`"\\x00\\x00\S{1,4}\\x04`) // the frame with which a server of HTTP/2 begins, as Go quotes it
 )
 
-// explainProtocol explains a probe that asks a port in a protocol which it does not speak.
+// explainProtocol explains a probe whose protocol the port does not speak.
 func explainProtocol(f *engine.Finding, said string, w *engine.Workload, c engine.Container, p probe) bool {
 	port, member := probePort(p.Probe)
 	switch {
@@ -51,7 +51,7 @@ func explainProtocol(f *engine.Finding, said string, w *engine.Workload, c engin
 	return true
 }
 
-// offerLikeProbe offers the handler of another probe of the container that asks the same port in another protocol.
+// offerLikeProbe offers the handler of another probe of the container that uses the same port with another protocol.
 func offerLikeProbe(f *engine.Finding, port intstr.IntOrString, member string, w *engine.Workload, c engine.Container, p probe) {
 	for _, other := range probesOf(c.Spec) {
 		if other.Probe == nil || other.kind == p.kind {
@@ -81,11 +81,11 @@ func offerLikeProbe(f *engine.Finding, port intstr.IntOrString, member string, w
 const (
 	// shortStart is the time that even a small program may take to start.
 	shortStart = 15 * time.Second
-	// shortPause is how long any program may be busy once in a while.
+	// shortPause is how long any program may occasionally be busy.
 	shortPause = 3 * time.Second
 )
 
-// patience is how long a container may stay silent before a probe ends it: from its start, and later on.
+// patience returns how long a container may stay silent before a probe ends it: from its start, and later on.
 func patience(p *corev1.Probe) (start, later time.Duration) {
 	period, failures := max(p.PeriodSeconds, 1), max(p.FailureThreshold, 1)
 	later = time.Duration(period*failures) * time.Second

@@ -10,20 +10,20 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// reference is a place in a pod that needs a ConfigMap or Secret, or one key of it.
+// reference is a field in a pod that needs a ConfigMap or Secret, or one key of it.
 type reference struct {
 	kind      string // ConfigMap or Secret
 	name      string
 	key       string // empty: the object as a whole
-	container string // whose environment it is; empty: a volume
-	// where is the place, for people.
+	container string // container with the environment; empty: a volume
+	// where describes the field, for people.
 	where string
-	// change points it at another key; nil where no strategic patch can.
+	// change points it at another key; nil if no strategic patch can.
 	change func(w *engine.Workload, key string) *operation.Operation
 }
 
-// checkReferences explains MissingObject and MissingKey. It looks at the references themselves: messages
-// name only the first that failed.
+// checkReferences explains MissingObject and MissingKey. It evaluates the references themselves, since messages name
+// only the first that failed.
 func checkReferences(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	var found []engine.Finding
 	for _, r := range x.waitedFor(pod) {
@@ -57,7 +57,7 @@ func (x *Index) waitedFor(pod *corev1.Pod) []reference {
 
 func isRequired(optional *bool) bool { return optional == nil || !*optional }
 
-// environmentReferences lists what a container's variables come from.
+// environmentReferences lists the sources of a container's variables.
 func environmentReferences(c engine.Container) []reference {
 	var all []reference
 	for _, e := range c.Spec.EnvFrom {
@@ -91,7 +91,7 @@ func environmentReferences(c engine.Container) []reference {
 	return all
 }
 
-// volumeReferences lists the objects that a volume is made of.
+// volumeReferences lists the objects in a volume.
 func volumeReferences(v *corev1.Volume) []reference {
 	where := "the volume " + engine.QuoteCode(v.Name)
 	if r := v.ConfigMap; r != nil && isRequired(r.Optional) {
@@ -106,7 +106,7 @@ func volumeReferences(v *corev1.Volume) []reference {
 	}
 	var all []reference
 	if v.Projected != nil {
-		// The sources of a projected volume have no merge key: no patch reaches one alone.
+		// The sources of a projected volume have no merge key: no patch can change a single one.
 		for _, s := range v.Projected.Sources {
 			if r := s.ConfigMap; r != nil && isRequired(r.Optional) {
 				all = append(all, itemsOf("ConfigMap", r.Name, where, r.Items, nil)...)
@@ -128,7 +128,7 @@ func itemsOf(kind, object, where string, items []corev1.KeyToPath, wrap func(ite
 		r := reference{kind: kind, name: object, key: item.Key, where: where}
 		if wrap != nil {
 			r.change = func(w *engine.Workload, key string) *operation.Operation {
-				// The list is replaced as a whole, so the other items go along.
+				// The list is replaced as a whole, so the patch repeats the other items.
 				changed := []any{}
 				for j, other := range items {
 					if j == i {
@@ -148,7 +148,7 @@ func itemsOf(kind, object, where string, items []corev1.KeyToPath, wrap func(ite
 	return all
 }
 
-// check finds what a reference lacks: the object, or its key.
+// check reports the missing object or key of a reference.
 func (x *Index) check(r reference, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	held, unread := x.ConfigMapKeys, x.Unread["configmaps"]
 	if r.kind == "Secret" {

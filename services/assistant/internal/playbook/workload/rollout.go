@@ -18,12 +18,12 @@ import (
 const (
 	// mostChanges limits the changes named in a cause.
 	mostChanges = 3
-	// longReady is how long a pod has to be ready before that is what people take for a rollout that hangs.
+	// longReady is the minReadySeconds above which users take the wait for a stuck rollout.
 	longReady = 5 * time.Minute
 )
 
-// checkRollouts explains RolloutStuck: a deployment whose new revision does not come up, or waits
-// for somebody to resume it. Where the new pods say why, it follows from that.
+// checkRollouts explains RolloutStuck: a deployment whose new revision does not come up, or which is paused. If the new
+// pods have a finding, it follows from that.
 func checkRollouts(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Deployments {
@@ -39,7 +39,7 @@ func checkRollouts(x *Index) []engine.Finding {
 			running := x.waitingRevision(d, w)
 			changed := append(diffPodSpecs(&running.Spec, &d.Spec.Template.Spec), diffPodMetadata(&running.ObjectMeta, &d.Spec.Template.ObjectMeta)...)
 			if len(changed) == 0 {
-				continue // paused, and nothing waits
+				continue // paused, and no change is pending
 			}
 			f.Because = nil
 			f.Confidence = engine.High
@@ -63,9 +63,9 @@ func checkRollouts(x *Index) []engine.Finding {
 	return found
 }
 
-// waitingRevision is the pod template that pods of a paused deployment still run although another one is wanted; if
-// there is none, that of the newest revision. A revision that is wanted again gets the highest number at once, and
-// no pods until the rollout is resumed.
+// waitingRevision returns the pod template that pods of a paused deployment still run although another one is wanted;
+// if there is none, that of the newest revision. A revision that is wanted again gets the highest number immediately,
+// but no pods until the rollout is resumed.
 func (x *Index) waitingRevision(d *appsv1.Deployment, w *engine.Workload) *corev1.PodTemplateSpec {
 	for i := range x.ReplicaSets {
 		set := &x.ReplicaSets[i]
@@ -111,7 +111,7 @@ func explainStuck(f *engine.Finding, d *appsv1.Deployment, c *appsv1.DeploymentC
 	}
 }
 
-// quoteWarning shows the newest warning of a pod that is not ready: it may say why where no playbook knows it.
+// quoteWarning quotes the newest warning of a pod that is not ready: it may give a reason that no playbook knows.
 func (x *Index) quoteWarning(f *engine.Finding, ref operation.Ref) {
 	for _, pod := range x.newest(ref) {
 		if engine.PodReady(pod) {
@@ -124,8 +124,8 @@ func (x *Index) quoteWarning(f *engine.Finding, ref operation.Ref) {
 	}
 }
 
-// diffPodSpecs says what differs between two pod specs. Of variables the names are told, of
-// arguments only that they differ: both may hold what is secret.
+// diffPodSpecs describes the differences between two pod specs. For variables it gives only their names, and for
+// arguments only that they differ: both may contain secrets.
 func diffPodSpecs(old, now *corev1.PodSpec) []string {
 	var all []string
 	for _, list := range []struct{ old, now []corev1.Container }{{old.InitContainers, now.InitContainers}, {old.Containers, now.Containers}} {
@@ -220,7 +220,8 @@ func containerChanges(old, now *corev1.Container) []string {
 	return all
 }
 
-// diffPodMetadata says which labels and annotations of a template have changed, as a restart or a release changes them.
+// diffPodMetadata describes which labels and annotations of a template have changed, as a restart or a release changes
+// them.
 func diffPodMetadata(old, now *metav1.ObjectMeta) []string {
 	var all []string
 	for _, part := range []struct {

@@ -18,8 +18,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// checkSchedulerRules explains pods that each node would take by itself, but not beside the pods that are there, or not with
-// their volumes, ports or devices. The scheduler alone weighs all that; its condition says which rule it was.
+// checkSchedulerRules explains pods that each node would accept alone, but not together with the pods already there, or
+// not with their volumes, ports or devices. Only the scheduler weighs all of that; its condition names the rule.
 func (x *Index) checkSchedulerRules(pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	said := schedulerMessage(pod)
 	a := pod.Spec.Affinity
@@ -52,12 +52,12 @@ func (x *Index) checkSchedulerRules(pod *corev1.Pod, w *engine.Workload) []engin
 		f.Cause = "No node has a volume that the pod's claim could be bound to: it is to be made by hand, or the storage there is used up."
 		f.Text = "Look at the claims of the pod: their class, size and access mode against the volumes that there are."
 	default:
-		return nil // nodes that changed since
+		return nil // nodes have changed since
 	}
 	return []engine.Finding{f}
 }
 
-// explainVolumePlace tells where the volumes of a pod are, and why no node there takes it.
+// explainVolumePlace explains where the volumes of a pod are, and why no node there accepts the pod.
 func (x *Index) explainVolumePlace(f *engine.Finding, pod *corev1.Pod) {
 	f.Class, f.Confidence = engine.ClaimUnbound, engine.Medium
 	f.Cause = "The pod's volume can be used on some nodes only, and none of these takes the pod."
@@ -97,7 +97,7 @@ func (x *Index) explainVolumePlace(f *engine.Finding, pod *corev1.Pod) {
 	}
 }
 
-// text is the one rule that a refusal of one node is for.
+// text returns the rule by which a single node was refused.
 func (r refusals) text() string {
 	switch {
 	case len(r.selector) > 0:
@@ -123,7 +123,7 @@ func formatNodeSelector(s *corev1.NodeSelector) string {
 	return strings.Join(terms, " or ")
 }
 
-// explainOnePod names the pod that holds a volume which only one pod may have.
+// explainOnePod names the pod that holds a volume of access mode ReadWriteOncePod.
 func (x *Index) explainOnePod(f *engine.Finding, pod *corev1.Pod) {
 	f.Class, f.Confidence = engine.ClaimUnbound, engine.High
 	f.Cause = "The pod's claim has the access mode ReadWriteOncePod, and another pod has it."
@@ -137,7 +137,7 @@ func (x *Index) explainOnePod(f *engine.Finding, pod *corev1.Pod) {
 	}
 }
 
-// explainHostPorts names the host ports that a pod wants, and who has them.
+// explainHostPorts names the host ports that a pod requests, and the pods that use them.
 func (x *Index) explainHostPorts(f *engine.Finding, pod *corev1.Pod) {
 	f.Confidence = engine.High
 	wanted := hostPorts(pod)
@@ -173,7 +173,8 @@ func hostPorts(pod *corev1.Pod) []corev1.ContainerPort {
 	return all
 }
 
-// addPriority tells where pods of a higher priority hold what a pod lacks, and which pods of the workload were ended for one.
+// addPriority notes where pods of a higher priority hold what a pod lacks, and which pods of the workload were
+// preempted for one.
 func (x *Index) addPriority(f *engine.Finding, pod *corev1.Pod, w *engine.Workload, open []*corev1.Node) {
 	const most = 5
 	own := engine.ValueOr(pod.Spec.Priority, 0)
@@ -203,11 +204,11 @@ func (x *Index) addPriority(f *engine.Finding, pod *corev1.Pod, w *engine.Worklo
 	}
 }
 
-// systemPriority is where the priorities of the cluster's own classes begin.
+// systemPriority is the lowest priority of the cluster's own classes.
 const systemPriority = 2_000_000_000
 
-// workloadOfName is the workload that a pod of a name belonged to, which is gone: of all whose name its own begins with the
-// one with the longest. Without any it is zero.
+// workloadOfName returns the workload that a deleted pod belonged to: the one with the longest name that is a prefix of
+// the pod's. Zero if there is none.
 func (x *Index) workloadOfName(namespace, pod string) (of operation.Ref) {
 	for ref := range x.Workloads {
 		if ref.Kind != "ReplicaSet" && ref.Namespace == namespace && strings.HasPrefix(pod, ref.Name+"-") && len(ref.Name) > len(of.Name) {
@@ -217,7 +218,7 @@ func (x *Index) workloadOfName(namespace, pod string) (of operation.Ref) {
 	return of
 }
 
-// preempted are the recent events that tell of pods of a workload which were ended for others.
+// preempted returns the recent events about preempted pods of a workload.
 func (x *Index) preempted(of operation.Ref) []string {
 	var all []string
 	for i := range x.Events {
@@ -233,10 +234,10 @@ func (x *Index) preempted(of operation.Ref) []string {
 	return all[:min(len(all), 5)]
 }
 
-// deviceExpr is what the scheduler says of resource claims.
+// deviceExpr matches the scheduler's messages about resource claims.
 var deviceExpr = regexp.MustCompile(`(?i)\bresource ?claims?\b|\ballocate all claims\b|\bdevice class`)
 
-// checkResourceClaims explains pods that wait for a device: their claim was not made, or nothing fits it.
+// checkResourceClaims explains pods that wait for a device: their claim was not created, or no device fits it.
 func checkResourceClaims(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	if len(pod.Spec.ResourceClaims) == 0 || pod.Spec.NodeName != "" || pod.Status.Phase != corev1.PodPending {
 		return nil
@@ -259,7 +260,7 @@ func checkResourceClaims(x *Index, pod *corev1.Pod, w *engine.Workload) []engine
 		return []engine.Finding{f}
 	}
 	if !deviceExpr.MatchString(said) {
-		return nil // a persistentvolumeclaim is another matter
+		return nil // a persistentvolumeclaim is handled elsewhere
 	}
 	f.Cause = "No node can give the pod the devices that its resource claim asks for."
 	f.Text = "Look which ResourceSlices the driver publishes and which claims hold their devices; free one, or correct the claim."
@@ -275,7 +276,7 @@ func checkResourceClaims(x *Index, pod *corev1.Pod, w *engine.Workload) []engine
 	return []engine.Finding{f}
 }
 
-// describeClaim tells what a resource claim asks for, and who has it.
+// describeClaim describes what a resource claim requests, and who holds it.
 func (x *Index) describeClaim(f *engine.Finding, namespace, name string) {
 	for i := range x.ResourceClaims {
 		c := &x.ResourceClaims[i]
@@ -297,7 +298,7 @@ func (x *Index) describeClaim(f *engine.Finding, namespace, name string) {
 	}
 }
 
-// explainSpread tells which label the pod is to be spread by, and whether any node has it.
+// explainSpread explains which label the pod is to be spread by, and whether any node has it.
 func (x *Index) explainSpread(f *engine.Finding, pod *corev1.Pod) {
 	var keys, unknown []string
 	for _, c := range pod.Spec.TopologySpreadConstraints {
@@ -322,7 +323,7 @@ func (x *Index) explainSpread(f *engine.Finding, pod *corev1.Pod) {
 	f.Text = "Add a node in the domain with the fewest pods, or let the constraint be ScheduleAnyway."
 }
 
-// explainAffinity tells which labels a required affinity wants that no pod has.
+// explainAffinity explains which labels a required affinity selects that no pod has.
 func (x *Index) explainAffinity(f *engine.Finding, pod *corev1.Pod, terms []corev1.PodAffinityTerm) {
 	if x.Unread["pods"] {
 		return
@@ -330,7 +331,7 @@ func (x *Index) explainAffinity(f *engine.Finding, pod *corev1.Pod, terms []core
 	for _, term := range terms {
 		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
 		if err != nil || term.NamespaceSelector != nil || len(term.Namespaces) > 0 {
-			continue // who is meant may be elsewhere
+			continue // the pods meant may be in other namespaces
 		}
 		values := map[string][]string{} // by key
 		there := false
@@ -344,7 +345,7 @@ func (x *Index) explainAffinity(f *engine.Finding, pod *corev1.Pod, terms []core
 				values[key] = append(values[key], value)
 			}
 		}
-		if there || selector.Matches(labels.Set(pod.Labels)) { // the first of its own kind is placed
+		if there || selector.Matches(labels.Set(pod.Labels)) { // the first pod of a self-selecting group can be placed
 			continue
 		}
 		text := metav1.FormatLabelSelector(term.LabelSelector)
@@ -361,7 +362,8 @@ func (x *Index) explainAffinity(f *engine.Finding, pod *corev1.Pod, terms []core
 	}
 }
 
-// checkUnseenPods explains PendingPlacement: pods that their scheduler has not looked at, since it does not run or does not work.
+// checkUnseenPods explains PendingPlacement: pods that their scheduler has not processed, since it does not run or does
+// not work.
 func checkUnseenPods(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	const patience = time.Minute // a scheduler takes a moment, and more with many pods
 	seen := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
@@ -370,7 +372,7 @@ func checkUnseenPods(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fin
 	}
 	name := cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
 	if x.newestPlaced()[name].After(pod.CreationTimestamp.Time) {
-		return nil // it works, and has not come to this one
+		return nil // it works, and has not got to this one
 	}
 	f := engine.Finding{Class: engine.PendingPlacement, Object: w.Ref, Confidence: engine.Medium}
 	f.Evidence = []string{fmt.Sprintf("The pod's `schedulerName` is %s. It is on no node, and its status has no condition PodScheduled, which a scheduler sets when it looks at a pod.", engine.QuoteCode(name))}
@@ -382,7 +384,7 @@ func checkUnseenPods(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fin
 	return []engine.Finding{f}
 }
 
-// addScheduler tells where the cluster's own scheduler runs, and what is known of it there.
+// addScheduler notes where the cluster's scheduler runs, and the findings there.
 func (x *Index) addScheduler(f *engine.Finding) {
 	f.Text = "Look at kube-scheduler in kube-system and its log."
 	var masters []string
@@ -420,7 +422,8 @@ func (x *Index) addScheduler(f *engine.Finding) {
 	}
 }
 
-// newestPlaced is when the newest pod that a scheduler put on a node was created. The kubelet's own static pods need none.
+// newestPlaced returns the creation time of the newest pod that each scheduler placed. The kubelet's static pods need
+// no scheduler.
 func newestPlaced(pods []corev1.Pod) map[string]time.Time {
 	newest := map[string]time.Time{}
 	for i := range pods {

@@ -36,8 +36,7 @@ func checkStatefulSets(x *Index) []engine.Finding {
 	return found
 }
 
-// explainGoverning tells of a service that gives the pods their names and is not there, or gives
-// none.
+// explainGoverning explains a governing service that does not exist, or that gives the pods no names.
 func explainGoverning(f *engine.Finding, x *Index, s *appsv1.StatefulSet) bool {
 	wanted := s.Spec.ServiceName
 	if wanted == "" || engine.ValueOr(s.Spec.Replicas, 1) == 0 {
@@ -122,7 +121,7 @@ func explainOrdinal(f *engine.Finding, x *Index, s *appsv1.StatefulSet) bool {
 		case stuck == nil && pod != nil && !engine.PodReady(pod):
 			stuck = pod
 		case stuck == nil && pod == nil:
-			return false // not made yet, or refused: nobody waits for a pod
+			return false // not created yet, or refused: no pod blocks it
 		case stuck != nil && pod == nil:
 			waiting = append(waiting, s.Name+"-"+strconv.Itoa(n))
 		}
@@ -139,7 +138,7 @@ func explainOrdinal(f *engine.Finding, x *Index, s *appsv1.StatefulSet) bool {
 		return false
 	}
 	f.Pods = []string{stuck.Name}
-	// One pod after the other is the rule; only a pod that takes long is a trouble by itself.
+	// Pods start one by one as a rule; only a pod that takes long is a finding in its own right.
 	f.Follower = !outdated && x.Taken.Sub(stuck.CreationTimestamp.Time) < startTime
 	f.Confidence = engine.High
 	f.Evidence = []string{fmt.Sprintf("Pod %s exists and is not ready.", engine.QuoteCode(stuck.Name))}

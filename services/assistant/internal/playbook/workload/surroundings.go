@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// What a program says when something that Kubernetes gives it, or does not give it, is at fault.
+// Messages of programs about missing or wrong settings that Kubernetes provides.
 var (
 	linkValueExpr  = regexp.MustCompile(`tcp://(\d{1,3}(?:\.\d{1,3}){3}):(\d+)`)
 	parseFaultExpr = regexp.MustCompile(`(?i)\b(invalid|pars(e|ing|er)|not a (valid )?(number|integer|port)|malformed|illegal|numberformat\w*|convert|nan)\b`)
@@ -22,11 +22,11 @@ var (
 	mountFaultExpr = regexp.MustCompile(`(?i)error mounting|are you trying to mount a directory`)
 )
 
-// lastWords is how many of a program's last lines may say why it ended.
+// lastWords is the number of a program's last lines that may give the reason why it ended.
 const lastWords = 5
 
-// explainBySurroundings replaces the cause of a container that ends where an object of the cluster proves another one than its
-// program tells: a volume's path, a variable that Kubernetes set, a token that is not mounted.
+// explainBySurroundings replaces the cause of a container that ends, if an object of the cluster proves another cause
+// than the program reports: a volume's path, a variable that Kubernetes set, a token that is not mounted.
 func (x *Index) explainBySurroundings(f *engine.Finding, pod *corev1.Pod, lines []string, c engine.Container) {
 	end := c.LastEnd()
 	if end == nil {
@@ -54,7 +54,7 @@ func (x *Index) explainBySurroundings(f *engine.Finding, pod *corev1.Pod, lines 
 	}
 }
 
-// tellsTrouble reports whether one of these lines says what went wrong.
+// tellsTrouble reports whether one of these lines reports an error.
 func tellsTrouble(lines []string) bool {
 	if slices.ContainsFunc(lines, dependencyExpr.MatchString) || slices.ContainsFunc(lines, noFileExpr.MatchString) {
 		return true
@@ -65,7 +65,7 @@ func tellsTrouble(lines []string) bool {
 	return len(groups) > 0 && !groups[0].Hint
 }
 
-// explainMount tells which path of which ConfigMap or Secret a mount takes that is not there.
+// explainMount explains which path in a ConfigMap or Secret a mount names that does not exist.
 func (x *Index) explainMount(f *engine.Finding, pod *corev1.Pod, c engine.Container, message string) {
 	f.Evidence = append(f.Evidence[:1:1], "The runtime says "+engine.QuoteLine(message)+".")
 	f.Fix = nil
@@ -91,7 +91,7 @@ func (x *Index) explainMount(f *engine.Finding, pod *corev1.Pod, c engine.Contai
 	}
 }
 
-// keysOfVolume are the files of a volume that is made of one ConfigMap or Secret.
+// keysOfVolume returns the files of a volume made of one ConfigMap or Secret.
 func (x *Index) keysOfVolume(pod *corev1.Pod, v *corev1.Volume) (kind, name string, keys []string) {
 	switch {
 	case v.ConfigMap != nil && len(v.ConfigMap.Items) == 0:
@@ -108,9 +108,9 @@ func (x *Index) keysOfVolume(pod *corev1.Pod, v *corev1.Volume) (kind, name stri
 	return "", "", nil
 }
 
-// explainServiceLink tells of a variable that Kubernetes sets for each Service of a namespace, and that a program takes for one
-// of its own: REDIS_PORT of a Service called redis is tcp://ADDRESS:PORT. value is the whole of it, its address and its port;
-// line is the one that it stands in, of the last ones.
+// explainServiceLink explains a variable that Kubernetes sets for each Service of a namespace and that a program
+// mistakes for one of its settings: REDIS_PORT of a Service called redis is tcp://ADDRESS:PORT. value holds the whole
+// match, the address and the port; line is the line of last that contains it.
 func (x *Index) explainServiceLink(f *engine.Finding, pod *corev1.Pod, c engine.Container, value []string, line string, last []string) {
 	for i := range x.Services {
 		s := &x.Services[i]
@@ -120,7 +120,7 @@ func (x *Index) explainServiceLink(f *engine.Finding, pod *corev1.Pod, c engine.
 		}
 		variable := strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_")) + "_PORT"
 		if x.mayBeSet(pod, c, variable) {
-			continue // what the template says counts before it
+			continue // the template takes precedence
 		}
 		f.Fix = nil
 		f.Cause, f.Confidence = fmt.Sprintf("Kubernetes sets the variable %s to %s, for the Service %s (a service link), and the program takes it for a setting of its own.", engine.QuoteCode(variable), engine.QuoteCode(value[0]), engine.QuoteCode(s.Name)), engine.Medium
@@ -156,11 +156,11 @@ func (x *Index) mayBeSet(pod *corev1.Pod, c engine.Container, variable string) b
 	return false
 }
 
-// explainToken tells that a pod that asks for its account's token, as a line of its log says, has none mounted.
+// explainToken explains that a pod whose log line reports a missing account token has none mounted.
 func (x *Index) explainToken(f *engine.Finding, pod *corev1.Pod, c engine.Container, line string) {
 	for _, v := range pod.Spec.Volumes {
 		if v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(p corev1.VolumeProjection) bool { return p.ServiceAccountToken != nil }) {
-			return // it has one of its own making
+			return // it mounts one explicitly
 		}
 	}
 	account := cmp.Or(pod.Spec.ServiceAccountName, "default")

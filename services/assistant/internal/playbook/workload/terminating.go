@@ -17,11 +17,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// ending limits how long an object may take to go before it is a trouble. A pod's grace
-// period is part of its deletion time already.
+// ending limits how long an object may take to disappear before it is a problem. A pod's grace period is already part
+// of its deletion time.
 const ending = 2 * time.Minute
 
-// keepers are the finalizers of the cluster itself, with the component that removes each.
+// keepers maps the cluster's own finalizers to the components that remove them.
 var keepers = map[string]string{
 	"kubernetes.io/pvc-protection":                            "the volume controller, once no pod mounts the claim",
 	"kubernetes.io/pv-protection":                             "the volume controller, once no claim is bound to the volume",
@@ -38,7 +38,7 @@ type dying struct {
 	metav1.Object
 }
 
-// dyingOf lists the objects of a kind that should be gone by now.
+// dyingOf lists the objects of a kind whose deletion is overdue.
 func dyingOf[T any, P interface {
 	*T
 	metav1.Object
@@ -79,7 +79,7 @@ func (x *Index) dying() []dying {
 	return all
 }
 
-// checkTerminating explains StuckTerminating: objects that were deleted and do not go.
+// checkTerminating explains StuckTerminating: objects that were deleted and remain.
 func checkTerminating(x *Index) []engine.Finding {
 	all := x.dying()
 	inside := map[string][]dying{}
@@ -92,7 +92,7 @@ func checkTerminating(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for _, d := range all {
 		if going[d.ref.Namespace] {
-			inside[d.ref.Namespace] = append(inside[d.ref.Namespace], d) // part of the namespace's trouble
+			inside[d.ref.Namespace] = append(inside[d.ref.Namespace], d) // part of the namespace's problem
 			continue
 		}
 		f := engine.Finding{Class: engine.StuckTerminating, Object: d.ref, Confidence: engine.High}
@@ -102,7 +102,7 @@ func checkTerminating(x *Index) []engine.Finding {
 		} else if len(d.GetFinalizers()) > 0 {
 			explainKept(&f, x, d)
 		} else {
-			continue // the server removes it in a moment
+			continue // the server is about to remove it
 		}
 		found = append(found, f)
 	}
@@ -115,9 +115,8 @@ func checkTerminating(x *Index) []engine.Finding {
 	return found
 }
 
-// isHeld reports whether the namespace controller has told what keeps it from finishing, which
-// it does not before it has tried. That content is left it tells of every pod that is
-// being ended, too.
+// isHeld reports whether the namespace controller has named what blocks it, which it does only after it has tried. Its
+// condition about remaining content does not count, since it reports every terminating pod too.
 func isHeld(n *corev1.Namespace) bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NamespaceCondition) bool {
 		return c.Status == corev1.ConditionTrue && (c.Type == corev1.NamespaceFinalizersRemaining || c.Type == corev1.NamespaceDeletionDiscoveryFailure)
@@ -155,13 +154,13 @@ func explainKept(f *engine.Finding, x *Index, d dying) {
 	f.Text = describePatience(f)
 }
 
-// describePatience is the advice for finalizers: what they guard is lost when they are taken away.
+// describePatience returns the advice for finalizers: removing one by hand loses what it guards.
 func describePatience(f *engine.Finding) string {
 	return "Let the owner finish: look whether its controller runs, and in its log. Only when it will never come back, and what it guards was cleaned up by hand, take the finalizer away yourself, as the last step."
 }
 
-// keeper is who takes a finalizer away: a part of the cluster, or a workload whose name
-// is in the finalizer's domain.
+// keeper names the component that removes a finalizer: a part of the cluster, or a workload whose name is in the
+// finalizer's domain.
 func (x *Index) keeper(finalizer string) string {
 	who, known := x.keepers[finalizer]
 	if !known {
@@ -202,7 +201,7 @@ func (x *Index) findKeeper(finalizer string) string {
 	return who
 }
 
-// controllerOf is the one workload whose name shares the first word of a domain.
+// controllerOf returns the only workload whose name shares the first word of a domain.
 func (x *Index) controllerOf(domain string) *engine.Workload {
 	word, _, _ := strings.Cut(domain, ".")
 	if len(word) < 4 {
@@ -243,7 +242,7 @@ func explainStuckPod(f *engine.Finding, x *Index, pod *corev1.Pod) {
 	}
 }
 
-// stuckNamespace reads the namespace controller's conditions on the remaining content.
+// stuckNamespace evaluates the namespace controller's conditions on the remaining content.
 func (x *Index) stuckNamespace(n *corev1.Namespace, inside []dying) engine.Finding {
 	f := engine.Finding{Class: engine.StuckTerminating, Object: operation.Ref{Version: "v1", Kind: "Namespace", Name: n.Name}, Confidence: engine.High, Namespaces: []string{n.Name}}
 	f.Evidence = []string{x.deletedAt(dying{f.Object, n})}
@@ -278,7 +277,7 @@ func (x *Index) stuckNamespace(n *corev1.Namespace, inside []dying) engine.Findi
 			hold(finalizer, " on "+engine.RefTitle(d.ref))
 		}
 	}
-	// Objects of kinds that are not read here are known by the condition alone.
+	// Objects of kinds that are not read here are known only from the condition.
 	for _, finalizer := range parseFinalizers(said[corev1.NamespaceFinalizersRemaining]) {
 		if !slices.Contains(holding, finalizer) {
 			hold(finalizer, "")
@@ -301,8 +300,8 @@ func (x *Index) stuckNamespace(n *corev1.Namespace, inside []dying) engine.Findi
 	return f
 }
 
-// parseFinalizers takes the finalizers out of the condition's message, which lists them as
-// "name in 2 resource instances" after a colon.
+// parseFinalizers parses the finalizers in the condition's message, which lists them as "name in 2 resource instances"
+// after a colon.
 func parseFinalizers(message string) []string {
 	_, list, ok := strings.Cut(message, "finalizers remaining: ")
 	if !ok {
