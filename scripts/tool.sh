@@ -1,9 +1,9 @@
 #!/bin/sh
 # Prints the path of a pinned developer tool, building it into .cache/bin when it is not there yet
-# or its module changed. usage: scripts/tool.sh sqlc|staticcheck|deadcode|oapi-codegen|gotestsum|govulncheck|alertmanager|coredns|docker-compose|etcd|helm|kwok|versitygw|kube-apiserver|kube-controller-manager|kube-proxy|kube-scheduler|kubelet
+# or its module changed. usage: scripts/tool.sh sqlc|staticcheck|deadcode|oapi-codegen|gotestsum|govulncheck|vale|alertmanager|coredns|docker-compose|etcd|helm|kwok|versitygw|kube-apiserver|kube-controller-manager|kube-proxy|kube-scheduler|kubelet
 set -eu
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
-mod=${1:-}
+mod=${1:-} cgo=0
 case "${1:-}" in
 sqlc) pkg=github.com/sqlc-dev/sqlc/cmd/sqlc ;;
 staticcheck) pkg=honnef.co/go/tools/cmd/staticcheck ;;
@@ -11,6 +11,7 @@ deadcode) pkg=golang.org/x/tools/cmd/deadcode ;;
 oapi-codegen) pkg=github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen ;;
 gotestsum) pkg=gotest.tools/gotestsum ;;
 govulncheck) pkg=golang.org/x/vuln/cmd/govulncheck ;;
+vale) pkg=github.com/vale-cli/vale/v3/cmd/vale cgo=1 ;; # its parsers of other languages are in C
 alertmanager) pkg=github.com/prometheus/alertmanager/cmd/alertmanager ;;
 coredns) pkg=. ;; # a program of our own
 docker-compose) pkg=github.com/docker/compose/v5/cmd ;;
@@ -19,7 +20,7 @@ helm) pkg=helm.sh/helm/v4/cmd/helm ;;
 kwok) pkg=sigs.k8s.io/kwok/cmd/kwok ;;
 versitygw) pkg=github.com/versity/versitygw/cmd/versitygw ;;
 kube-apiserver | kube-controller-manager | kube-proxy | kube-scheduler | kubelet) mod=kubernetes pkg=k8s.io/kubernetes/cmd/$1 ;;
-*) echo "tool.sh: unknown tool '${1:-}'; known: sqlc staticcheck deadcode oapi-codegen gotestsum govulncheck alertmanager coredns docker-compose etcd helm kwok versitygw kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubelet" >&2; exit 2 ;;
+*) echo "tool.sh: unknown tool '${1:-}'; known: sqlc staticcheck deadcode oapi-codegen gotestsum govulncheck vale alertmanager coredns docker-compose etcd helm kwok versitygw kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubelet" >&2; exit 2 ;;
 esac
 flags='-s -w'
 mod="$root/e2e/tools/$mod"
@@ -30,7 +31,7 @@ bin="$root/.cache/bin/$1-$sum"
 if [ ! -x "$bin" ]; then
 	echo "building $1 (once)" >&2
 	mkdir -p "$root/.cache/bin"
-	(cd "$mod" && GOWORK=off CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "$flags" -o "$bin.tmp$$" "$pkg")
+	(cd "$mod" && GOWORK=off CGO_ENABLED=$cgo go build -buildvcs=false -trimpath -ldflags "$flags" -o "$bin.tmp$$" "$pkg")
 	mv "$bin.tmp$$" "$bin"
 fi
 echo "$bin"
