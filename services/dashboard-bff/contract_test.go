@@ -169,7 +169,7 @@ func (w *world) on(t testing.TB) *world {
 	return &other
 }
 
-// person is what a request proves about its sender.
+// person is the credentials that a request carries.
 type person []string // header pairs
 
 var nobody person
@@ -193,7 +193,7 @@ var client = &http.Client{
 	Transport: &http.Transport{DisableKeepAlives: true},
 }
 
-// call sends a request from an address of its own, so that no limit of addresses is met by chance.
+// call sends each request from a different address, so that no per-address limit is reached by chance.
 func (w *world) call(who person, method, path, body string, header ...string) answer {
 	w.t.Helper()
 	address := path

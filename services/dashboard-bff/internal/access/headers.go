@@ -14,7 +14,7 @@ const permissions = "accelerometer=(), autoplay=(), camera=(), display-capture=(
 	"magnetometer=(), microphone=(), midi=(), payment=(), picture-in-picture=(), publickey-credentials-get=(), screen-wake-lock=(), usb=(), xr-spatial-tracking=()"
 
 // AddHeaders sets the security headers of every response. Handlers may replace those of their own pages, as the API
-// references do. publicURL tells whether browsers come by https.
+// references do. publicURL determines whether browsers use https.
 func AddHeaders(e *echo.Echo, publicURL string) {
 	https := strings.HasPrefix(strings.ToLower(publicURL), "https://")
 	// Before routing: these are on answers too that the server gives before any other middleware runs.

@@ -27,8 +27,9 @@ const (
 	// Providers is for reading which providers there are: a login page must show them while others behind the same address
 	// use up the sign-on limit.
 	Providers Bucket = "sso_providers"
-	// Introspection counts questions to identity providers about opaque tokens: whoever makes tokens up must not have the
-	// dashboard send a request for each. Answers are kept, so a person's own token is asked about twice a minute.
+	// Introspection limits the introspection requests for opaque tokens: a client that sends invented tokens must not
+	// cause a request to the identity provider for each. Answers are cached, so a person's own token is introspected
+	// about twice a minute.
 	Introspection Bucket = "introspection"
 )
 
@@ -107,7 +108,7 @@ const (
 	coordinatorPause = 2 * time.Second
 )
 
-// decision is whether an act may go on, else when.
+// decision is whether an act is allowed now, and otherwise when.
 type decision struct {
 	ok        bool
 	remaining int
@@ -120,7 +121,7 @@ func (l *Limits) allow(ctx context.Context, key string, rate Rate) decision {
 	if !own.ok || l.cfg.Now().UnixNano() < l.retryAt.Load() {
 		return own
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), coordinatorTimeout) // whoever hangs up was counted all the same
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), coordinatorTimeout) // a client that hangs up counts too
 	defer cancel()
 	shared, err := l.cfg.Coordinator.Allow(ctx, "dashboard:"+key, rate.Count, rate.Window)
 	if err != nil {

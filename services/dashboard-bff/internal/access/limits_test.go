@@ -131,7 +131,7 @@ func TestSSOIsLimitedByAddress(t *testing.T) {
 		r.Do("GET", "/test/sso", nil, from).Want(200, "")
 	}
 	r.Do("GET", "/test/sso", nil, from).Want(429, "rate_limited")
-	// The login page still shows its buttons to whoever sits behind the same address.
+	// The login page still shows its buttons to other clients behind the same address.
 	r.Do("GET", "/test/providers", nil, from).Want(200, "")
 }
 

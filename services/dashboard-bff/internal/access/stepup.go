@@ -38,7 +38,7 @@ func CheckStepUpActions(actions []string) error {
 // clockSkew is how far the clock of a provider may be ahead of ours.
 const clockSkew = 5 * time.Minute
 
-// demand is what a caller's session must show for a step-up.
+// demand is a step-up that a caller's session must have made.
 type demand struct {
 	acrValues []string
 	maxAge    time.Duration
@@ -63,7 +63,7 @@ func (g *Guard) demandOf(who caller.Caller) (demand, bool) {
 		return demand{maxAge: g.cfg.StepUpMaxAge}, g.cfg.EnforceStepUp
 	}
 	if g.cfg.Federation == nil {
-		return demand{}, false // nobody gets this far without one
+		return demand{}, false // unreachable: the other methods need federation
 	}
 	acrValues, maxAge, loginURL, required := g.cfg.Federation.StepUp(who.Provider)
 	return demand{acrValues, maxAge, loginURL}, required

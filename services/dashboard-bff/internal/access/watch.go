@@ -24,13 +24,14 @@ const (
 const (
 	// watchEvery is how often a stream's session is looked up; with the age of a verdict a logout shows within 2 s.
 	watchEvery = 800 * time.Millisecond
-	// watchGrace is how long streams outlive the session store. Nobody can log out meanwhile, and a restart of the
-	// store must not make every page reconnect.
+	// watchGrace is how long streams outlive the session store. No session can be ended meanwhile, and a restart of
+	// the store must not make every page reconnect.
 	watchGrace = 30 * time.Second
 )
 
-// Watch is ctx for a stream of who, which ends also when the credential expires, and within 2 s of the session's end on
-// any replica. ctx must be that of the request. reason tells why: empty while the stream may go on, and when ctx ended.
+// Watch returns a context for a stream of who, derived from ctx, which must be the request's. It also ends when the
+// credential expires, and within 2 s of the session's end on any replica. reason returns why it ended: empty while the
+// stream may continue, and when ctx ended.
 func (g *Guard) Watch(ctx context.Context, who caller.Caller) (stream context.Context, reason func() string) {
 	stream, end := context.WithCancel(ctx)
 	var why atomic.Pointer[string]
@@ -129,8 +130,9 @@ func (g *Guard) admitsLater(ctx context.Context, who caller.Caller) error {
 	return nil
 }
 
-// basisHolds reports whether what let the caller in is what would today. Without the credential nobody can be judged
-// again; from the dashboard, where it is, they may come back at once.
+// basisHolds reports whether the basis on which the caller was admitted is still the current one. The credential
+// itself is not available here, so the caller cannot be judged again; they can begin again at the dashboard, which has
+// it.
 func (g *Guard) basisHolds(who caller.Caller) bool {
 	now := ""
 	switch {

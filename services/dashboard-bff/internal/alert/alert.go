@@ -3,7 +3,7 @@
 // The control plane knows alerts that fire and no others. Per tenant and firing, which is an id with the time since
 // when it fires, this package keeps
 //
-//	(none) ──► firing ──► acknowledged       somebody took it
+//	(none) ──► firing ──► acknowledged       acknowledged by a user
 //	             ▲  └─────────┤ └─► resolved  the control plane reports it no more; kept for 24 hours
 //	             └── higher severity ┘
 //
@@ -80,7 +80,7 @@ func (i *Inbox) source() compose.Source[compose.None, struct{}] {
 
 // refresh reads what fires and reconciles.
 func (i *Inbox) refresh(ctx context.Context, who caller.Caller) error {
-	// From before the call: of two answers the one that was asked for later is newer.
+	// Read before the call: of two answers, the one requested later is newer.
 	at, err := store.New(i.cfg.Pool).ReadClock(ctx)
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func putFiring(ctx context.Context, q *store.Queries, tenant string, a controlpl
 	next := store.PutAlertStateParams{
 		Tenant: tenant, AlertID: a.Id, Since: a.Since, Source: a.Source, Severity: string(a.Severity), State: firing, Title: a.Title, Labels: raw,
 	}
-	// An acknowledgement holds for this firing, also if it was missing from one reading, until it gets worse.
+	// An acknowledgement covers this firing, even if one reading missed it, until its severity rises.
 	if known && row.AckedBy != nil && rank(next.Severity) >= rank(row.Severity) {
 		next.State, next.AckedBy, next.AckedAt = acknowledged, row.AckedBy, row.AckedAt
 	}

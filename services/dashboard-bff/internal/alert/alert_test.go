@@ -112,7 +112,7 @@ func TestInboxListsWhatFiresBySeverityThenAge(t *testing.T) {
 func TestAcknowledgementKeepsNameAndTimeOverARestart(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	first := r.ack(recordstest.Viewer, budget) // nobody has listed it yet
+	first := r.ack(recordstest.Viewer, budget) // not listed yet
 	if !first.Acked || !first.Audited || *first.AckedBy != "local:viewer" || time.Since(*first.AckedAt) > time.Minute {
 		t.Errorf("got %+v; want it acked by local:viewer now", first)
 	}
@@ -223,7 +223,7 @@ func TestOlderReadingOfAnotherReplicaChangesNothing(t *testing.T) {
 		done := make(chan struct{})
 		a.views.Age()
 		go func() { defer close(done); a.Do(recordstest.Viewer, "GET", path, nil) }()
-		testenv.Eventually(t, 20*time.Second, func() error { // the slow answer has been asked for
+		testenv.Eventually(t, 20*time.Second, func() error { // the slow request has arrived
 			if a.plane.Calls() == before {
 				return fmt.Errorf("got %d calls", before)
 			}

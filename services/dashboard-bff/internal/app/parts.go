@@ -50,7 +50,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/webui"
 )
 
-// parts are what the routes are served by; each step of wire fills some.
+// parts are the components that serve the routes; each step of wire fills some.
 type parts struct {
 	ctx  context.Context
 	cfg  Config

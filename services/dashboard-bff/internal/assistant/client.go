@@ -1,4 +1,4 @@
-// Package assistant is what the copilot and the assistant drawer share: calls to the cluster assistant with one of
+// Package assistant holds what the copilot and the assistant drawer share: calls to the cluster assistant with one of
 // the dashboard's two keys, its frames, and messages that carry the page as untrusted data.
 package assistant
 
@@ -70,8 +70,8 @@ func New(cfg Config) (*Clients, error) {
 	}, nil
 }
 
-// OnBehalfOf is the header with a delegation that says for whom a call with one of the dashboard's keys is made: the
-// assistant counts its limits by that person, and the facts that it records name them. It grants nothing.
+// OnBehalfOf is the header with a delegation naming the person for whom a call with one of the dashboard's keys is
+// made: the assistant applies its limits to that person, and the facts that it records name them. It grants nothing.
 const OnBehalfOf = "X-PLATFORM-On-Behalf-Of"
 
 // With is a client that calls with the key for who.
@@ -87,7 +87,7 @@ func (c *Clients) With(key Key, who caller.Caller) (*wire.Client, error) {
 	return wire.NewClient(address, wire.WithHTTPClient(c.http), wire.WithRequestEditorFn(bearer.Bearer(secret)), wire.WithRequestEditorFn(c.nameCaller(who)))
 }
 
-// nameCaller adds a new delegation to each request. A caller whom no delegation can name is counted by the key.
+// nameCaller adds a new delegation to each request. A caller that no delegation can name is counted under the key.
 func (c *Clients) nameCaller(who caller.Caller) wire.RequestEditorFn {
 	return func(_ context.Context, r *http.Request) error {
 		if c.delegator == nil {

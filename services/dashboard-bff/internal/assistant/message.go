@@ -64,7 +64,7 @@ func encodeContext(page *api.CopilotContext) ([]byte, error) {
 // Question is the text that the person wrote.
 func (m Message) Question() string { return m.question }
 
-// Text is what the assistant gets: the question, then what the page shows, fenced as untrusted data.
+// Text returns the message sent to the assistant: the question, then the page's content, fenced as untrusted data.
 func (m Message) Text() string {
 	if m.context == nil {
 		return m.question

@@ -96,7 +96,7 @@ func parseQuery(c echo.Context) (query, error) {
 	if begins {
 		q.params.Cursor = &at.Cursor
 		if q.offset > 0 {
-			refuse("offset", "does not go with cursor: that tells where the page begins")
+			refuse("offset", "cannot be combined with cursor, which sets where the page begins")
 		}
 	}
 	return q, input.InvalidFields(faults...)
@@ -153,8 +153,8 @@ func (l *Log) read(ctx context.Context, who caller.Caller, q query) (controlplan
 	}
 }
 
-// viewEntry is an entry of the ledger as the dashboard shows it. Role and configuration key are what services note
-// in the details.
+// viewEntry converts a ledger entry to the dashboard's form. Role and configuration key are in the details that
+// services record.
 func viewEntry(e controlplane.AuditEvent) api.AuditEntry {
 	at, _ := time.Parse(time.RFC3339Nano, e.Ts) // the ledger hashes that form
 	out := api.AuditEntry{

@@ -48,7 +48,7 @@ func New(cfg Config) (*Collab, error) {
 	return &Collab{cfg}, nil
 }
 
-// entity is what people talk about.
+// entity is the subject of a comment.
 type entity struct{ kind, id string }
 
 var entityType = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
@@ -90,7 +90,7 @@ type comment struct {
 	mentions   []string
 }
 
-// parseComment makes a comment of what somebody typed.
+// parseComment validates and sanitizes typed text into a comment.
 func parseComment(typed string) (comment, error) {
 	if utf8.RuneCountInString(typed) > maxBody {
 		return comment{}, input.Invalid("must be at most 4,000 characters", "body", "body")
@@ -111,7 +111,7 @@ func parseComment(typed string) (comment, error) {
 	return comment{id: id, body: body, html: rendered, mentions: Mentions(html.UnescapeString(body))}, nil
 }
 
-// add stores a comment with its audit fact and tells those whom it mentions.
+// add stores a comment with its audit fact and notifies the people it mentions.
 func (s *Collab) add(ctx context.Context, who caller.Caller, e entity, n comment) (api.Comment, error) {
 	out := api.Comment{Id: n.id, Author: who.Subject, Body: n.body, BodyHtml: &n.html, Mentions: n.mentions}
 	if who.Name != "" {

@@ -22,7 +22,7 @@ var markdown = goldmark.New(goldmark.WithExtensions(extension.Strikethrough, ext
 // blank after the first slash would make another host of it.
 var href = regexp.MustCompile(`^(?:[hH][tT][tT][pP][sS]?://[^\s\\]+|/(?:[^\s\\/][^\s\\]*)?)$`)
 
-// rendered is what may be left of a rendered comment.
+// rendered is the allowlist for rendered comments.
 var rendered = func() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowElements("p", "br", "strong", "em", "del", "code", "pre", "ul", "ol", "li", "blockquote")

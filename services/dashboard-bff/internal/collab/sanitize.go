@@ -51,7 +51,7 @@ func dropControl(r rune) rune {
 	return r
 }
 
-// unit is one character that a reader of entities would see, with where it stands in the text.
+// unit is one character as seen by a reader of entities, with its position in the text.
 type unit struct {
 	r          rune
 	start, end int
@@ -59,7 +59,7 @@ type unit struct {
 
 // removeScriptSchemes removes the script schemes of a plain text, also those that the removal of another one leaves.
 func removeScriptSchemes(s string) string {
-	var kept []unit // what was read and not removed
+	var kept []unit // what has been read and not removed
 	type span struct{ start, end int }
 	var removed []span // in order, apart from each other
 	for _, u := range readUnits(s) {
@@ -103,14 +103,14 @@ func endsInScheme(units []unit) int {
 	return 0
 }
 
-// reference is an entity, which stands for a character; browsers do without the semicolon.
+// reference is a character reference; browsers accept it without the semicolon.
 var reference = regexp.MustCompile(`^&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{1,31});?`)
 
 // maxEntity is the longest entity read, in characters.
 const maxEntity = 36
 
-// readUnits reads a text as if entities in it, also entities of entities, were the characters they stand for, and
-// without the blanks that browsers skip in an address.
+// readUnits decodes the entities of a text, also entities of entities, and drops the blanks that browsers skip in an
+// address.
 func readUnits(s string) []unit {
 	plain := make([]unit, 0, len(s))
 	for i, r := range s {

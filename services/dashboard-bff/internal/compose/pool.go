@@ -59,13 +59,13 @@ type Pool struct {
 	documents map[documentKey]document
 }
 
-// entry is what is known of one key.
+// entry is the state of one key.
 type entry struct {
 	flight   *flight // running now
 	last     *result // of the newest flight that ended
 	asked    time.Time
 	call     call // of who asked last: retries are made in that person's name
-	retrying bool // a background retry owns the entry until it succeeds or nobody asks
+	retrying bool // a background retry owns the entry until it succeeds or requests stop
 }
 
 // flight is a call that is running.
@@ -119,7 +119,7 @@ type call struct {
 // errClosed answers requests that come after Close.
 var errClosed = errors.New("the service is shutting down")
 
-// ticket is what one who asks gets: an answer, or a flight to wait for.
+// ticket is the result of a lookup: an answer, or a flight to wait for.
 type ticket struct {
 	ready  *result // set: there is nothing to wait for
 	flight *flight
@@ -159,11 +159,11 @@ func (p *Pool) ask(ctx context.Context, k key, c call) ticket {
 	return p.waitFor(k, e, now)
 }
 
-// waitFor says how long to wait for a flight; p.mu is held.
+// waitFor decides how long to wait for a flight; p.mu is held.
 func (p *Pool) waitFor(k key, e *entry, now time.Time) ticket {
 	t := ticket{flight: e.flight, wait: p.timeout + p.timeout/20} // the call ends itself at the time-out; this is for one that does not
 	if e.call.budget > p.timeout {
-		t.wait = max(p.timeout-now.Sub(e.flight.began), 0) // whoever comes late does not pay again
+		t.wait = max(p.timeout-now.Sub(e.flight.began), 0) // a late caller does not wait the full timeout again
 		if r := e.last; r != nil && r.err == nil && now.Sub(r.at) < keepFor {
 			t.before = r
 			if r.took > p.timeout {
@@ -250,7 +250,7 @@ func (p *Pool) judgeService(s upstream.Service, f *flight) {
 	}
 }
 
-// retry calls a failed source in the background until it answers, or nobody has asked for a while.
+// retry calls a failed source in the background until it answers, or until it has not been requested for a while.
 func (p *Pool) retry(k key, e *entry) {
 	defer func() {
 		p.mu.Lock()
@@ -286,8 +286,7 @@ func (p *Pool) retry(k key, e *entry) {
 	}
 }
 
-// makeRoom drops answers that nobody shares any more, and the least recently asked if there are too many;
-// p.mu is held.
+// makeRoom drops answers too old to share, and the least recently requested if there are too many; p.mu is held.
 func (p *Pool) makeRoom(now time.Time) {
 	if len(p.entries) < maxEntries && now.Sub(p.swept) < failedFor {
 		return

@@ -55,7 +55,7 @@ func (k key) String() string {
 	return fmt.Sprintf("%s (%s of %s, tenant %s, %+v)", k.name, k.call, k.service, k.tenant, k.parameters)
 }
 
-// skipped reports whether an error says that there was nothing to call.
+// skipped reports whether an error means that there was nothing to call.
 func skipped(err error) bool {
 	return errors.Is(err, ErrSkipped) || errors.Is(err, upstream.ErrNotConfigured)
 }

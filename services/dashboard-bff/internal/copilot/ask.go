@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
 )
 
-// errorCode says what kept an answer from being complete.
+// errorCode is why an answer is incomplete.
 type errorCode string
 
 // The codes.

@@ -65,13 +65,13 @@ func New(cfg Config) (*Copilot, error) {
 // time than an answer may take.
 func (p *Copilot) Close() { p.endDrain() }
 
-// sessionID is the assistant's session of one login of one person: nobody can guess another's, and the next login
-// begins anew.
+// sessionID returns the assistant's session of one login of one person: it cannot be guessed, and the next login
+// begins a new one.
 func (p *Copilot) sessionID(who caller.Caller) string {
 	return "dc-" + p.sessions.Name(who.Tenant, who.Subject, who.SessionID)
 }
 
-// answer is what the assistant has said so far.
+// answer is the assistant's output so far.
 type answer struct {
 	text     cappedText
 	awaiting bool

@@ -2,7 +2,7 @@ package copilot
 
 import "strings"
 
-// commandRules is what the read commands of a program look like.
+// commandRules describe the read commands of a program.
 type commandRules struct {
 	verbs    []readVerb
 	switches []string // options without a value

@@ -30,7 +30,7 @@ const (
 // freshFor is how long the index of a directory is used before it is read again.
 const freshFor = 5 * time.Second
 
-// errAbsent is why a page is not shown: it is not there, or not something that is shown. A caller cannot tell which.
+// errAbsent is returned for a page that does not exist or is not served. A caller cannot distinguish the two.
 var errAbsent = errors.New("no such page")
 
 // tree reads pages by slash-separated paths that [checkPath] accepts.
@@ -133,8 +133,8 @@ func (d directory) read(name string) ([]byte, error) {
 	return raw, nil
 }
 
-// checkWay is what the path names, if that is a regular file and nothing on the way is a link: a link inside the
-// root could name a page that is not allowed.
+// checkWay returns the file at the path if it is a regular file and no part of the path is a link: a link inside the
+// root could point to a page that is not allowed.
 func (d directory) checkWay(name string) (fs.FileInfo, error) {
 	var info fs.FileInfo
 	for i := 0; i <= len(name); i++ {

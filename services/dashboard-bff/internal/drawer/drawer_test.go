@@ -260,8 +260,8 @@ func TestSessionNamesThatCannotBeAreNotFound(t *testing.T) {
 	}
 }
 
-// Words would decide without a step-up and without a fact: each request says that none does, and the assistant answers
-// where to decide.
+// A decision made in the chat would bypass step-up and audit: each request declares that chat text decides nothing,
+// and the assistant answers where to decide.
 func TestWordsOfTheChatDecideNothing(t *testing.T) {
 	t.Parallel()
 	var sent struct {

@@ -73,7 +73,7 @@ func (d *Drawer) ReplaySession(c echo.Context) error {
 	}})
 }
 
-// lastEventID is the frame after which a browser wants to go on; the assistant judges it.
+// lastEventID returns the frame after which a browser wants to resume; the assistant validates it.
 func lastEventID(c echo.Context) *string {
 	id := c.Request().Header.Get("Last-Event-ID")
 	if id == "" || len(id) > 128 {
@@ -118,7 +118,7 @@ func (d *Drawer) ListActions(c echo.Context) error {
 	})
 }
 
-// DecideAction serves POST /api/v1/assistant/sessions/:session/actions/:action_id. The route asks for a step-up.
+// DecideAction serves POST /api/v1/assistant/sessions/:session/actions/:action_id. The route requires a step-up.
 func (d *Drawer) DecideAction(c echo.Context) error {
 	ctx, who := c.Request().Context(), caller.From(c)
 	if !who.Role.Covers(caller.Admin) {
@@ -198,7 +198,7 @@ func (d *Drawer) relayDocument(c echo.Context, do call) error {
 		return assistant.ExplainCall(err)
 	}
 	if len(body) > maxDocument {
-		return fault.UpstreamUnavailable.New("The assistant's document is too large to pass on; ask for fewer entries with limit.")
+		return fault.UpstreamUnavailable.New("The assistant's document is too large to pass on; request fewer entries with limit.")
 	}
 	return c.Blob(resp.StatusCode, echo.MIMEApplicationJSON, body)
 }

@@ -71,7 +71,7 @@ func TestReplayEndsAsTheAssistantEndsIt(t *testing.T) {
 	}
 }
 
-// hang says what before says, and then nothing until its caller gives up, which it reports.
+// hang serves before, and then sends nothing until its caller gives up, which it reports.
 func hang(before http.HandlerFunc) (handler http.HandlerFunc, ended chan struct{}) {
 	ended = make(chan struct{})
 	return func(w http.ResponseWriter, r *http.Request) {

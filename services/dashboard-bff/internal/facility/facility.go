@@ -35,7 +35,7 @@ const (
 	maxText = 128
 )
 
-// Parts are what Views need.
+// Parts are the dependencies of Views.
 type Parts struct {
 	Pool    *compose.Pool
 	Clients *upstream.Clients
@@ -218,7 +218,7 @@ func (v *Views) readQueue(ctx context.Context, who caller.Caller, cluster string
 	})
 }
 
-// readJob is nil for a job that nobody has reported.
+// readJob returns nil for a job that was never reported.
 func (v *Views) readJob(ctx context.Context, who caller.Caller, k jobKey) (*controlplane.Job, error) {
 	client, err := v.Clients.ControlPlane(who)
 	if err != nil {

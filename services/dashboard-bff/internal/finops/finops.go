@@ -21,7 +21,7 @@ import (
 
 const pageLimit = 500
 
-// Parts are what Views need.
+// Parts are the dependencies of Views.
 type Parts struct {
 	Pool    *compose.Pool
 	Clients *upstream.Clients

@@ -34,7 +34,7 @@ const (
 // genesis is the head of a ledger without entries.
 var genesis = strings.Repeat("0", 64)
 
-// Parts are what Views need.
+// Parts are the dependencies of Views.
 type Parts struct {
 	Pool    *compose.Pool
 	Clients *upstream.Clients

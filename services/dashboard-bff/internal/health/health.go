@@ -39,7 +39,7 @@ var probes = map[string]struct {
 	"dashboards":    {upstream.Dashboards, "/api/health"},
 }
 
-// Parts are what Aggregate needs.
+// Parts are the dependencies of Aggregate.
 type Parts struct {
 	Clients *upstream.Clients
 	// Published are the addresses that people use, by key of the answer; a service without one shows its own address

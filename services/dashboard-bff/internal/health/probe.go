@@ -27,7 +27,7 @@ func newProbeClient() *http.Client {
 	return c
 }
 
-// errNoAnswer stands for whatever kept a service from answering; its text may go to strangers, the cause may not.
+// errNoAnswer replaces whatever kept a service from answering; its text may be shown to strangers, the cause may not.
 var errNoAnswer = errors.New("no answer")
 
 // Probe asks one address how it is: the HTTP status it answers, or an error if it does not.
@@ -68,7 +68,7 @@ func (r *Round[T]) Read(ctx context.Context) (answer T, at time.Time, ok bool) {
 		}
 		if r.done == nil {
 			r.done = make(chan struct{})
-			go r.run(context.WithoutCancel(ctx)) // whoever began it may leave; others wait for it
+			go r.run(context.WithoutCancel(ctx)) // the caller that began it may leave; others wait for it
 		}
 		done := r.done
 		r.mu.Unlock()

@@ -80,7 +80,7 @@ func sessionOf(raw string) string {
 // verifyBearer finds the token's provider and verifies the token.
 func (s *state) verifyBearer(ctx context.Context, raw, hint string, mayAsk func() error) (*Provider, claimSet, error) {
 	if _, claims, ok := peek(raw); ok {
-		// Unverified, iss only picks the provider; the signature then says whether it was the right one.
+		// Unverified, iss only picks the provider; the signature check then proves or rejects that choice.
 		p := s.find(func(t *trust.Provider) bool { return t.Issuer == claims.text("iss") })
 		if p == nil {
 			return nil, nil, untrusted("The issuer of this token is not an identity provider that the platform trusts.", nil)
@@ -96,7 +96,7 @@ func (s *state) verifyBearer(ctx context.Context, raw, hint string, mayAsk func(
 	return p, claims, err
 }
 
-// opaqueProvider is whom to ask about an opaque token.
+// opaqueProvider returns the provider that introspects an opaque token.
 func (s *state) opaqueProvider(hint string) (*Provider, error) {
 	var able []string
 	for _, p := range s.providers {
@@ -155,7 +155,7 @@ func (r *Registry) Admit(_ context.Context, d session.Data) error {
 	if p == nil {
 		return untrusted("The identity provider of this session is not trusted any more; sign in again.", nil)
 	}
-	if iss, _ := d.Claims["iss"].(string); iss != p.Issuer() { // the name now stands for another provider
+	if iss, _ := d.Claims["iss"].(string); iss != p.Issuer() { // the name now refers to another provider
 		return untrusted("The identity provider of this session is not the one of that name any more; sign in again.", nil)
 	}
 	id, err := p.Identify(d.Claims)
@@ -187,7 +187,7 @@ func loginPath(name string) string { return "/api/auth/sso/" + name + "/login" }
 // LoginPath is where a browser begins to sign in at the provider.
 func (p *Provider) LoginPath() string { return loginPath(p.Name()) }
 
-// StepUp is what a guarded action asks of a provider's people. A provider that is gone asks for what nobody has.
+// StepUp returns a provider's requirements for guarded actions. Those of a removed provider cannot be met.
 func (r *Registry) StepUp(provider string) (acrValues []string, maxAge time.Duration, loginURL string, required bool) {
 	p := r.state.Load().find(func(t *trust.Provider) bool { return t.Name == provider })
 	if p == nil {

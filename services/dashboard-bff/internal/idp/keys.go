@@ -91,8 +91,8 @@ func (s *keySet) verify(ctx context.Context, token string) ([]byte, error) {
 
 var errUnknownKey = errors.New("no key of the provider fits the token")
 
-// refetch fetches the keys for an unknown key id, at most once a minute. Whoever comes meanwhile waits for the same
-// fetch: after a rotation many tokens arrive at once.
+// refetch fetches the keys for an unknown key id, at most once a minute. Concurrent callers wait for the same fetch:
+// after a rotation many tokens arrive at once.
 func (s *keySet) refetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	done := s.flight.DoChan("", func() (any, error) {
 		ctx := context.WithoutCancel(ctx)

@@ -68,7 +68,7 @@ func (p *Provider) loadKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 // Name is the provider's in the trust file.
 func (p *Provider) Name() string { return p.trust.Name }
 
-// DisplayName is what people read on the login page.
+// DisplayName returns the provider's name on the login page.
 func (p *Provider) DisplayName() string { return p.trust.DisplayName }
 
 // Issuer identifies the provider in tokens and authorization responses.
@@ -77,7 +77,7 @@ func (p *Provider) Issuer() string { return p.trust.Issuer }
 // CLI is the registration of the command line; nil without one.
 func (p *Provider) CLI() *trust.Client { return p.trust.CLI }
 
-// StepUp is what guarded actions ask of the provider's people; nil: nothing.
+// StepUp returns the requirements for guarded actions by the provider's people; nil: none.
 func (p *Provider) StepUp() *trust.StepUp { return p.trust.StepUp }
 
 // Leeway is by how much the provider's clock may differ.
@@ -91,7 +91,7 @@ func (p *Provider) Identify(claims map[string]any) (trust.Identity, error) {
 	return p.trust.Identify(claims, false)
 }
 
-// AuthRequest is what a sign-in begins with.
+// AuthRequest holds the inputs of a sign-in.
 type AuthRequest struct {
 	RedirectURI string
 	State       string
@@ -131,8 +131,8 @@ func (p *Provider) oauthConfig(ctx context.Context, redirectURI string) (*oauth2
 	if m.AuthorizationEndpoint == "" || m.TokenEndpoint == "" {
 		return nil, m, fmt.Errorf("%w: its discovery document names no authorization_endpoint or token_endpoint", ErrUnreachable)
 	}
-	// The method is chosen by what the provider says. To try both, as oauth2 does by itself, would spend the code on
-	// the first.
+	// The method is chosen from the provider's metadata. Trying both, as oauth2 does by default, would spend the code
+	// on the first.
 	style := oauth2.AuthStyleInHeader
 	switch d := p.trust.Dashboard; {
 	case d.ClientSecret == "":
@@ -155,7 +155,7 @@ type SignIn struct {
 	AuthTime time.Time // zero: the provider did not say
 }
 
-// ExchangeRequest is what is known of a sign-in when its code comes back.
+// ExchangeRequest is the state of a sign-in when its code comes back.
 type ExchangeRequest struct {
 	Code, RedirectURI, Verifier, Nonce string
 }

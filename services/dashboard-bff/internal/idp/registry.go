@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/libs/trust"
 )
 
-// Config says where the trust file is.
+// Config locates the trust file.
 type Config struct {
 	// Path of the trust file; empty means that no provider is trusted.
 	Path string
@@ -37,7 +37,7 @@ type Registry struct {
 	reading sync.Mutex // one reader of the file at a time
 }
 
-// state is what the trust file said at one reading.
+// state is the content of the trust file at one reading.
 type state struct {
 	providers []*Provider
 	fault     error // why no provider is trusted
@@ -45,7 +45,8 @@ type state struct {
 	secrets   []string // files that are part of the digest
 }
 
-// New reads the trust file. A faulty one is no error: the service starts, trusts nobody and says why in /readyz.
+// New reads the trust file. A faulty one is no error: the service starts, trusts no provider and reports the fault in
+// /readyz.
 func New(cfg Config) (*Registry, error) {
 	if err := service.RequireParts("idp.Registry", struct {
 		Log *slog.Logger

@@ -79,7 +79,7 @@ func (c claimSet) checkTimes(now time.Time, leeway time.Duration, expRequired bo
 	return nil
 }
 
-// joseHeader is what is read of a JWT's header.
+// joseHeader holds the JWT header fields that are read.
 type joseHeader struct {
 	Alg string `json:"alg"`
 	Typ string `json:"typ"`
@@ -177,7 +177,7 @@ func (p *Provider) verifyIDToken(ctx context.Context, raw, accessToken, nonce st
 	case !slices.Contains(audience, clientID):
 		return nil, tokenError("its audience is not the client %s", clientID)
 	case len(audience) > 1 && !claims.has("azp"):
-		return nil, tokenError("it has several audiences and does not say whom it was issued to (azp)")
+		return nil, tokenError("it has several audiences and no azp, so the client it was issued to is unknown")
 	case claims.has("azp") && claims.text("azp") != clientID:
 		return nil, tokenError("it was issued to another client (azp)")
 	case subtle.ConstantTimeCompare([]byte(claims.text("nonce")), []byte(nonce)) != 1 || nonce == "":

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/session"
 )
 
-// Settings are what the start is checked for.
+// Settings are the settings that the start-up check covers.
 type Settings struct {
 	Viewer, Admin        service.Secret // passwords
 	JWTSecret, SecretKey service.Secret
@@ -28,7 +28,7 @@ func (s Settings) Faults() []error {
 		value service.Secret
 	}{{"DASHBOARD_VIEWER_PASSWORD", s.Viewer}, {"DASHBOARD_ADMIN_PASSWORD", s.Admin}} {
 		if p.value == "" && s.LocalLogin {
-			faults = append(faults, fmt.Errorf("%s is not set; whoever knows it gets the role", p.name))
+			faults = append(faults, fmt.Errorf("%s is not set; it grants the role to anyone who knows it", p.name))
 		}
 		if err := service.CheckSecret(p.name, p.value); err != nil {
 			faults = append(faults, err)
@@ -47,7 +47,7 @@ func (s Settings) Faults() []error {
 		faults = append(faults, err)
 	}
 	if !s.LocalLogin && !s.Providers {
-		faults = append(faults, errors.New("DASHBOARD_LOCAL_LOGIN is false and PLATFORM_IAM_CONFIG is not set, so nobody could sign in; set one of them"))
+		faults = append(faults, errors.New("DASHBOARD_LOCAL_LOGIN is false and PLATFORM_IAM_CONFIG is not set, so no one could sign in; set one of them"))
 	}
 	return faults
 }

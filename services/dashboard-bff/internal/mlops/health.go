@@ -148,7 +148,7 @@ func (w servingWatch) overdue(name string) bool {
 	return ok && w.now().Sub(m.at) >= notServedAfter
 }
 
-// watchEvery is how often WatchServing looks when nobody looks at the registry.
+// watchEvery is the interval at which WatchServing polls when no one views the registry.
 const watchEvery = 20 * time.Second
 
 // WatchServing compares what is set with what is served until ctx ends, so that the first person to look at the
@@ -166,7 +166,7 @@ func (v *Views) WatchServing(ctx context.Context) error {
 	}
 }
 
-// compareServing leaves things as they are if either service gives no answer: the views tell of that.
+// compareServing changes nothing if either service gives no answer: the views report that.
 func (v *Views) compareServing(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, watchEvery/2)
 	defer cancel()

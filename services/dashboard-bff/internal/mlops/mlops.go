@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
 )
 
-// Parts are what Views need.
+// Parts are the dependencies of Views.
 type Parts struct {
 	Pool    *compose.Pool
 	Clients *upstream.Clients

@@ -150,7 +150,7 @@ func (c clients) trackedModel(ctx context.Context, _ caller.Caller, name string)
 func findModel(ctx context.Context, t *tracker.Client, name string) (*tracker.RegisteredModel, error) {
 	var same []registered
 	models := map[string]tracker.RegisteredModel{}
-	// The tracker folds the case of ASCII letters alone, and its grammar has no escape: _ stands for any one character.
+	// The tracker folds the case of ASCII letters alone, and its grammar has no escape: _ matches any one character.
 	pattern := strings.Map(func(r rune) rune {
 		if r == '%' || r > unicode.MaxASCII {
 			return '_'
@@ -265,7 +265,7 @@ func (c clients) aliasHistory(ctx context.Context, who caller.Caller, name strin
 	return page.Items, err
 }
 
-// modelCost is what a model's training has cost the tenant.
+// modelCost is the tenant's cost of a model's training.
 type modelCost struct {
 	runs              int
 	gpuHours, costUSD float64

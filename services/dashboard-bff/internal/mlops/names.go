@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The platform's aliases, in the order in which they say what version a model is at.
+// The platform's aliases, in order of precedence for a model's version.
 const (
 	production = "Production"
 	canary     = "Canary"

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/input"
 )
 
-// answers of a view's sources; ok tells which there are.
+// answers of a view's sources; ok marks the ones that answered.
 type answers struct {
 	drift     map[string]modelDrift
 	serving   inference.Health

@@ -85,8 +85,8 @@ func (x *exchange) checkBrowser() error {
 	if h.Get("Service-Worker") != "" || h.Get("Sec-Fetch-Dest") == "serviceworker" {
 		return problem.Forbidden.New("A tool may not install a service worker: it would answer for the other tools of this origin.")
 	}
-	// The pages of tools run no scripts on the dashboard's origin, so what asks for one there is the dashboard's own page,
-	// led astray: its policy allows scripts of its origin.
+	// The pages of tools run no scripts on the dashboard's origin, so a script request there comes from the
+	// dashboard's own page, tricked into it: its policy allows scripts of its origin.
 	if dest := h.Get("Sec-Fetch-Dest"); !x.origin.tools && slices.Contains(executable, dest) {
 		return problem.Forbidden.New("The dashboard's origin does not run what tools send; open the tool on the tools origin.")
 	}

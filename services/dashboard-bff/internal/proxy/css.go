@@ -23,7 +23,7 @@ func rewriteCSS(body []byte, links *linkMap) []byte {
 	input := parse.NewInputBytes(slices.Clip(body)) // it writes behind the end of what it gets
 	lexer := css.NewLexer(input)
 	done := 0
-	imports := false // the next string is what @import names
+	imports := false // the next string is the operand of @import
 	for {
 		kind, text := lexer.Next()
 		if kind == css.ErrorToken {
@@ -140,7 +140,7 @@ func unescapeCSS(s string) string {
 	return out.String()
 }
 
-// quoteCSS writes a string that neither ends early nor closes the style element or attribute that it stands in.
+// quoteCSS writes a string that neither ends early nor closes the style element or attribute that contains it.
 func quoteCSS(s string) string {
 	var out strings.Builder
 	out.WriteByte('"')

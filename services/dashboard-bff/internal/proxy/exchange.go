@@ -35,7 +35,7 @@ type exchange struct {
 	links   *linkMap
 
 	clientIP    string
-	socket      bool // a WebSocket is asked for
+	socket      bool // a WebSocket upgrade is requested
 	acceptsGzip bool
 	raw         bool // the caller wants the body as the service sent it
 
@@ -248,7 +248,7 @@ func modifyResponse(res *http.Response) error {
 func keepFailure(_ http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeFrom(r.Context())
 	x.failure = x.explain(r.Context(), err)
-	if err := x.recordWrite(r.Context(), 0); err != nil { // whether the service did it, nobody knows
+	if err := x.recordWrite(r.Context(), 0); err != nil { // whether the service carried it out is unknown
 		x.failure = err
 	}
 }

@@ -118,7 +118,7 @@ func cleanResponse(h http.Header) {
 	keepPrivate(h)
 }
 
-// keepPrivate makes answers private to the caller: they are given to whoever holds the role, not to everybody.
+// keepPrivate marks answers as private: they are for callers with the role, not for everybody.
 func keepPrivate(h http.Header) {
 	values := h["Cache-Control"]
 	if len(values) == 0 {

@@ -2,7 +2,7 @@ package proxy
 
 // Policies for what a service sends.
 const (
-	// sandboxed lets links and forms of a page work, on an origin of its own, and no script.
+	// sandboxed lets links and forms of a page work, on an opaque origin, and no script.
 	sandboxed = "sandbox allow-forms allow-popups"
 	// confined lets a tool's page run, with what its own origin serves. It cannot call or tell anybody else.
 	confined = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'"

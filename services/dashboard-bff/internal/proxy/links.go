@@ -125,8 +125,8 @@ func (l *linkMap) fromRoot(link string) string {
 	return l.prefix + link
 }
 
-// isPlainRoot reports whether a link, as it stands in a page, becomes one of this origin by the prefix alone. Most links
-// of a page do; what this does not recognize, translate does.
+// isPlainRoot reports whether a link, as written in a page, becomes one of this origin by adding the prefix alone.
+// Most links of a page do; translate handles the rest.
 func (l *linkMap) isPlainRoot(link string) bool {
 	if link == "" || link[0] != '/' || l.base != "" || strings.HasPrefix(link, root) {
 		return false
@@ -323,7 +323,7 @@ func (x *exchange) resolve(link string) string {
 	return u.String()
 }
 
-// rewriteLinkHeader translates the targets of a Link header (RFC 8288): what stands in <>, outside of quotes.
+// rewriteLinkHeader translates the targets of a Link header (RFC 8288): the text within <>, outside of quotes.
 func rewriteLinkHeader(value string, links *linkMap) string {
 	var out strings.Builder
 	quoted := false

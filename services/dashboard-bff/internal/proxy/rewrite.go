@@ -156,7 +156,7 @@ func (x *exchange) readBody(res *http.Response) (loaded, error) {
 	if err == nil && int64(plain.Len()) <= limit.body {
 		b.plain, b.sent = nonNil(plain.Bytes()), sent.Bytes()
 	}
-	return b, nil // what is no gzip passes as it is; whoever asked sees it as the service sent it
+	return b, nil // a body that is not gzip passes unchanged, as the service sent it
 }
 
 func nonNil(b []byte) []byte {

@@ -80,7 +80,7 @@ func nextStartTag(i int, tag *startTag) bool {
 	}
 }
 
-// skipPast returns where the text goes on behind the next c.
+// skipPast returns the position after the next c.
 func skipPast(text string, i int, c byte) int {
 	if n := strings.IndexByte(text[i:], c); n >= 0 {
 		return i + n + 1

@@ -63,7 +63,7 @@ type ControlPlane struct {
 	facts  map[string][]controlplane.AuditEvent // by tenant, newest first
 	calls  int
 	last   map[string]string // query of the last call to the ledger
-	held   chan struct{}     // closed to let an answer go on that Hold stopped
+	held   chan struct{}     // closed to release an answer that Hold stopped
 }
 
 // NewControlPlane serves until the test ends.
@@ -120,7 +120,7 @@ func (p *ControlPlane) LastQuery() map[string]string {
 	return p.last
 }
 
-// Hold makes the next list of alerts wait, with what fires when it was asked for, until the returned function is
+// Hold blocks the next list of alerts, with what fires at the time of the request, until the returned function is
 // called.
 func (p *ControlPlane) Hold() (release func()) {
 	p.mu.Lock()

@@ -85,7 +85,7 @@ func NewApp(t testing.TB) *App {
 	return &App{T: t, Echo: srv.Echo}
 }
 
-// Answer is what came back.
+// Answer is a recorded response.
 type Answer struct {
 	T      testing.TB
 	Status int

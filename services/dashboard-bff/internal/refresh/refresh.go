@@ -1,4 +1,5 @@
-// Package refresh keeps a copy of a small table in memory, so that hot paths ask no database and go on without one.
+// Package refresh keeps a copy of a small table in memory, so that hot paths need no database and keep working without
+// one.
 package refresh
 
 import (

@@ -1,8 +1,8 @@
 // Package sealing encrypts what the dashboard stores: configured secrets and browser sessions.
 //
 // A sealed value reads v1.<kid>.<nonce>.<ciphertext>: kid names the key, the others are base64url. The cipher is
-// AES-256-GCM with a random 96-bit nonce; the name of the value is associated data, so that whoever can write the
-// table cannot move one value to another's place.
+// AES-256-GCM with a random 96-bit nonce; the name of the value is associated data, so that an attacker who can write
+// the table cannot move one value to another's place.
 package sealing
 
 import (

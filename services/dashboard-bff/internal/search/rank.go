@@ -52,7 +52,7 @@ func scoreText(text, query string) int {
 	return 0
 }
 
-// isSubsequence reports whether the characters of query stand in text in their order.
+// isSubsequence reports whether the characters of query occur in text in the same order.
 func isSubsequence(text, query string) bool {
 	for _, r := range text {
 		if query == "" {

@@ -17,7 +17,8 @@ const kept = 1000
 
 // Requests remembers the newest requests of this replica. It is safe for concurrent use.
 type Requests struct {
-	// Streams are the routes whose requests last as long as somebody listens: they count, their duration does not.
+	// Streams are the routes whose requests last as long as the client listens: they are counted, their duration is
+	// not.
 	streams []string
 
 	mu   sync.Mutex // guards those below

@@ -49,7 +49,7 @@ var remote = map[string]struct {
 // checkTimeout of each dependency.
 const checkTimeout = 2 * time.Second
 
-// Parts are what Self needs.
+// Parts are the dependencies of Self.
 type Parts struct {
 	Clients  *upstream.Clients
 	Requests *Requests
@@ -148,8 +148,8 @@ const (
 	maxDetails = 4000
 )
 
-// actionRule is what an action may be named. It is recorded with the prefix ui., so that nobody can write into the
-// ledger what another part of the platform writes there.
+// actionRule is the syntax of an action's name. It is recorded with the prefix ui., so that a browser cannot forge the
+// ledger entries of another part of the platform.
 var actionRule = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 
 // Action is POST /api/v1/selfobs/action.

@@ -46,7 +46,7 @@ const (
 	secretSize = 32 // 256 random bits
 )
 
-// ticket is what the session cookie holds. The id finds the state, the secret opens it; the store knows neither.
+// ticket is the content of the session cookie. The id finds the state, the secret opens it; the store knows neither.
 type ticket struct {
 	id     string
 	secret []byte

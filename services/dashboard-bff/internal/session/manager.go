@@ -21,7 +21,7 @@ import (
 // ErrNoSession means that the request carries no session cookie.
 var ErrNoSession = errors.New("no session cookie")
 
-// Data is what the dashboard knows of a browser session. It is stored encrypted; the browser never sees it.
+// Data is the state of a browser session. It is stored encrypted; the browser never sees it.
 type Data struct {
 	Subject, Name, Tenant     string
 	Role                      caller.Role
@@ -34,7 +34,7 @@ type Data struct {
 	LastSeen                  time.Time      // set by Begin and Current
 }
 
-// ManagerConfig says how browser sessions are kept.
+// ManagerConfig configures browser sessions.
 type ManagerConfig struct {
 	Verdicts *Verdicts
 	Keys     *sealing.Keys
@@ -73,8 +73,8 @@ func (m *Manager) Lifetime() time.Duration { return m.cfg.Lifetime }
 // Cookies makes the cookies of this origin.
 func (m *Manager) Cookies() Cookies { return m.cfg.Cookies }
 
-// Begin starts a session under a new id, ends the one that the request's cookie names and sets the cookie: an id
-// that somebody has learned or planted before is worth nothing afterwards.
+// Begin starts a session under a new id, ends the one that the request's cookie names and sets the cookie: an id that
+// was stolen or planted before is worthless afterwards.
 func (m *Manager) Begin(c echo.Context, d Data) error {
 	if d.Subject == "" || d.Tenant == "" || d.Role != caller.Viewer && d.Role != caller.Admin {
 		return errors.New("session.Begin: subject, tenant and role must be given")
@@ -123,9 +123,9 @@ func (m *Manager) Current(c echo.Context) (Data, string, error) {
 	return d, t.id, nil
 }
 
-// End ends the session of the request's cookie on every replica and removes the browser's cookies. It also removes them
-// if there is no session, but not if the session could not be ended: the person must be able to try again. Data is what
-// the session was.
+// End ends the session of the request's cookie on every replica and removes the browser's cookies. It also removes
+// them if there is no session, but not if the session could not be ended: the person must be able to try again. It
+// returns the ended session.
 func (m *Manager) End(c echo.Context) (Data, error) {
 	d, err := m.end(c)
 	if !fault.SessionStoreUnavailable.Has(err) {
@@ -265,7 +265,7 @@ func (m *Manager) remove(ctx context.Context, id string) error {
 	return nil
 }
 
-// Activity has an entry of its own: were it part of the state, a request that notes it while another ends the session
+// Activity has a separate entry: were it part of the state, a request that notes it while another ends the session
 // would bring the session back.
 func seenKey(id string) string { return Key("seen:" + id) }
 

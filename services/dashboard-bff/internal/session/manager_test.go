@@ -179,7 +179,7 @@ func TestStateOpensOnlyWithTheCookiesSecretAndTheSecretKey(t *testing.T) {
 	_, secret, _ := strings.Cut(other.Value, ".")
 	wantEnded(t, b, &http.Cookie{Name: cookie.Name, Value: id + "." + secret})
 	wantEnded(t, newManager(t, &b, func(c *ManagerConfig) { c.Keys = parseKeys(t, keyB) }), cookie)
-	// Whoever can write the store cannot put one session in the place of another.
+	// An attacker who can write the store cannot put one session in the place of another.
 	otherID, _, _ := strings.Cut(other.Value, ".")
 	b.store.entries[Key(id)] = b.store.entries[Key(otherID)]
 	wantEnded(t, newManager(t, &b), cookie)

@@ -28,7 +28,7 @@ const clockSkew = time.Minute
 // maxToken limits a token's text, in bytes.
 const maxToken = 4096
 
-// TokenConfig says how password sessions are made. All members are required.
+// TokenConfig configures password sessions. All members are required.
 type TokenConfig struct {
 	Secret service.Secret // signs; at least 32 bytes
 	TTL    time.Duration
@@ -131,8 +131,8 @@ func (c *claims) caller() caller.Caller {
 	}
 }
 
-// Verify is the caller whom a token speaks for: 401 invalid_token, or 503 session_store_unavailable when it cannot
-// be told whether it was revoked.
+// Verify returns the caller that a token authenticates: 401 invalid_token, or 503 session_store_unavailable when the
+// store cannot report whether it was revoked.
 func (t *Tokens) Verify(ctx context.Context, token string) (caller.Caller, error) {
 	if !t.cfg.LocalLogin {
 		return caller.Caller{}, fault.InvalidToken.New("Password sessions are switched off here; sign in with your organisation's account.")
@@ -171,7 +171,7 @@ func (t *Tokens) parse(token string) (*claims, error) {
 	return &c, nil
 }
 
-// Basis is what lets a person of a password session in now; empty if nothing does.
+// Basis returns the basis that would admit a person of a password session now; empty if nothing does.
 func (t *Tokens) Basis(who caller.Caller) string {
 	if !t.cfg.LocalLogin || who.Tenant != t.cfg.Tenant {
 		return ""

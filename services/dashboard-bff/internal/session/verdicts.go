@@ -145,6 +145,6 @@ func (v *Verdicts) remember(key string, one verdict) verdict {
 
 // unavailable is the 503 for a store that does not answer.
 func unavailable(err error) error {
-	return fault.SessionStoreUnavailable.New("The session store does not answer, so it cannot be told whether this session still holds; try again shortly.").
+	return fault.SessionStoreUnavailable.New("The session store does not answer, so this session cannot be checked; try again shortly.").
 		WithCause(err).After(2 * time.Second)
 }

@@ -1,5 +1,5 @@
-// Package snapshot freezes what somebody sees behind a token that expires. Whoever holds the token and signs in to
-// the same tenant reads it; nothing can be written through it.
+// Package snapshot freezes a view behind a token that expires. A person who has the token and signs in to the same
+// tenant can read it; nothing can be written through it.
 package snapshot
 
 import (

@@ -18,7 +18,8 @@ import (
 const (
 	// attemptFor is how long a person may take to sign in.
 	attemptFor = 10 * time.Minute
-	// keepFor is how long the attempt is kept: longer, so that a late answer is told from a forged one.
+	// keepFor is how long the attempt is kept: longer than it is valid, to distinguish a late answer from a forged
+	// one.
 	keepFor = 2 * attemptFor
 )
 
@@ -32,7 +33,7 @@ type attempt struct {
 	ReturnTo  string    `json:"return_to"`
 	StartedAt time.Time `json:"started_at"`
 	StepUp    bool      `json:"step_up,omitempty"`
-	// Principal is whose session asked for a step-up; empty: nobody's.
+	// Principal is the person whose session requested a step-up; empty: none.
 	Principal string `json:"principal,omitempty"`
 	// SessionID is the session that the new one takes the place of. The answer of the provider comes from another
 	// site, so its request has no session cookie.
@@ -48,7 +49,7 @@ func newRandom() (string, error) {
 	return base64.RawURLEncoding.EncodeToString(raw), nil
 }
 
-// isRandom holds for what newRandom makes.
+// isRandom reports whether a string has the form that newRandom generates.
 func isRandom(s string) bool {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	return err == nil && len(raw) == 32 && len(s) == 43
@@ -74,7 +75,7 @@ func attemptKey(state, browserKey string) string {
 }
 
 func storeAway(err error) error {
-	return fault.SessionStoreUnavailable.New("The session store does not answer, so nobody can sign in at the moment; try again shortly.").WithCause(err)
+	return fault.SessionStoreUnavailable.New("The session store does not answer, so no one can sign in at the moment; try again shortly.").WithCause(err)
 }
 
 // put stores the attempt under a new state.

@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// bundle is a dashboard with one provider, idp-a, whose step-up asks for the level gold.
+// bundle is a dashboard with one provider, idp-a, whose step-up requires the level gold.
 type bundle struct {
 	*accesstest.Replica
 	*idptest.Issuer
@@ -176,7 +176,7 @@ func (w *browser) visit(provider *url.URL) string {
 	return back.RequestURI()
 }
 
-// back opens the callback, as a browser that the provider sends there, and says where it leads.
+// back opens the callback, as a browser that the provider redirects there, and returns its redirect.
 func (w *browser) back(callback string) string {
 	w.b.t.Helper()
 	return w.location(w.do("GET", callback, true)).String()

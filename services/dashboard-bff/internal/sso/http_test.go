@@ -100,7 +100,7 @@ func TestAnAnswerIsGoodForOneUseInOneBrowser(t *testing.T) {
 	b := setup(t)
 	w, other, stranger := b.browser(), b.browser(), b.browser()
 	callback := w.visit(w.begin("?return_to=/a"))
-	other.begin("") // has a browser key of its own
+	other.begin("") // has a separate browser key
 	if got := other.back(callback); got != "/?sso_error=state_mismatch" {
 		t.Errorf("other browser: got %q", got)
 	}

@@ -39,7 +39,7 @@ type fanOut struct {
 // benchReader counts the events that one connection receives.
 type benchReader struct {
 	received atomic.Uint64
-	awaited  atomic.Uint64 // 0: nobody waits
+	awaited  atomic.Uint64 // 0: no waiter
 	reached  chan struct{} // told once when as many were received as are awaited
 	_        [40]byte      // a cache line each
 }
@@ -70,8 +70,8 @@ func (r *benchReader) read(conn net.Conn) {
 // publisher then waits for ever, and which has no deadlines or keep-alives either. Where more than one event
 // is under way, the stream writes what waits for a client at once; these two write and flush each event.
 //
-// nchan is a module of nginx, in processes of its own, whose time on the processors is not known here. Its publisher
-// sends a request for each event and waits for the answer.
+// nchan is a module of nginx in separate processes, whose CPU time is not measured here. Its publisher sends a request
+// for each event and waits for the answer.
 func BenchmarkFanOut(b *testing.B) {
 	raiseFileLimit(b)
 	servers := []*fanOut{startOurs(b), startBare(b), startGoSSE(b)}
@@ -117,7 +117,7 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process has used of the processors.
+// cpuTime returns the CPU time that this process has used.
 func cpuTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -189,7 +189,7 @@ func (s *fanOut) await(b *testing.B, published, window uint64) {
 		awaited := published - window + 1
 		r.awaited.Store(awaited)
 		if r.received.Load() >= awaited && r.awaited.CompareAndSwap(awaited, 0) {
-			continue // reached before the reader saw that somebody waits
+			continue // reached before the reader saw the waiter
 		}
 		select {
 		case <-r.reached:

@@ -22,5 +22,5 @@ func ParseChannels(text string) (channels []string, matches func(namespace, name
 	return set.texts(), set.matches, err
 }
 
-// Namespaces are what clients may subscribe to.
+// Namespaces are those that clients may subscribe to.
 var Namespaces = namespaces

@@ -75,8 +75,8 @@ func (s *Stream) setUp(up bool) {
 	s.metrics.up.Set(value)
 }
 
-// follow reads events with a consumer of its own until something fails; caughtUp is called when all
-// that the broker held at the start has been read.
+// follow reads events with a new consumer until something fails; caughtUp is called when all events that the broker
+// held at the start have been read.
 func (s *Stream) follow(ctx context.Context, caughtUp func()) error {
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
@@ -151,7 +151,7 @@ func (s *Stream) makeConsumer(ctx context.Context) (jetstream.Consumer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", outbox.StreamName, err)
 	}
-	info := stream.CachedInfo() // just asked for
+	info := stream.CachedInfo() // just fetched
 	next := s.read + 1
 	// A stream that was made anew numbers from 1 again. In one that has let go of what this replica has not
 	// read, the clients would miss it without a word.

@@ -23,7 +23,7 @@ type event struct {
 	frame           []byte // ends with withoutDrops
 }
 
-// withoutDrops ends the frame of a client that lost nothing; the number is what differs by client.
+// withoutDrops ends the frame of a client that lost nothing; only this number differs between clients.
 const withoutDrops = "0}\n\n"
 
 // maxDigits is the most that a number of drops adds to a frame.

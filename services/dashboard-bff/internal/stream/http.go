@@ -92,7 +92,7 @@ func readQuery(c echo.Context) (channelSet, error) {
 	return parseChannels(query.Get("channels"))
 }
 
-// personKey tells people apart for their limit. Whoever signs in again is the same person.
+// personKey identifies a person for the stream limit. A new sign-in is the same person.
 func personKey(who caller.Caller) string {
 	return who.Tenant + "\x00" + who.Subject
 }
@@ -125,7 +125,7 @@ type delivery struct {
 	said       string // the reason of the bye that was sent
 }
 
-// writeBytes is what one write holds, if no event is larger. A client that does not read holds it too.
+// writeBytes is the capacity of one write, if no event is larger. A client that does not read holds it too.
 const writeBytes = 16 << 10
 
 // buffers hold the events of one write; a client needs one only while it is written to.
@@ -155,8 +155,8 @@ func (d *delivery) run(first hello, replay []*event) error {
 		events, dropped, ended := d.client.take(batch)
 		batch = events
 		if d.over.Load() {
-			// What is queued when a session ends is not for whoever holds the connection any more; what is
-			// queued when the hub ends the client is.
+			// When a session ends, what is queued must not be sent on its connection; when the hub ends the client, it
+			// is.
 			if why := d.endOfSession(); why != "" {
 				return d.sayBye(why)
 			}
@@ -197,7 +197,7 @@ func (d *delivery) keepAlive(timer *time.Timer) error {
 	return nil
 }
 
-// endOfSession says why the session has ended; it is empty if client or hub have.
+// endOfSession returns why the session has ended; it is empty if client or hub have.
 func (d *delivery) endOfSession() string {
 	if d.client.ctx.Err() != nil {
 		return ""

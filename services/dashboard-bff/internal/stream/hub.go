@@ -26,8 +26,7 @@ const (
 	draining
 )
 
-// group are the clients of one tenant that asked for the same channels: an event is matched once for
-// all of them.
+// group holds the clients of one tenant that requested the same channels: an event is matched once for all of them.
 type group struct {
 	tenant   string
 	channels channelSet
@@ -59,8 +58,8 @@ type hub struct {
 // maxPerPerson is half of all streams.
 func (h *hub) maxPerPerson() int { return max(1, h.maxClients/2) }
 
-// full says why there is no place for one more stream of a person. The last quarter of the places is for people who
-// have few: as many as one browser opens. It is called with mu held.
+// full returns the reason to refuse one more stream of a person. The last quarter of the places is for people with few
+// streams: as many as one browser opens. It is called with mu held.
 func (h *hub) full(person string) error {
 	held := h.persons[person]
 	switch {
@@ -74,7 +73,8 @@ func (h *hub) full(person string) error {
 	return nil
 }
 
-// fewStreams is what a person may always have while there are places at all: HTTP/1.1 browsers open six connections to a site.
+// fewStreams is the number of streams a person may always have while any place is free: HTTP/1.1 browsers open six
+// connections to a site.
 const fewStreams = 6
 
 // publish queues an event for all who want it, and keeps it for those who resume. It never waits for
@@ -89,7 +89,7 @@ func (h *hub) publish(e *event) {
 		}
 	}
 	h.mu.Unlock()
-	// Whoever subscribes from here on finds the event in the history, and is not among the targets.
+	// A client that subscribes from here on finds the event in the history, and is not among the targets.
 	dropped := 0
 	for _, members := range h.targets {
 		for _, c := range members {
@@ -103,7 +103,7 @@ func (h *hub) publish(e *event) {
 	}
 }
 
-// subscription is what a client asks for.
+// subscription is a client's request.
 type subscription struct {
 	tenant, person string
 	channels       channelSet
@@ -111,8 +111,8 @@ type subscription struct {
 	after          uint64 // the last event that the client has, if it resumes
 }
 
-// subscribe adds a client until unsubscribe. replay are the events that it has missed; resumed says
-// that there are no others.
+// subscribe adds a client until unsubscribe. replay holds the events that it has missed; resumed reports that there
+// are no others.
 func (h *hub) subscribe(ctx context.Context, s subscription) (c *client, replay []*event, resumed bool, err error) {
 	c = &client{
 		tenant: s.tenant, channels: s.channels, person: s.person, ready: make(chan struct{}, 1),

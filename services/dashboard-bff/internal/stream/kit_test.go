@@ -117,7 +117,7 @@ func (b *bus) publishMany(tenant, name string, first, last int) {
 	}
 }
 
-// sessions stands in for access: streams of a session that was ended are told why.
+// sessions is a fake of access: streams of a session that was ended get the reason.
 type sessions struct {
 	mu    sync.Mutex // guards ended
 	ended map[string]chan string
@@ -218,7 +218,7 @@ func (r *replica) awaitOpen() {
 	})
 }
 
-// request is what a test asks of the route.
+// request is a test's request to the route.
 type request struct{ tenant, person, session, query, lastID string }
 
 func (r *replica) do(ctx context.Context, q request) *http.Response {

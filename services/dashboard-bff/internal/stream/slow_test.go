@@ -59,7 +59,7 @@ func (r *replica) openSilent(session string, readBuffer int) net.Conn {
 	return conn
 }
 
-// heap is what is in use after a collection.
+// heap returns the bytes in use after a collection.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC() // what pools hold goes with the second

@@ -20,8 +20,8 @@ import (
 type Config struct {
 	// Conn is the connection to the broker; nil where there is none: every stream is then refused.
 	Conn *nats.Conn `part:"optional"`
-	// Watch returns a context that ends with the session of who, and a function that then says why:
-	// TokenExpired or LoggedOut, or nothing if only ctx has ended.
+	// Watch returns a context that ends with the session of who, and a function that then returns why: TokenExpired or
+	// LoggedOut, or nothing if only ctx has ended.
 	Watch      func(ctx context.Context, who caller.Caller) (context.Context, func() string)
 	Log        *slog.Logger
 	Registerer prometheus.Registerer

@@ -73,7 +73,8 @@ func (a *authorizer) RoundTrip(req *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(withBearer(body(), token))
 }
 
-// fallback is the configured token, if the request may be made with it; again says that the request can be sent twice.
+// fallback returns the configured token, if the request may be made with it; again reports that the request can be
+// sent twice.
 func (a *authorizer) fallback(req *http.Request) (token string, again bool) {
 	if audiences[a.service] == "" || a.who.Role == caller.Viewer && !reads(req.Method) {
 		return "", false

@@ -68,8 +68,8 @@ type Config struct {
 	Audit AuditFunc
 }
 
-// Token is a credential together with the one address that it is sent to: an address that somebody stores later
-// must not receive the secret of this one.
+// Token is a credential together with the one address that it is sent to: an address that is stored later must not
+// receive the secret of this one.
 type Token struct {
 	Address string
 	Secret  service.Secret
@@ -120,7 +120,7 @@ func (c *Clients) Bearer(s Service, who caller.Caller) (string, error) {
 	return "", nil
 }
 
-// Resolve is the service that answers for s: the serving runtime where its dashboard has no address of its own.
+// Resolve returns the service that answers for s: the serving runtime where its dashboard has no address configured.
 func (c *Clients) Resolve(s Service) Service {
 	if s == ServingDashboard && c.settings.Value(string(s)+"_url") == "" {
 		return Serving
@@ -153,7 +153,7 @@ func scopes(r caller.Role) []string {
 	return []string{"read", "predict"}
 }
 
-// client makes calls to s for who. It has no deadline of its own: callers set them.
+// client makes calls to s for who. It sets no deadline: callers do.
 func (c *Clients) client(s Service, who caller.Caller) *http.Client {
 	return &http.Client{Transport: c.Authorize(s, who, c.http), CheckRedirect: service.HTTPClient(0).CheckRedirect}
 }

@@ -48,7 +48,7 @@ type Upstream struct {
 	mu      sync.Mutex // guards those below
 	changed map[string]http.HandlerFunc
 	calls   map[string]int
-	hung    chan struct{} // closed when the service goes on; nil if it does not hang
+	hung    chan struct{} // closed to end the hang; nil if it does not hang
 	broken  bool
 }
 

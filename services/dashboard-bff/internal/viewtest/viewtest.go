@@ -82,7 +82,7 @@ func Viewer() caller.Caller {
 	return caller.Caller{Subject: "local:viewer", Tenant: "default", Role: caller.Viewer, Method: caller.Password}
 }
 
-// Answer is what a handler sent.
+// Answer is a handler's response.
 type Answer struct {
 	t      testing.TB
 	Status int

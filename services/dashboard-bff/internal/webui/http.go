@@ -43,7 +43,7 @@ func (u *UI) Serve(c echo.Context) error {
 	return u.files[indexPage].serve(c, revalidate)
 }
 
-// notBuilt is what a person sees whose binary was made by go build alone.
+// notBuilt is the page of a binary made by go build alone.
 const notBuilt = `The web interface is not part of this binary.
 
 Build it in a checkout with:    make build

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// site is what Vite builds of clients/web; it holds .keep alone until then.
+// site is Vite's build of clients/web; it holds .keep alone until then.
 //
 //go:embed all:site
 var site embed.FS

@@ -37,7 +37,7 @@ const (
 	PublicURL      = "https://dashboard.test"
 )
 
-// Fleet is what replicas share.
+// Fleet holds the resources that replicas share.
 type Fleet struct {
 	T           testing.TB
 	Pool        *pgxpool.Pool
@@ -48,7 +48,7 @@ type Fleet struct {
 	shift       atomic.Int64 // of the clock, in nanoseconds
 }
 
-// New starts a fleet on a database of its own.
+// New starts a fleet on a new database.
 func New(t testing.TB) *Fleet {
 	t.Helper()
 	url := testenv.Migrated(t, "dashboard-access", func(ctx context.Context, url string) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/session"
 )
 
-// Provider stands for the identity providers: it knows bearers by heart.
+// Provider is a fake of the identity providers with a fixed set of bearers.
 type Provider struct {
 	mu        sync.Mutex // guards what follows
 	bearers   map[string]caller.Caller
@@ -110,7 +110,7 @@ func (r *Replica) AddSignIn() {
 	})
 }
 
-// Person is somebody whom provider idp-a vouches for.
+// Person is a user authenticated by provider idp-a.
 func (f *Fleet) Person(role caller.Role) session.Data {
 	return session.Data{
 		Subject: "idp-a:1001", Name: "Ada Lovelace", Tenant: Tenant, Role: role, Provider: "idp-a", ProviderSubject: "1001",

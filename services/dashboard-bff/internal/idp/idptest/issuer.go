@@ -88,7 +88,7 @@ func (i *Issuer) Bend(b Bends) {
 	i.bends = b
 }
 
-// SignsIn sets the claims of whoever signs in next.
+// SignsIn sets the claims of the next sign-in.
 func (i *Issuer) SignsIn(claims map[string]any) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -238,7 +238,7 @@ func (i *Issuer) keys(w http.ResponseWriter) {
 	}})
 }
 
-// authorize lets whoever SignsIn named in without asking.
+// authorize signs in the person set by SignsIn, without a prompt.
 func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request, b Bends) {
 	q := r.URL.Query()
 	answer := url.Values{"state": {q.Get("state")}}
