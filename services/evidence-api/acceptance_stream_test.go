@@ -219,8 +219,8 @@ func lockStore(t *testing.T, path string) {
 	}
 }
 
-// awaitWaiting asks for what a locked store has, beside what is under way already, and
-// returns when the server waits for it.
+// awaitWaiting sends requests that need the locked store, in addition to those already in flight, and returns when the
+// server waits for it.
 func awaitWaiting(t *testing.T, tw *evidenceapitest.Tower, already int) {
 	t.Helper()
 	for _, target := range []string{"/api/v1/runs", run2, run2 + "/evidence", "/api/v1/events/evt-000000000001/proof", stream} {
@@ -351,7 +351,7 @@ type held struct {
 	report []byte
 }
 
-// holdSlot announces a report and waits until it is asked for: then it has its slot.
+// holdSlot sends a report's head with Expect: 100-continue and returns at the 100: then the request has its slot.
 func holdSlot(t *testing.T, tw *evidenceapitest.Tower) held {
 	t.Helper()
 	report := fixtureReport(t)

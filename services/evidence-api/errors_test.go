@@ -188,8 +188,8 @@ func TestNoGoldenFileIsLeftOver(t *testing.T) {
 	}
 }
 
-// TestFaultsAreLoggedOnce: the cause of a server's fault stands in the log under the
-// request's id, and what the caller did wrong does not.
+// TestFaultsAreLoggedOnce: the cause of a server's fault is logged under the request's id, and a caller's mistake is
+// not.
 func TestFaultsAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t)

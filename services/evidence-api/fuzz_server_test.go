@@ -60,7 +60,7 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// exchangeBytes sends bytes, says that there are no more, and reads what comes back.
+// exchangeBytes sends bytes, closes the write side, and reads the response.
 func exchangeBytes(t *testing.T, addr string, request []byte) []byte {
 	t.Helper()
 	c, err := net.Dial("tcp4", addr)

@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/stream"
 )
 
-// Options are what the application is made of.
+// Options configure the application.
 type Options struct {
 	Token     string
 	Version   string // of the build

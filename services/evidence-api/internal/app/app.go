@@ -101,7 +101,7 @@ func serveTower(ctx context.Context, cfg Config, listener net.Listener, log *slo
 	select {
 	case err := <-ended: // the listener failed
 		endStreams()
-		return errors.Join(errors.New("the server ended by itself"), err)
+		return errors.Join(errors.New("the server ended unexpectedly"), err)
 	case <-ctx.Done():
 	}
 	log.Info("draining")

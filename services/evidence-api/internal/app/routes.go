@@ -126,7 +126,7 @@ func (a *App) answer(x *exchange.Exchange, op *route.Op, id string, values query
 	}
 }
 
-// gauges is what the metrics hold besides the counters.
+// gauges returns the metrics that are not counters.
 func (a *App) gauges() metrics.Gauges {
 	s := a.Admission.Stats()
 	return metrics.Gauges{

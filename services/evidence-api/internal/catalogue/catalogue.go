@@ -13,7 +13,7 @@ import (
 // Code is the stable name of an error; clients branch on it.
 type Code string
 
-// The codes of a request by itself.
+// The codes that any request can return.
 const (
 	InvalidHost               Code = "invalid_host"
 	InvalidSessionToken       Code = "invalid_session_token"
@@ -120,7 +120,7 @@ var Entries = []Entry{
 	{InternalError, 500, false, "The server failed; its log holds the cause under this request id.", "a fault of the server"},
 }
 
-// RetryAfterSeconds is what Retry-After says on the codes that may be tried again.
+// RetryAfterSeconds is the Retry-After of retryable codes.
 const RetryAfterSeconds = 1
 
 var byCode = func() map[Code]Entry {

@@ -63,8 +63,7 @@ func describeLimits() *canon.Object {
 	return canon.NewObject(canon.Member{Key: "minimum", Value: 1}, canon.Member{Key: "maximum", Value: store.MaxLimit})
 }
 
-// Clip makes text that others wrote fit to stand in details: UTF-8, and not longer
-// than 256 characters.
+// Clip makes untrusted text fit for details: UTF-8, and not longer than 256 characters.
 func Clip(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if utf8.RuneCountInString(s) <= maxDetail {

@@ -179,7 +179,7 @@ func (d *document) schema(ref string) (*jsonschema.Schema, error) {
 	return d.made[ref], nil
 }
 
-// checkDocumented says where an answer is none that the OpenAPI document has for the endpoint.
+// checkDocumented returns where an answer departs from the OpenAPI document of its endpoint.
 func checkDocumented(op *route.Op, q Request, r *Response) error {
 	d, err := loaded()
 	if err != nil {

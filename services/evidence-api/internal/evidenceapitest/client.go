@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/loopback/httpd"
 )
 
-// Request is what is sent. The zero value is GET with Host and token.
+// Request is a request to send. The zero value is GET with Host and token.
 type Request struct {
 	Method  string // "": GET
 	Target  string
@@ -45,7 +45,7 @@ func (r Request) Text(addr string) []byte {
 	return b.Bytes()
 }
 
-// Response is what came back.
+// Response is the response to a Request.
 type Response struct {
 	t          testing.TB
 	StatusLine string

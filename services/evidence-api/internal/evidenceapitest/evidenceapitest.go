@@ -43,7 +43,7 @@ type Option func(*evidenceapi.Config)
 // NoStore starts a tower without a store.
 func NoStore(c *evidenceapi.Config) { c.StorePath = "" }
 
-// At starts a tower on this store instead of one of its own.
+// At starts a tower on this store instead of a new one.
 func At(path string) Option { return func(c *evidenceapi.Config) { c.StorePath = path } }
 
 // Fixtures makes a store of the sample rows and gives its path.

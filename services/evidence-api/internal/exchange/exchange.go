@@ -28,7 +28,7 @@ var aboutFields = httpd.Header{
 	{Name: "X-SVC-Read-Only", Value: "true"},
 }
 
-// Server is what all exchanges share.
+// Server holds what all exchanges share.
 type Server struct {
 	Version   string // of the build
 	Admission *admission.Control
@@ -92,7 +92,7 @@ func (x *Exchange) logFault(f *catalogue.Fault) {
 	cause := f.Cause.Error()
 	var fault *store.Error
 	if errors.As(f.Cause, &fault) {
-		cause = fault.Describe() // the code is an attribute of its own
+		cause = fault.Describe() // the code is a separate attribute
 	}
 	x.server.Log.Error("request failed", slog.String("request_id", x.id), slog.String("code", string(f.Code)), slog.String("err", cause))
 }

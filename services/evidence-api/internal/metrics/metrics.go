@@ -50,7 +50,7 @@ func (c *Counters) Inspected() {
 	c.inspections++
 }
 
-// Gauges is what the rest of the server knows.
+// Gauges are the values that the rest of the server provides.
 type Gauges struct {
 	Version               string
 	StoreConfigured       bool
@@ -121,7 +121,7 @@ type Operations struct {
 	HumanDecisionsStatus string `json:"human_decision_ingestion_status"`
 }
 
-// Dependencies are what the server reads. The store is never probed for this.
+// Dependencies are the states of what the server reads. The store is never probed for this.
 type Dependencies struct {
 	Store StoreState `json:"product_spine_store"`
 }

@@ -20,7 +20,7 @@ import (
 
 type object = map[string]any
 
-// Kind is what stands in place of a document's kind.
+// Kind takes the place of a document's kind.
 const Kind = "svc-openapi"
 
 const description = "Reads of one evidence store, and the inspection of a report, for tools on the same machine. " +

@@ -23,7 +23,7 @@ const (
 // AccessLogVariable switches the access log on.
 const AccessLogVariable = "SVC_HTTP_ACCESS_LOG"
 
-// TraceContext is what the server does with a caller's traceparent.
+// TraceContext names the server's handling of a caller's traceparent.
 const TraceContext = "w3c-traceparent-v00-pass-through"
 
 // Settings are the limits that this process was started with.
@@ -88,7 +88,7 @@ type Document struct {
 	Endpoints       map[string]string `json:"endpoints"`
 }
 
-// Operations is what an operator asks of a server.
+// Operations is the operator's view of a server.
 type Operations struct {
 	RequestIDHeader                string `json:"request_id_header"`
 	Liveness                       string `json:"liveness"`

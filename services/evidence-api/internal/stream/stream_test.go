@@ -296,7 +296,7 @@ func TestFixtureEventsLiveAndReplayed(t *testing.T) {
 	if digest := sha256.Sum256([]byte(first)); hex.EncodeToString(digest[:]) != firstDigest {
 		t.Errorf("%q has another digest; want hex.EncodeToString(digest[:]) == %v", first, firstDigest)
 	}
-	// The bound is 500 ms; a machine that runs other tests may be late by itself.
+	// The bound is 500 ms; a machine that runs other tests may add delay.
 	if took > 12*time.Second {
 		t.Errorf("%v from commit to byte; want took <= 12 * time.Second", took)
 	}

@@ -64,7 +64,7 @@ func TestCodeAndSchemasAgree(t *testing.T) {
 	}
 }
 
-// isOrderFault says that a fault is about the orders 1..n of attempts, whose code is shared.
+// isOrderFault reports whether a fault is about the orders 1..n of attempts, whose code is shared.
 func isOrderFault(f *closed.Fault) bool {
 	return f.Code == report.InvalidValue && strings.HasSuffix(f.Path, "/order")
 }
