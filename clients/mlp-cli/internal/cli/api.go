@@ -36,12 +36,12 @@ type remote struct {
 	url   string
 	token string
 	http  *http.Client
-	// renew returns the token to send, a new one if the stored one has expired; nil: the token does not expire, or nobody
-	// but a person can renew it.
+	// renew returns the token to send, a new one if the stored one has expired; nil: the token does not expire, or
+	// only a person can renew it.
 	renew func(context.Context) (string, error)
 	// probing marks requests as those of a tool that tries the service.
 	probing bool
-	changes *changes // notes mutations that succeeded; nil: they are nobody's to record
+	changes *changes // records successful mutations; nil: none are recorded
 }
 
 func (e *Env) remote(r *config.Resolved, name, key, tokenKey string) *remote {
@@ -81,7 +81,7 @@ func (s *remote) ask(ctx context.Context, path string, payload []byte, out any) 
 	return err
 }
 
-// probe asks for a prediction from made-up values, marked as such: the service must not take it for traffic.
+// probe requests a prediction from made-up values, marked as such, so that the service does not count it as traffic.
 func (s *remote) probe(ctx context.Context, path string, payload []byte, out any) error {
 	marked := *s
 	marked.probing = true

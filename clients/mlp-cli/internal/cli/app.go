@@ -92,7 +92,7 @@ func httpClient() *http.Client {
 	return &http.Client{
 		Transport: graceTransport{t, 3 * time.Second},
 		Timeout:   10 * time.Second,
-		// A redirect would carry the bearer somewhere nobody configured.
+		// A redirect would carry the bearer to an address that was not configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

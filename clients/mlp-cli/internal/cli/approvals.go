@@ -197,7 +197,7 @@ func (a listedApproval) message() string {
 func describeMove(version, from, to string, previous *string) string {
 	s := fmt.Sprintf("version %s: %s → %s", version, from, to)
 	if previous != nil {
-		s += ", which was " + *previous + " when it was asked for"
+		s += ", which was " + *previous + " when it was requested"
 	}
 	return s
 }

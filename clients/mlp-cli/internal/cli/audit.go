@@ -207,7 +207,8 @@ func auditVerify(ctx context.Context, env *Env, q controlplane.VerifyAuditParams
 	return env.done(doc, "%d entries verified; %s; head %d %s", v.Checked, signed, v.Head.Seq, output.Clean(v.Head.Hash))
 }
 
-// auditExport writes a whole export or nothing: one without its last line is truncated, and nobody could tell later.
+// auditExport writes a whole export or nothing: an export without its last line is truncated, which could not be
+// detected later.
 func auditExport(ctx context.Context, env *Env, last, file string) error {
 	if file == "" && env.Format.Structured() {
 		return fault.Usage("audit export writes NDJSON; with --output %s, name a file for it: --file audit.ndjson", env.Format)

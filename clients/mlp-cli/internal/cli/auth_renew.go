@@ -24,7 +24,7 @@ const renewBefore = 30 * time.Second
 // renewLimit is how long a renewal may take, with the wait for another mlp that renews.
 const renewLimit = 20 * time.Second
 
-// identityProvider is what mlp reads of a discovery document.
+// identityProvider is the part of a discovery document that mlp reads.
 type identityProvider struct {
 	Issuer        string   `json:"issuer"`
 	Authorization string   `json:"authorization_endpoint"`
@@ -140,7 +140,7 @@ func (e *Env) renewIn(ctx context.Context, f *config.File, place, expired string
 	return token, f.SetSession(place, token, session)
 }
 
-// renewalFault tells an interrupted or overdue renewal by a sentence of its own.
+// renewalFault reports an interrupted or overdue renewal with a specific message.
 func renewalFault(ctx context.Context, provider string, err error) error {
 	var netErr net.Error
 	switch {
@@ -182,7 +182,7 @@ func (e *Env) exchangeRefresh(ctx context.Context, session *config.Session) (str
 	return token.AccessToken, nil
 }
 
-// revokeSession asks the provider to take the refresh token no more (RFC 7009). It is told whether it did, and fails
+// revokeSession asks the provider to revoke the refresh token (RFC 7009). It reports whether that succeeded, and fails
 // nothing: the token is forgotten here in any case.
 func (e *Env) revokeSession(ctx context.Context, s *config.Session) bool {
 	idp, err := e.discover(ctx, s.Issuer)

@@ -54,7 +54,7 @@ func TestRenewalIsInterrupted(t *testing.T) {
 	}
 }
 
-// A provider that does not answer is no provider that cannot be reached, and nobody was asked to sign in.
+// A provider that answers too slowly is not reported as unreachable, nor as a sign-in that timed out.
 func TestRenewalTakesTooLong(t *testing.T) {
 	t.Parallel()
 	s := newSignInWorld(t)

@@ -64,8 +64,8 @@ func (k *keys) during(ctx context.Context) (context.Context, context.CancelFunc)
 	}
 }
 
-// typedLines are what a person types. One goroutine reads, for as long as the program runs: a read of a terminal cannot
-// be given up, and the next prompt takes over the one that an earlier prompt left behind.
+// typedLines reads the lines a person types. One goroutine reads, for as long as the program runs: a read of a
+// terminal cannot be cancelled, and the next prompt takes over the one that an earlier prompt left behind.
 type typedLines struct {
 	lines chan typedLine
 	ended error // what ended the input, once it was read
@@ -96,7 +96,7 @@ func readTypedLines(in io.Reader) *typedLines {
 func (t *typedLines) next(keys *keys, show func()) (string, error) {
 	if t.ended != nil {
 		show()
-		return "", t.ended // nobody reads any more
+		return "", t.ended // the input has ended
 	}
 	ctx, cancel := keys.during(context.Background())
 	defer cancel()
@@ -110,7 +110,7 @@ func (t *typedLines) next(keys *keys, show func()) (string, error) {
 	}
 }
 
-// forget drops what was typed and not yet asked for, but not the end of the input.
+// forget drops what was typed before a prompt, but not the end of the input.
 func (t *typedLines) forget(in io.Reader) {
 	if f, ok := in.(*os.File); ok {
 		_ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) // no terminal has nothing to drop

@@ -52,7 +52,7 @@ type chatPending struct {
 	Diff          string `json:"diff"`
 }
 
-// chatFrame is what a frame of the stream may hold.
+// chatFrame is the union of the fields of the stream's frames.
 type chatFrame struct {
 	Choices []struct {
 		Delta struct {
@@ -171,7 +171,7 @@ func (c *conversation) explain(ctx context.Context, err error) error {
 		return c.s.fault("timeout", nil, "the assistant at %s sent nothing for %.0f s", c.s.url, maxSilence.Seconds()).
 			WithHint("ask again: mlp chat --session %s", c.session)
 	case ctx.Err() != nil:
-		return fault.New("interrupted", "interrupted; a change that was being made goes on to its end").WithHint("go on with: mlp chat --session %s", c.session)
+		return fault.New("interrupted", "interrupted; a change in progress runs to its end").WithHint("continue with: mlp chat --session %s", c.session)
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, sse.ErrFrameTooLarge):

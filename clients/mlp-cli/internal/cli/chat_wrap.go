@@ -22,7 +22,7 @@ type wordWrapper struct {
 	mu     sync.Mutex  // guards what follows and out
 	timer  *time.Timer // flushes a word that waits
 	column int
-	hang   int    // spaces before what goes on from the line before
+	hang   int    // spaces before a continuation line
 	gap    string // blanks since the last word
 	word   []byte // the word that has not ended
 	whole  bool   // the line is not wrapped
@@ -59,7 +59,7 @@ func (w *wordWrapper) Write(p []byte) (int, error) {
 		default:
 			if w.word = append(w.word, c); len(w.word) >= mostHeld {
 				w.end(&b)
-				w.whole = true // nobody waits for the end of such a word
+				w.whole = true // such a word is not held until its end
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func (w *wordWrapper) startWhole(b *strings.Builder) {
 	w.gap, w.whole, w.broken = "", true, false
 }
 
-// end writes the word, on a new line if it does not fit. The lines of a list go on below its text.
+// end writes the word, on a new line if it does not fit. Continuation lines of a list item are indented to its text.
 func (w *wordWrapper) end(b *strings.Builder) {
 	if len(w.word) == 0 {
 		return
@@ -105,7 +105,7 @@ func (w *wordWrapper) end(b *strings.Builder) {
 	w.gap, w.word = "", w.word[:0]
 }
 
-// breakLine ends a line that has begun, for a line of somebody else's on the same terminal.
+// breakLine ends a line that has begun, so that other output on the same terminal starts on a new line.
 func (w *wordWrapper) breakLine() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -107,7 +107,7 @@ func (e *Env) dashboardClient() (*dashboard.Client, error) {
 // pageSize is how many items one request of a list asks for.
 const pageSize = 500
 
-// readItems reads the pages of a list until limit items are there; 0 is all. more tells that the list goes on.
+// readItems reads the pages of a list until limit items are there; 0 is all. more reports that the list continues.
 func readItems[T any](limit int, page func(limit *int, cursor *string) ([]T, *string, error)) (items []T, more bool, err error) {
 	items = []T{}
 	var cursor *string

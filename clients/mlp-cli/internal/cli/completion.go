@@ -98,7 +98,7 @@ func (e *Env) optionValues(q completion.Query) []string {
 		return modelTypes
 	case "service":
 		return stackServices
-	case "state": // one option of several commands, each with states of its own
+	case "state": // one option of several commands, each with different states
 		switch usage := q.Option.(*cli.StringFlag).Usage; {
 		case strings.HasPrefix(usage, "resolved"):
 			return alertStates
@@ -119,7 +119,7 @@ func (e *Env) contextNames() []string {
 	return sortedKeys(f.Contexts)
 }
 
-// takesModel tells whether a command's first positional is a model.
+// takesModel reports whether a command's first positional is a model.
 func takesModel(c *cli.Command) bool {
 	return strings.HasPrefix(c.ArgsUsage, "<model") || strings.HasPrefix(c.ArgsUsage, "[model]")
 }

@@ -71,7 +71,7 @@ func (e *Env) findApproval(ctx context.Context, subject string) (*approval, erro
 		WithHint("name one by its id, as in: mlp approvals show %s", found[0].Id)
 }
 
-// approvalSubject is a record with the promotion it stands for, if it stands for one.
+// approvalSubject is a record with the promotion that it represents, if any.
 type approvalSubject struct {
 	*approval
 	promotion *controlplane.Promotion
@@ -210,7 +210,7 @@ func (s *approvalSubject) version() any {
 	return s.promotion.Version
 }
 
-// name is what was decided about, for one sentence.
+// name returns the subject of the decision, for one sentence.
 func (s *approvalSubject) name() string {
 	if s.promotion == nil {
 		return s.ModelId

@@ -97,7 +97,7 @@ func driftCommand(env *Env) *cli.Command {
 	}}
 }
 
-// driftKind is what is compared with a baseline.
+// driftKind is a kind of measurement compared with a baseline.
 type driftKind struct {
 	path              string // of its routes
 	many              string // what it is made of
@@ -196,7 +196,7 @@ func notServed(model, what string) error {
 	return fault.New("model_not_loaded", "%s is not served, so nothing is known of its %s", strings.ToUpper(model), what).WithHint("see what is served: mlp models list")
 }
 
-// driftNotes say what to do about what the rows show: set a baseline, or find out why a model drifts.
+// driftNotes suggests what to do about the rows: set a baseline, or find out why a model drifts.
 func driftNotes(rows []driftRow) (notes []string) {
 	var drifted []driftRow
 	for _, d := range rows {

@@ -142,7 +142,7 @@ func TestBaselineIsOfferedWhereItCanBeSet(t *testing.T) {
 	}
 }
 
-// Who sees that a model drifts is told how to see why.
+// The output for a drifting model names the command that shows why.
 func TestDriftLeadsToItsReport(t *testing.T) {
 	t.Parallel()
 	row := func(model, alias, overall string) string {

@@ -97,7 +97,7 @@ func driftTrigger(ctx context.Context, env *Env, model string, follow bool) erro
 	if follow {
 		stopped = env.followTriggered(ctx, rows)
 	}
-	g := output.Grid{Columns: []string{"Model", "z-score", "Outcome", "Run", "Approval", "Reason"}, Doc: rows, Spare: []string{"Reason", "Approval"}, Empty: "No model trains by itself. Start with: mlp drift auto-retrain enable <model>"}
+	g := output.Grid{Columns: []string{"Model", "z-score", "Outcome", "Run", "Approval", "Reason"}, Doc: rows, Spare: []string{"Reason", "Approval"}, Empty: "No model trains automatically. Start with: mlp drift auto-retrain enable <model>"}
 	if follow {
 		g.Columns = append(g.Columns, "State", "Version")
 	}
@@ -136,7 +136,7 @@ func driftTrigger(ctx context.Context, env *Env, model string, follow bool) erro
 	return env.Printer().Print(g)
 }
 
-// followTriggered waits for the runs that a trigger started, one after the other: they go on beside each other.
+// followTriggered waits for the runs that a trigger started, one after the other: they run in parallel.
 func (e *Env) followTriggered(ctx context.Context, rows []triggerRow) error {
 	r, err := e.Config()
 	if err != nil {
@@ -153,7 +153,7 @@ func (e *Env) followTriggered(ctx context.Context, rows []triggerRow) error {
 		stop()
 		switch {
 		case errors.Is(err, context.Canceled):
-			return fault.New("interrupted", "stopped watching; the training that drift started goes on").WithHint("see the runs: mlp runs list")
+			return fault.New("interrupted", "stopped watching; the training that drift started continues").WithHint("see the runs: mlp runs list")
 		case err != nil:
 			return err
 		}

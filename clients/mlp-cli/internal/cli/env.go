@@ -23,7 +23,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// Env is what a command may touch of the world; tests pass buffers and a fixed clock.
+// Env is a command's access to the outside world; tests pass buffers and a fixed clock.
 type Env struct {
 	In     io.Reader
 	Out    io.Writer // data
@@ -67,8 +67,8 @@ func isSameFile(a, b *os.File) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// cleanStreams returns e with streams that show what others wrote and let nothing of it act on the terminal. Documents
-// to a pipe are data and pass as they are.
+// cleanStreams returns e with streams that show untrusted text without letting it control the terminal. Documents to a
+// pipe are data and pass unchanged.
 func (e *Env) cleanStreams() *Env {
 	own := *e
 	own.overrides, own.changes = new(sync.Once), new(changes)
@@ -83,7 +83,7 @@ func (e *Env) cleanStreams() *Env {
 	return &own
 }
 
-// Color tells whether to colour the terminal (NO_COLOR, TERM=dumb).
+// Color reports whether to colour the terminal (NO_COLOR, TERM=dumb).
 func (e *Env) Color() bool {
 	return e.OutTTY && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
 }
@@ -93,8 +93,8 @@ func (e *Env) Printer() *output.Printer {
 	return &output.Printer{Out: e.Out, Format: e.Format, Width: e.OutWidth, Now: e.Now, Color: e.Color() && e.Format == output.Table, Select: e.selection, Compact: e.compact}
 }
 
-// Config resolves the settings in force. Variables win over the context, even one named by --context; whoever named it is
-// told once per run, or a forgotten export would send a command to another platform unnoticed.
+// Config resolves the settings in force. Variables override the context, even one named by --context; that case is
+// reported once per run, or a forgotten export would send a command to another platform unnoticed.
 func (e *Env) Config() (*config.Resolved, error) {
 	f, err := config.Load(config.Path(e.Getenv))
 	if err != nil {
@@ -116,8 +116,8 @@ func (e *Env) Talk(format string, a ...any) {
 	}
 }
 
-// Confirm asks before a mutation. --yes, a structured format and a stdin that is no terminal count as yes.
-// A declined question says that nothing changed.
+// Confirm asks before a mutation. --yes, a structured format and a stdin that is no terminal count as yes. After a
+// declined question it prints that nothing changed.
 func (e *Env) Confirm(ctx context.Context, question string, yesByDefault bool) (bool, error) {
 	if e.Yes || e.Format.Structured() || !e.InTTY {
 		return true, nil
@@ -153,7 +153,7 @@ type Check struct {
 // DryRun prints what a mutation would do; it never writes and always succeeds.
 func (e *Env) DryRun(target string, would map[string]any, checks []Check) error {
 	if e.interrupted != nil && e.interrupted() {
-		return fault.New("interrupted", "interrupted; a dry run changes nothing") // the checks would tell of that alone
+		return fault.New("interrupted", "interrupted; a dry run changes nothing") // else each check reports just that
 	}
 	if checks == nil {
 		checks = []Check{}

@@ -129,7 +129,7 @@ func guardedGrid(c controlplane.GuardedChange) output.Grid {
 		{"Decided by", c.DecidedBy}, {"Reason", c.Reason},
 	}}
 	if c.PersonUnknown {
-		g.Rows = append(g.Rows, []any{"Approvals needed", "2: it came by the environment, from nobody known"})
+		g.Rows = append(g.Rows, []any{"Approvals needed", "2: it came through the environment, author unknown"})
 	}
 	return g
 }

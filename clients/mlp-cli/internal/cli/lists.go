@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// listOptions are what every list takes.
+// listOptions are the options common to all lists.
 type listOptions struct {
 	limit   int // 0 is all
 	sort    string
@@ -61,7 +61,7 @@ func (e *Env) readListOptions(c *cli.Context) (listOptions, error) {
 	return o, nil
 }
 
-// hasLimitOverride tells whether the command's --all is the one of listFlags.
+// hasLimitOverride reports whether the command's --all is the one of listFlags.
 func hasLimitOverride(c *cli.Context) bool {
 	for _, f := range c.Command.Flags {
 		if b, ok := f.(*cli.BoolFlag); ok && b.Name == "all" {
@@ -71,7 +71,7 @@ func hasLimitOverride(c *cli.Context) bool {
 	return false
 }
 
-// fetch is how many rows a service is asked for; 0 is all: what is sorted here must be whole.
+// fetch is the number of rows to request from a service; 0 is all: a list that is sorted here must be complete.
 func (o listOptions) fetch() int {
 	if o.sort != "" {
 		return 0
@@ -79,7 +79,7 @@ func (o listOptions) fetch() int {
 	return o.limit
 }
 
-// printList prints a list as its options ask. more tells that the service has further rows than were read.
+// printList prints a list as its options specify. more reports that the service has further rows than were read.
 func (e *Env) printList(o listOptions, g output.Grid, more bool) error {
 	if o.limit > 0 && len(g.Rows) > o.limit {
 		more = true

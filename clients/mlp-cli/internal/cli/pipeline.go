@@ -349,7 +349,7 @@ func commitCommands(dir, model string, committed bool) []string {
 	return out
 }
 
-// unfinishedFault says how far a training got that did not end well: its version may be registered already.
+// unfinishedFault reports how far a failed training got: its version may be registered already.
 func unfinishedFault(res trainer.Result, model string, err error, interrupted bool) error {
 	code, what := "training_failed", fmt.Sprintf("training %s failed: %v", model, err)
 	if interrupted {

@@ -28,7 +28,7 @@ func pipelineDeployCommand(env *Env) *cli.Command {
 		&cli.StringFlag{Name: "repo", Aliases: []string{"registry"}, Usage: "model repository with its registries (default: PLATFORM_MODELREPO, else this folder)"},
 		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "only this model"},
 		registryFlag("e"),
-		&cli.BoolFlag{Name: "no-schedule", Usage: "deploy without a schedule: the model is trained only when somebody asks"},
+		&cli.BoolFlag{Name: "no-schedule", Usage: "deploy without a schedule: the model is trained only on request"},
 		dryRunFlag(),
 	}, Action: func(c *cli.Context) error {
 		if _, err := readArguments(c); err != nil {
@@ -47,7 +47,7 @@ type deployOptions struct {
 	noSchedule, dryRun bool
 }
 
-// deployedModel is what became of one model's deployment.
+// deployedModel is the result of one model's deployment.
 type deployedModel struct {
 	Model      string  `json:"model"`
 	Deployment string  `json:"deployment"`
@@ -112,7 +112,7 @@ func pipelineDeploy(ctx context.Context, env *Env, o deployOptions) error {
 	return env.Printer().Print(g)
 }
 
-// modelsToDeploy are the enabled models of a repository without faults, or the one asked for.
+// modelsToDeploy returns the enabled models of a repository without faults, or the requested one.
 func (e *Env) modelsToDeploy(o deployOptions) ([]*modelrepo.Model, error) {
 	dir, repo, err := e.modelRepo(o.repo, o.env)
 	if err != nil {

@@ -28,7 +28,7 @@ func (p *prompted) Write(b []byte) (int, error) {
 
 func TestConfirmEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	in, typing := io.Pipe() // nobody types
+	in, typing := io.Pipe() // no input ever arrives
 	talk := &prompted{stands: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {

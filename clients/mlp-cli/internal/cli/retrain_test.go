@@ -195,7 +195,7 @@ func TestPipelineRunRefusesSSH(t *testing.T) {
 	}
 }
 
-// The operator's list of commands for estimators holds for a training on this machine, too.
+// The operator's list of commands for estimators also applies to a training on this machine.
 func TestPipelineRunAllowsListedCommands(t *testing.T) {
 	repo := t.TempDir()
 	if err := os.CopyFS(repo, os.DirFS(filepath.Join("..", "..", "..", "..", "deploy", "modelrepo"))); err != nil {

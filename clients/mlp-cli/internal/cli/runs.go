@@ -44,7 +44,7 @@ func runsCommand(env *Env) *cli.Command {
 		}},
 		{Name: "logs", Usage: "the log of one run", ArgsUsage: "<run>", Flags: []cli.Flag{
 			&cli.IntFlag{Name: "tail", Aliases: []string{"n"}, DefaultText: "all", Usage: "only the last lines"},
-			followFlag("go on until the run ends"),
+			followFlag("keep printing new lines until the run ends"),
 		}, Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "run")
 			if err != nil {
@@ -120,7 +120,7 @@ func runsList(ctx context.Context, env *Env, model, state string, o listOptions)
 	return env.printList(o, g, more)
 }
 
-// noRuns says that a list is empty, and of what.
+// noRuns returns the text for an empty list, with its filters.
 func noRuns(model, state string) string {
 	switch {
 	case state != "" && model != "":
@@ -161,7 +161,7 @@ func runsShow(ctx context.Context, env *Env, id string, follow bool) error {
 		g.Notes = append(g.Notes, "", "see why it failed: mlp runs logs "+id)
 	}
 	if run.Stale {
-		g.Notes = append(g.Notes, "", "The orchestrator does not answer just now; this is what was known last.")
+		g.Notes = append(g.Notes, "", "The orchestrator does not answer just now; this is the last known state.")
 	}
 	return env.Printer().Print(g)
 }

@@ -225,7 +225,7 @@ func replaceFile(root *os.Root, name string, data []byte) error {
 	return err
 }
 
-// scaffoldTarget is what a new model of a task predicts, and its unit.
+// scaffoldTarget returns the column that a new model of a task predicts, and its unit.
 func scaffoldTarget(task, kind string) (column, unit string) {
 	if kind == string(modelrepo.Classification) {
 		return map[string]string{"performance_prediction": "slow", "power_consumption_prediction": "power_hungry", "anomaly_detection": "anomalous"}[task], ""
@@ -284,8 +284,8 @@ Predicts %s from what is known of a job when it is submitted. What it learns fro
 
 | Input | Meaning |
 |---|---|
-| nodes | nodes asked for |
-| req_hours | hours asked for |
+| nodes | nodes requested |
+| req_hours | hours requested |
 | app | application |
 `, o.name, "`"+column+"`", sample)},
 		{"datasets/" + set + ".yaml", fmt.Sprintf(`# Made-up rows; replace %s by your own.

@@ -79,7 +79,7 @@ func TestHelpOmitsDefaultsOfSwitches(t *testing.T) {
 	}
 }
 
-// A redirect, a page and another protocol are told apart from nobody being there, at each service.
+// A redirect, a page and another protocol are distinguished from an unreachable address, at each service.
 func TestWrongAddressesAreNamed(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, url, code, sentence string }{

@@ -205,7 +205,7 @@ func trafficShow(ctx context.Context, env *Env, model string) error {
 	return env.Printer().Print(g)
 }
 
-// checkWeights says what is wrong with percentages, before anything is asked of the service.
+// checkWeights reports what is wrong with percentages, before any request to the service.
 func checkWeights(weights inference.TrafficWeights) error {
 	sum := 0
 	for alias, w := range weights {

@@ -55,8 +55,8 @@ func (e *Env) loaded(ctx context.Context, s *remote) ([]loadedModel, error) {
 
 const unreachable = "unreachable"
 
-// describeNoAnswer tells what a failed health check says of a service: only one that gave no answer is unreachable,
-// one that drains or wants another token is there.
+// describeNoAnswer describes a failed health check: only a service that gave no answer is unreachable; one that drains
+// or requires another token is running.
 func describeNoAnswer(err error) string {
 	switch status := fault.From(err).Status; {
 	case status == 0:

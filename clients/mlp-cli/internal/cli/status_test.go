@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// Only a service that gives no answer is unreachable; the errors stand in one order.
+// Only a service that gives no answer is unreachable; the errors are in a fixed order.
 func TestStatusOfServicesThatRefuse(t *testing.T) {
 	t.Parallel()
 	draining := serveAnswer(t, 503, "application/problem+json", `{"status":503,"detail":"draining","code":"draining"}`)
@@ -86,7 +86,7 @@ func TestAgesFollowTheClock(t *testing.T) {
 	if code := Main(t.Context(), env, []string{"mlp", "approvals", "approve", "JPCP"}); code != 0 || !strings.Contains(talk.String(), "requested by ci, 2h 5m ago") || !strings.Contains(talk.String(), "Nothing changed.") {
 		t.Fatalf("exit %d\n%s; want code == 0 && strings.Contains(talk.String(), \"requested by ci, 2h 5m ago\") && strings.Contains(talk.String(), \"Nothing changed.\")", code, talk.String())
 	}
-	// In a record, no heading says that it is an age.
+	// In a record, no heading marks it as an age.
 	out.Reset()
 	var record approvalDetail
 	record.RequestedAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -64,7 +64,7 @@ func splitExample(line string) []string {
 	return words
 }
 
-// world is what mlp finds around it.
+// world is the environment of a run of mlp.
 type world struct {
 	vars map[string]string
 	http *http.Client
@@ -148,7 +148,7 @@ func TestEveryCommandInBadWorlds(t *testing.T) {
 	} {
 		for _, line := range exampleLines(t) {
 			if name == "no answer in time" && line[0] == "chat" {
-				continue // an answer may take its time; its limit on silence has a test of its own
+				continue // an answer may be slow; its limit on silence has a separate test
 			}
 			checkFailure(t, line, w.run(t.Context(), line...))
 			if line[0] == "--context" {
@@ -194,7 +194,7 @@ func TestEveryCommandInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, line := range exampleLines(t) {
 		if line[0] == "chat" {
-			continue // it reads the key itself, to cancel an answer and go on: cmd/mlp tests it at a terminal
+			continue // it reads the key itself, to cancel an answer and continue: cmd/mlp tests it at a terminal
 		}
 		ctx, interrupt := context.WithCancel(t.Context())
 		var asked atomic.Bool // one command may ask several services at once

@@ -63,5 +63,5 @@ func tableWidth(columns []string, rows [][]string) int {
 }
 
 func leftOutNote(left []string) string {
-	return "not shown: " + strings.Join(left, ", ") + "; ask for them with --columns"
+	return "not shown: " + strings.Join(left, ", ") + "; select them with --columns"
 }

@@ -35,7 +35,7 @@ const (
 // Formats lists the values of --output.
 var Formats = []Format{Table, JSON, YAML, CSV}
 
-// Structured tells whether stdout carries a document for programs.
+// Structured reports whether stdout carries a document for programs.
 func (f Format) Structured() bool { return f != Table }
 
 // Null is shown for a value that is not known.
@@ -234,7 +234,7 @@ type Styled struct {
 // Age is a time shown as how long ago it was.
 type Age time.Time
 
-// Ago is an age where no heading says that it is one.
+// Ago is an age where no heading marks it as one.
 type Ago time.Time
 
 func (p *Printer) cell(v any) string {
@@ -362,7 +362,7 @@ func (p *Printer) table(g Grid) error {
 	return p.flush(&b, g.Notes)
 }
 
-// isNumeric says that a column holds figures, and nothing else that is known.
+// isNumeric reports whether a column holds only numbers and unknown values.
 func isNumeric(rows [][]any, column int) bool {
 	found := false
 	for _, row := range rows {

@@ -34,7 +34,7 @@ func sampleGrid() Grid {
 	}}
 }
 
-// An age in a record says what it is; a document and a file hold the time itself.
+// An age in a record ends in "ago"; a document and a file hold the time itself.
 func TestAgoIsATimeInFiles(t *testing.T) {
 	t.Parallel()
 	g := Grid{Columns: []string{"Field", "Value"}, Rows: [][]any{{"Requested", Ago(now.Add(-90 * time.Second))}, {"Decided", Ago{}}}}

@@ -38,7 +38,7 @@ func NewSelection(fields, expression string) (*Selection, error) {
 	return &s, nil
 }
 
-// UnknownFieldError says that the objects of a document have no such field.
+// UnknownFieldError reports a field that the objects of a document do not have.
 type UnknownFieldError struct {
 	Field string
 	Known []string
