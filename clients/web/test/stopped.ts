@@ -90,7 +90,7 @@ function without(view: Doc, service: Service, mood: Mood, kind: string, at?: str
   return mood === 'away' ? withPartial(out, Object.values(mine)) : out;
 }
 
-/** Returns what stands in a view whose shape stays, empty, without its source. */
+/** Returns the empty replacement of a view whose shape stays without its source. */
 function shaped(view: Doc, mood: Mood, sources: string[]): Doc {
   if (mood === 'full' || mood === 'well') return view;
   return mood === 'away' ? withPartial(as(emptied(view)), sources) : as(emptied(view));

@@ -330,7 +330,7 @@ export const ledgerKeysQuery = queryOptions({
   retry: false,
 });
 
-/** Recomputes the whole chain; long on a large ledger, so it is asked for. */
+/** Recomputes the whole chain; slow on a large ledger, so it runs only on request. */
 export const verifyLedgerQuery = queryOptions({
   queryKey: ['ledger-verdict'],
   queryFn: ({ signal }) => bodyOf(controlPlane.GET('/audit/verify', { signal })),
@@ -404,7 +404,7 @@ export const evalsQuery = (model?: string) =>
     queryFn: ({ signal }) => bodyOf(controlPlane.GET('/evals', { params: { query: { model, limit: 50 } }, signal })),
   });
 
-/** The settings with the tag that a write gives back, so that nobody overwrites what they have not seen. */
+/** The settings with the tag that a write returns, so that no one overwrites a change they have not seen. */
 export const configQuery = queryOptions({
   queryKey: ['config', 'values'],
   queryFn: async ({ signal }) => {

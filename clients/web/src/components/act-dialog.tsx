@@ -13,7 +13,7 @@ export interface ActDialogProps<T> {
   title: string;
   isOpen: boolean;
   onClose: () => void;
-  /** Builds the act; `reason` is what was typed, if one is asked for. */
+  /** Builds the act; `reason` is the typed reason, if one is required. */
   act: (reason: string) => Act;
   onDone?: (value: T) => void;
   danger?: boolean;

@@ -29,7 +29,7 @@ export interface PanelProps {
   footer?: ReactNode;
   /** Lets the content reach the edges: tables and lists bring their own padding. */
   flush?: boolean;
-  /** The page's one table names itself by the page: no visible title, and count and time stand in the footer. */
+  /** The page's only table is named by the page: no visible title, and count and time are in the footer. */
   untitled?: boolean;
   className?: string;
   children: ReactNode;

@@ -16,7 +16,7 @@ export interface Stat {
   link?: Pick<LinkProps, 'to' | 'params' | 'search' | 'hash'>;
 }
 
-/** A row of figures: each has a unit and says what it is measured against. */
+/** A row of figures: each has a unit and what it is measured against. */
 export function Figures({ stats }: { stats: readonly Stat[] }) {
   return (
     <dl className="figures">

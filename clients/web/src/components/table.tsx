@@ -8,7 +8,7 @@ import { Icon } from './icon';
 export interface Column<Row> {
   key: string;
   header: string;
-  /** What the figures are, for whoever does not know the word: shown on hover and focus. */
+  /** Explains the figures to readers who do not know the word: shown on hover and focus. */
   hint?: string;
   /** Hides the header's text where a column needs none to be seen. */
   quietHeader?: boolean;

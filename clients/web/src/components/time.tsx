@@ -46,7 +46,7 @@ export function RelativeTime({
   );
 }
 
-/** How long something has lasted, growing by itself. */
+/** How long something has lasted, updated automatically. */
 export function Age({ since }: { since: Date }) {
   const now = useNow();
   return (

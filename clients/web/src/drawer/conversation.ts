@@ -1,5 +1,5 @@
-// The one conversation of this tab. It lives outside the drawer, so that an answer goes on while the drawer is
-// closed, and beyond a reload: the session's id is kept, and its frames are replayed.
+// The one conversation of this tab. It lives outside the drawer, so that an answer continues while
+// the drawer is closed, and after a reload: the session's id is kept, and its frames are replayed.
 
 import { platformFetch } from '../api/client';
 import { Problem } from '../api/problem';
@@ -31,7 +31,7 @@ export interface ConversationState {
   restoring: boolean;
   /** Waits to take a broken stream up again. */
   reconnecting: boolean;
-  /** The last request failed; a question that nobody took is given back. */
+  /** The last request failed; a question that was not accepted is given back. */
   problem?: unknown;
   unsent?: string;
 }
@@ -79,7 +79,7 @@ export class Conversation {
     this.keepSession(undefined);
   };
 
-  /** Stops reading. The assistant goes on with what it has begun. */
+  /** Stops reading. The assistant continues what it has begun. */
   private stop(): void {
     clearTimeout(this.timer);
     this.abort?.abort();
@@ -237,13 +237,13 @@ export class Conversation {
   }
 }
 
-/** Marks a turn that will not go on; one without an end broke off. */
+/** Marks a turn that will not continue; one without an end broke off. */
 function endTurn(turn: Turn): Turn {
   if (!turn.running) return turn;
   return { ...turn, running: false, failure: turn.failure ?? { code: 'interrupted', message: '' } };
 }
 
-/** The relay ended the stream; the assistant goes on. */
+/** The relay ended the stream; the assistant continues. */
 const mayGoOn = new Set(['shutting_down', 'timeout']);
 
 /** Returns the turns of a session's record with their questions; frames fill in the rest. */

@@ -196,7 +196,7 @@ export function contextOf(question: string, page: string, filters: Record<string
   };
 }
 
-/** Lets an approved change run: the assistant carries it out in the session's next turn. Each is asked for once. */
+/** Lets an approved change run: the assistant carries it out in the session's next turn. Each is requested once. */
 function useContinuation(busy: boolean, approved: readonly string[] | undefined): void {
   const asked = useRef(new Set<string>());
   useEffect(() => {

@@ -24,7 +24,7 @@ export interface Turn {
   /** The assistant's number of it; unknown until the first frame with an id. */
   number?: number;
   question?: string;
-  /** Set where this page asked by itself, after a decision. */
+  /** Set where this page asked automatically, after a decision. */
   automatic?: boolean;
   phase?: string;
   status?: string;

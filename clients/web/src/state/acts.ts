@@ -29,7 +29,7 @@ export interface Act {
 
 export interface StepUp {
   act: Act;
-  /** Of the refusal: what kind of sign-in is asked for. */
+  /** From the refusal: what kind of sign-in is required. */
   acrValues: string[];
   maxAge: number;
   provider?: string;

@@ -1,6 +1,6 @@
-// What is known of a value. A service that gives no answer has not said 0, "none" or "all well": whoever shows a
-// number, a count, a tick or a sentence such as "nothing waits" takes a Figure, and can say it only of what was
-// measured.
+// What is known of a value. A service that gives no answer has not reported 0, "none" or "all
+// well": a component that shows a number, a count, a tick or a sentence such as "nothing waits"
+// takes a Figure, and can show it only if it was measured.
 
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { components } from '../api/gen/dashboard';
@@ -55,7 +55,7 @@ type Query<T> = Pick<UseQueryResult<T>, 'data' | 'error' | 'isError'>;
 
 /**
  * Returns what a query says of a value. sources are those of the view that the value comes from: the value of a
- * source without an answer is not taken, whatever stands in its place. An answer from before the query failed is not
+ * source without an answer is not taken, whatever its placeholder. An answer from before the query failed is not
  * one of now.
  */
 export function read<T, V>(
@@ -86,7 +86,7 @@ export function orElse<T, U>(figure: Figure<T>, other: U): T | U {
   return figure.kind === 'measured' ? figure.value : other;
 }
 
-/** Says how many things it is not known of, as something that was not measured; nothing, if it is known of all. */
+/** Reports how many things have an unknown value, as an unmeasured figure; '' if all are known. */
 export function countUnknown(
   kinds: Figure<readonly string[]>,
   say: (unknown: number, all: number) => string,

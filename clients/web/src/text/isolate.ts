@@ -1,5 +1,6 @@
-// Names and messages that others wrote may hold characters that turn the direction of what follows. In a sentence of
-// the catalogue such a text is kept to itself; an element of its own keeps it by style (base.css).
+// Names and messages that others wrote may hold characters that change the direction of the
+// following text. In a sentence of the catalogue such a text is isolated by control characters; a
+// separate element isolates it by style (base.css).
 
 const FSI = '\u2068';
 const PDI = '\u2069';

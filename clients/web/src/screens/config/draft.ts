@@ -1,4 +1,5 @@
-// What an admin typed but has not saved. A secret's field left blank keeps the secret; clearing is an act of its own.
+// What an admin typed but has not saved. A secret's field left blank keeps the secret; clearing is
+// a separate act.
 
 import type { components } from '../../api/gen/dashboard';
 

@@ -20,7 +20,7 @@ export const driftKinds: Record<string, StateKind> = {
 
 export const keyOf = (row: DriftRow): string => `${row.model}/${row.alias}`;
 
-/** Why a copy is judged as it is, in words. */
+/** Explains why a copy is judged as it is. */
 export function driftReason(row: DriftRow): string {
   if (row.overall === 'OK') return '';
   return (

@@ -12,7 +12,7 @@ import { Skeleton } from '../../components/skeleton';
 import { loginAddress, signInWithPassword } from '../../state/auth';
 import { text } from '../../text';
 
-/** Says in words why a single sign-on failed. */
+/** Explains why a single sign-on failed. */
 export function explainSSOError(code: string): string {
   const words = text.login.sso;
   if (code.startsWith('idp_') && code !== 'idp_unreachable') return words.idp(code.slice(4).replaceAll('_', ' '));

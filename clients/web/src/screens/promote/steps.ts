@@ -28,7 +28,7 @@ export function defaultCandidate(versions: readonly Version[], from: string, to:
   return newest && newest.version !== current?.version ? newest : undefined;
 }
 
-/** A move is told of for this long although the version is no longer in place. */
+/** A move is shown for this long although the version is no longer in place. */
 const RECENT = 2 * 60_000;
 
 /**
@@ -55,7 +55,7 @@ export function isUnderWay(promotion: Promotion | undefined): boolean {
 }
 
 export interface Reload {
-  /** Serving says that it answers with this version. */
+  /** Serving reports that it answers with this version. */
   served?: LoadedModel;
   /** What replicas said on the stream while the page was open. */
   replicas: { name: string; at: Date }[];

@@ -58,7 +58,7 @@ export function useGeneratedModels(): ReadonlySet<string> {
   );
 }
 
-/** Row height, as in Preferences: whoever scans a long list sees more of it. */
+/** Row height, as in Preferences: compact rows show more of a long list. */
 function DensityToggle() {
   const density = useSyncExternalStore(subscribeToPreferences, () => readPreference('density'));
   return (
