@@ -59,7 +59,7 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(median("help")/median("floor"), "help/floor")
 }
 
-// serveModels is a tracker that knows count models.
+// serveModels serves a fake tracker with count models.
 func serveModels(b *testing.B, count int) string {
 	b.Helper()
 	type alias struct {
@@ -88,7 +88,8 @@ func serveModels(b *testing.B, count int) string {
 	return srv.URL
 }
 
-// readModels is the API's own time, over a new connection as mlp needs one.
+// readModels reads the models from the API directly, over a new connection as mlp needs one, to measure the API's time
+// alone.
 func readModels(url string) error {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get(url + "/api/2.0/mlflow/registered-models/search")

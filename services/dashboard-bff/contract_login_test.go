@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/idp/idptest"
 )
 
-// resign is a session token whose header and claims a test changes, signed with a key.
+// resign returns a session token whose header and claims a test changes, signed with a key.
 func resign(t *testing.T, token, key string, change func(header, claims map[string]any)) string {
 	t.Helper()
 	claims := claimsOf(t, token)

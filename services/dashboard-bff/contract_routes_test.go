@@ -243,8 +243,8 @@ func (r row) checkETag(w *world, who person, a answer) {
 	w.t.Errorf("%s with the If-None-Match of the answer before: got %d %s with ETag %q, want 304 without a body", a.request, again.status, again.body, again.header.Get("ETag"))
 }
 
-// TestEveryOperationHasARow holds the API's document against the tables: an operation without a row is one that no
-// contract test reads, and a row without an operation is a route that the document hides.
+// TestEveryOperationHasARow compares the API's document with the tables: an operation without a row has no contract
+// test, and a row without an operation is a route missing from the document.
 func TestEveryOperationHasARow(t *testing.T) {
 	t.Parallel()
 	var doc struct {

@@ -153,7 +153,7 @@ func TestContractSettings(t *testing.T) {
 	}
 }
 
-// variables are the values of a configuration by the names of their variables.
+// variables returns the values of a configuration by the names of their variables.
 func variables(v reflect.Value, into map[string]any) map[string]any {
 	for i := range v.NumField() {
 		field, name := v.Type().Field(i), v.Type().Field(i).Tag.Get("env")

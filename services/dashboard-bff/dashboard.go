@@ -26,5 +26,5 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error { return app.R
 // RotateSecrets seals every stored secret with the first key of DASHBOARD_SECRET_KEY and returns how many it rewrote.
 func RotateSecrets(ctx context.Context, cfg Config) (int, error) { return app.RotateSecrets(ctx, cfg) }
 
-// Events are all that this service publishes.
+// Events returns all events that this service publishes.
 func Events() outbox.Catalogue { return announce.Events }

@@ -40,7 +40,7 @@ func openStream(t *testing.T, tw *evidenceapitest.Tower, target string, fields .
 	return c
 }
 
-// createRun makes the fixture run under another id.
+// createRun creates the fixture run under another id.
 func createRun(t *testing.T, path, id string) {
 	t.Helper()
 	run := fixture.Run()
@@ -51,7 +51,7 @@ func createRun(t *testing.T, path, id string) {
 	})
 }
 
-// twoEvents makes a store of the fixture run, created and cancelled.
+// twoEvents creates a store of the fixture run, created and cancelled.
 func twoEvents(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "f1.sqlite")
@@ -69,9 +69,8 @@ func twoEvents(t *testing.T) string {
 	return path
 }
 
-// TestRow43LiveEvent makes each event right after the server looked at the store, so that
-// each waits for the whole of the time between two looks. The best of them counts: what
-// the others take longer is the machine's doing.
+// TestRow43LiveEvent creates each event right after the server polled the store, so that each waits for a whole
+// polling interval. The fastest counts: the rest of the others' delay is the machine's.
 func TestRow43LiveEvent(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t)
@@ -205,7 +204,7 @@ func TestDrainEndsAfterItsTime(t *testing.T) {
 	}
 }
 
-// lockStore holds a store as a writer does, to the end of the test.
+// lockStore locks a store as a writer does, until the end of the test.
 func lockStore(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)") // a stream may be reading

@@ -239,7 +239,7 @@ func readArguments(c *cli.Context, names ...string) ([]string, error) {
 	return got, usageFault(err)
 }
 
-// formatNames are the values of --output.
+// formatNames returns the values of --output.
 func formatNames() []string {
 	names := make([]string, len(output.Formats))
 	for i, f := range output.Formats {
@@ -302,7 +302,7 @@ func (e *Env) watch(ctx context.Context, every time.Duration, run func() error) 
 	}
 }
 
-// watchFlags are the options of commands that can repeat.
+// watchFlags returns the options of commands that can repeat.
 func watchFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "watch", Usage: "repeat until Ctrl-C"},

@@ -186,7 +186,7 @@ func approvalGrid(list []listedApproval, all bool, now time.Time) output.Grid {
 	return g
 }
 
-// message is a change's commit message, or what a promotion would do.
+// message returns a change's commit message, or what a promotion would do.
 func (a listedApproval) message() string {
 	if a.Promotion == nil {
 		return a.CommitMsg

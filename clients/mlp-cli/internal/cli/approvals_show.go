@@ -63,7 +63,7 @@ func approvalsShow(ctx context.Context, env *Env, subject string) error {
 	return env.printDiff(doc)
 }
 
-// recordGrid is a record as field and value.
+// recordGrid formats a record as fields and values.
 func recordGrid(d approvalDetail) output.Grid {
 	g := output.Grid{Columns: []string{"Field", "Value"}, Doc: d}
 	add := func(field string, value any) { g.Rows = append(g.Rows, []any{field, value}) }

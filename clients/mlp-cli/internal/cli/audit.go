@@ -75,7 +75,7 @@ func auditCommand(env *Env) *cli.Command {
 	}}
 }
 
-// auditSpan is the time that --last, or --since, and --until name; nil for no bound.
+// auditSpan returns the period that --last, or --since and --until select; nil for no bound.
 func (e *Env) auditSpan(c *cli.Context) (since, until *time.Time, err error) {
 	if c.String("until") != "" {
 		at, err := parseTime(c.String("until"), e.Now())
@@ -100,7 +100,7 @@ func (e *Env) auditSpan(c *cli.Context) (since, until *time.Time, err error) {
 	return since, until, err
 }
 
-// since is the beginning of a window; nil for none.
+// since returns the beginning of a window; nil for none.
 func (e *Env) since(last string) (*time.Time, error) {
 	if last == "" {
 		return nil, nil

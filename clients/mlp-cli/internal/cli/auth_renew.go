@@ -35,7 +35,7 @@ type identityProvider struct {
 	SendsIssuer   bool     `json:"authorization_response_iss_parameter_supported"`
 }
 
-// client is mlp as the provider knows it: public, so that it sends its id alone.
+// client returns mlp's OAuth client: public, so it sends its id alone.
 func (p identityProvider) client(id string, scopes []string) *oauth2.Config {
 	return &oauth2.Config{ClientID: id, Scopes: scopesWith(scopes, p.Scopes), Endpoint: oauth2.Endpoint{
 		AuthURL: p.Authorization, TokenURL: p.Token, DeviceAuthURL: p.Device, AuthStyle: oauth2.AuthStyleInParams,

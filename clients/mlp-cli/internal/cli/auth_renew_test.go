@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// renewingEnv is the environment of a command that runs once the sign-in of s has expired.
+// renewingEnv returns the environment of a command that runs once the sign-in of s has expired.
 func renewingEnv(t *testing.T, s *signInWorld, client *http.Client) *remote {
 	t.Helper()
 	s.write(t, s.expired())

@@ -203,7 +203,8 @@ func endServer(ctx context.Context, server *http.Server) {
 // browserAnswer holds the parameters that the provider sends back through the browser.
 type browserAnswer struct{ code, issuer, failure, why string }
 
-// takeCode takes the first answer with the right state; others, which any page could send, are refused and forgotten.
+// takeCode accepts the first answer with the right state; others, which any page could send, are refused and
+// forgotten.
 func takeCode(state string, answers chan<- browserAnswer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
@@ -231,7 +232,7 @@ func openBrowser(ctx context.Context, address string) {
 	_ = exec.CommandContext(context.WithoutCancel(ctx), program, address).Start() // the address is printed anyway
 }
 
-// signInFault makes a sentence of what the provider or its absence said.
+// signInFault converts an error from the provider, or its absence, to a fault.
 func signInFault(ctx context.Context, provider string, err error) error {
 	var known *fault.Error
 	var refused *oauth2.RetrieveError

@@ -64,7 +64,7 @@ func (w *markdownWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// addAtLineStart holds the line back while it may be a fence: spaces, backticks, and the language behind them.
+// addAtLineStart holds the line back while it may be a fence: spaces, backticks, and the language after them.
 func (w *markdownWriter) addAtLineStart(b *strings.Builder, c byte) {
 	spaces, ticks := measureFence(w.held)
 	language := len(w.held) > spaces+ticks

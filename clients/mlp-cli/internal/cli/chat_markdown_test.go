@@ -93,7 +93,7 @@ func TestAnswersWrapWithTheirMarkdown(t *testing.T) {
 	}
 }
 
-// What is not a marker is shown while the answer halts.
+// Text that is not a marker is shown while the answer pauses.
 func TestMarkdownHoldsNoTextBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

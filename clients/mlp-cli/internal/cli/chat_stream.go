@@ -161,7 +161,7 @@ func (c *conversation) open(ctx context.Context, message string) (io.ReadCloser,
 	return resp.Body, nil
 }
 
-// explain makes a fault of what ended an answer.
+// explain converts the error that ended an answer to a fault.
 func (c *conversation) explain(ctx context.Context, err error) error {
 	var known *fault.Error
 	switch {
@@ -293,7 +293,7 @@ func (v *chatView) end() {
 	}
 }
 
-// answerGrid is the document of one question: all its answers as one, since a change that was approved continues it.
+// answerGrid returns the document of one question: all its answers as one, since an approved change continues it.
 func answerGrid(session, question string, turns []chatAnswer) output.Grid {
 	tools := []chatTool{}
 	texts := make([]string, 0, len(turns))

@@ -70,7 +70,7 @@ func completeCommand(env *Env) *cli.Command {
 	}}
 }
 
-// optionValues are the values of an option that takes one of a list.
+// optionValues returns the values of an option that takes one of a list.
 func (e *Env) optionValues(q completion.Query) []string {
 	if q.Option == nil {
 		return nil
@@ -110,7 +110,7 @@ func (e *Env) optionValues(q completion.Query) []string {
 	return nil
 }
 
-// contextNames are the contexts of the configuration file, if it can be read.
+// contextNames returns the contexts of the configuration file, if it can be read.
 func (e *Env) contextNames() []string {
 	f, err := config.Load(config.Path(e.Getenv))
 	if err != nil {

@@ -98,7 +98,7 @@ func (e *Env) approvalSubject(ctx context.Context, subject string) (*approvalSub
 	return s, nil
 }
 
-// describe says in one line what is decided about.
+// describe summarizes the subject of the decision in one line.
 func (s *approvalSubject) describe() string {
 	if p := s.promotion; p != nil {
 		return s.ModelId + "  " + describeMove(p.Version, p.From, p.To, p.PreviousVersion)
@@ -232,7 +232,7 @@ func (e *Env) changedMeanwhile(ctx context.Context, d decision, s *approvalSubje
 		WithHint("look at it, then decide again: mlp approvals show %s; mlp approvals %s %s", now.Id, d.verb(), now.Id)
 }
 
-// optional is nil for a text that was not given.
+// optional returns nil for an empty text.
 func optional(s string) *string {
 	if s == "" {
 		return nil

@@ -54,7 +54,7 @@ type Env struct {
 	overrides   *sync.Once        // guards the one line about variables that override --context
 }
 
-// System is the real world.
+// System returns the Env of the real process.
 func System() *Env {
 	return &Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now, Format: output.Table,
 		OutTTY: terminal.IsTerminal(os.Stdout), ErrTTY: terminal.IsTerminal(os.Stderr), InTTY: terminal.IsTerminal(os.Stdin),

@@ -50,7 +50,7 @@ func poll(ctx context.Context, ask func() (ended bool, err error)) error {
 	}
 }
 
-// isRefusal tells a 4xx answer other than 429.
+// isRefusal reports whether the error is a 4xx answer other than 429.
 func isRefusal(err error) bool {
 	status := fault.From(err).Status
 	return status/100 == 4 && status != http.StatusTooManyRequests

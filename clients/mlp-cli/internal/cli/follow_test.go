@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// serveSequence is a control plane whose answers to method and path are given, the last of each for ever.
+// serveSequence serves a control plane with the given answers by method and path; the last of each repeats.
 func serveSequence(t *testing.T, answers map[string][]string) string {
 	t.Helper()
 	asked := map[string]*atomic.Int64{}

@@ -54,7 +54,7 @@ func (b endingBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// CloseIdleConnections is for http.Client.CloseIdleConnections.
+// CloseIdleConnections serves http.Client.CloseIdleConnections.
 func (g graceTransport) CloseIdleConnections() {
 	if c, ok := g.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

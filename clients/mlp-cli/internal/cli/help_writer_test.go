@@ -48,7 +48,7 @@ func TestWrapHelpLine(t *testing.T) {
 	}
 }
 
-// helpLines are the command lines that show every help there is.
+// helpLines returns the command lines that show every help text.
 func helpLines() []string {
 	lines := []string{"help"}
 	var walk func(commands []*cli.Command, path string)

@@ -22,12 +22,12 @@ type listOptions struct {
 	wrapped bool // the document is {items, more}
 }
 
-// listFlags are the options of a list; limit is the default of --limit, 0 for all.
+// listFlags returns the options of a list; limit is the default of --limit, 0 for all.
 func listFlags(limit int) []cli.Flag {
 	return append(arrangeFlags(limit), &cli.BoolFlag{Name: "all", Usage: "show every row; overrides --limit"})
 }
 
-// arrangeFlags are those of a list whose --all means something else.
+// arrangeFlags returns the options of a list whose --all has another meaning.
 func arrangeFlags(limit int) []cli.Flag {
 	unlimited := "" // the help shows the number
 	if limit == 0 {
@@ -71,7 +71,7 @@ func hasLimitOverride(c *cli.Context) bool {
 	return false
 }
 
-// fetch is the number of rows to request from a service; 0 is all: a list that is sorted here must be complete.
+// fetch returns the number of rows to request from a service; 0 is all: a list that is sorted here must be complete.
 func (o listOptions) fetch() int {
 	if o.sort != "" {
 		return 0
@@ -207,7 +207,7 @@ func sortGrid(g *output.Grid, doc reflect.Value, by string) error {
 	return nil
 }
 
-// sortKey is a cell as a number or a text; nil when it is not known.
+// sortKey returns a cell as a number or a text; nil when it is not known.
 func sortKey(v any) any {
 	if r := reflect.ValueOf(v); r.Kind() == reflect.Pointer {
 		if r.IsNil() {

@@ -116,8 +116,8 @@ func runsLogs(ctx context.Context, env *Env, id string, tail int, follow bool) e
 	return env.Printer().Print(g)
 }
 
-// readFailure is why a run failed, as a last line of its log; none for a run that did not. The orchestrator keeps the reason
-// with the state and not in the log: a run that fails early has written nothing else.
+// readFailure returns why a run failed, as a last line of its log; none for a run that did not fail. The orchestrator
+// keeps the reason with the state and not in the log: a run that fails early has written nothing else.
 func readFailure(ctx context.Context, orch *orchestrator.Client, run uuid.UUID, status controlplane.RunStatus) ([]logLine, error) {
 	if !failed(status) {
 		return nil, nil

@@ -11,7 +11,7 @@ import (
 
 const loggedRun = "01a21f5c-7aa9-7377-95d3-e22ca59b115c"
 
-// serveRun is the control plane and the orchestrator of one run in a state, with one line in its log.
+// serveRun serves the control plane and the orchestrator of one run in a state, with one line in its log.
 func serveRun(t *testing.T, state string) map[string]string {
 	t.Helper()
 	mux := http.NewServeMux()

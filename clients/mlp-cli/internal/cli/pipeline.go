@@ -296,8 +296,9 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 	return env.Printer().Print(g)
 }
 
-// foreignCommit is a commit that the control plane has read and this folder does not have, the last push first: it is behind, or
-// nothing that is committed here is ever read. Empty if it has, or if the control plane does not say.
+// foreignCommit returns a commit that the control plane has read and this folder does not have, the last push first:
+// the folder is behind, or the control plane reads another repository. Empty if the folder has it, or if the control
+// plane does not answer.
 func (e *Env) foreignCommit(ctx context.Context, dir string) string {
 	r, err := e.Config()
 	if err != nil {

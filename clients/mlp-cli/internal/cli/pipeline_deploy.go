@@ -140,7 +140,8 @@ func (e *Env) modelsToDeploy(o deployOptions) ([]*modelrepo.Model, error) {
 	return models, nil
 }
 
-// dispatchTemplate is the deployment through which the control plane trains: scheduled training runs where and how it does.
+// dispatchTemplate returns the deployment through which the control plane trains: scheduled training runs in the same
+// place and way.
 func (e *Env) dispatchTemplate(ctx context.Context, r *config.Resolved) (*orchestrator.Client, orchestrator.Deployment, error) {
 	orch := orchestrator.New(r.Get("orchestrator"), e.HTTP, orchestrator.Key(r.Get("orchestrator_token")))
 	template, err := orch.ReadDeploymentByName(ctx, dispatchFlow, dispatchDeployment)
@@ -154,7 +155,7 @@ func (e *Env) dispatchTemplate(ctx context.Context, r *config.Resolved) (*orches
 	return orch, template, nil
 }
 
-// deploymentOf is the model's scheduled training, carried out where and how the template is.
+// deploymentOf returns the model's scheduled training, run in the same place and way as the template.
 func deploymentOf(m *modelrepo.Model, template orchestrator.Deployment, noSchedule bool) orchestrator.CreateDeployment {
 	d := scheduled.Deployment(m)
 	for to, from := range map[*string]*string{&d.Entrypoint: template.Entrypoint, &d.WorkPoolName: template.WorkPoolName, &d.WorkQueueName: template.WorkQueueName} {
@@ -168,8 +169,8 @@ func deploymentOf(m *modelrepo.Model, template orchestrator.Deployment, noSchedu
 	return d
 }
 
-// deployOne makes a deployment or brings it up to date. One that is as wanted is left alone: writing it again would
-// throw away the runs that its schedule has made ahead.
+// deployOne creates a deployment or brings it up to date. One that is already as wanted is left alone: writing it
+// again would discard the runs that its schedule has created ahead.
 func deployOne(ctx context.Context, orch *orchestrator.Client, wanted orchestrator.CreateDeployment) (string, error) {
 	old, err := orch.ReadDeploymentByName(ctx, scheduled.Flow, wanted.Name)
 	result := "updated"

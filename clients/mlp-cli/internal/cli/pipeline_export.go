@@ -78,7 +78,7 @@ func pipelineExport(env *Env, repo, name, file string) error {
 	return env.done(map[string]any{"file": file, "env": name, "models": len(models)}, "%d models written to %s", len(models), file)
 }
 
-// exportModel is a model under the names of its file, with the backend, which the file may leave to the registry.
+// exportModel returns a model under the names of its file, with the backend, which the file may leave to the registry.
 func exportModel(m *modelrepo.Model) (map[string]any, error) {
 	text, err := yaml.Marshal(m)
 	if err != nil {

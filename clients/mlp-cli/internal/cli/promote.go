@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// joinConditions makes --if=METRIC-OP=VALUE of --if-METRIC-OP VALUE, which no flag library can know beforehand.
-// Only pipeline promote has such options.
+// joinConditions converts --if-METRIC-OP VALUE to --if=METRIC-OP=VALUE, since no flag library can know such names
+// beforehand. Only pipeline promote has such options.
 func joinConditions(line []string) []string {
 	at := -1
 	for i := 0; i+1 < len(line); i++ {

@@ -18,7 +18,8 @@ import (
 	"github.com/mlp-platform/platform/services/trainer"
 )
 
-// serveDispatcher is a control plane that starts runs, and answers questions about them as told, the last for ever.
+// serveDispatcher serves a control plane that starts runs, and answers requests for their state as given, repeating
+// the last.
 func serveDispatcher(t *testing.T, polls *atomic.Int64, got func([]byte), followed ...string) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -70,7 +70,7 @@ func runsCommand(env *Env) *cli.Command {
 	}}
 }
 
-// runStates are the values of --state of runs.
+// runStates returns the values of --state of runs.
 func runStates() []string {
 	states := make([]string, len(orchestrator.StateTypes))
 	for i, s := range orchestrator.StateTypes {

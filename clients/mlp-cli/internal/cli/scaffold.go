@@ -320,7 +320,7 @@ func scaffoldHyperparameters(t modelrepo.Type) string {
 	return b.String()
 }
 
-// sampleRows makes the same rows each time, with a signal that a model can learn.
+// sampleRows generates the same rows each time, with a signal that a model can learn.
 func sampleRows(column, kind string) string {
 	rng := rand.New(rand.NewPCG(42, 0))
 	apps := []string{"cfd", "md", "train", "render"}

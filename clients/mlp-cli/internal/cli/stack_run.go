@@ -68,8 +68,8 @@ func isCheckout(dir string) bool {
 	return true
 }
 
-// command is one run of the script, in a separate process group: Ctrl-C reaches it through the context alone, and ends
-// it with all processes that it started.
+// command prepares one run of the script, in a separate process group: Ctrl-C reaches it through the context alone,
+// and ends it with all processes that it started.
 func (s *stack) command(ctx context.Context, line ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(s.root, stackScript), line...) //nolint:gosec // the checkout's own script
 	cmd.Dir = s.root
@@ -183,7 +183,7 @@ type container struct {
 	}
 }
 
-// ports are those that are published, without repeats.
+// ports returns the published ports, without repeats.
 func (c container) ports() []string {
 	ports := []string{}
 	for _, p := range c.Publishers {

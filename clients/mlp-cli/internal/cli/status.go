@@ -67,7 +67,7 @@ func describeNoAnswer(err error) string {
 	return "degraded"
 }
 
-// refusedCredential is err if a service refused the credential: its health is for anyone to read, and says nothing of that.
+// refusedCredential returns err if a service refused the credential: its health is public, and does not show that.
 func refusedCredential(err error) error {
 	if err == nil {
 		return nil

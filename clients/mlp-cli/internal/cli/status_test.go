@@ -70,7 +70,7 @@ func TestStatusOfServicesThatRefuse(t *testing.T) {
 	}
 }
 
-// Ages are counted by the clock that was passed in.
+// Ages are relative to the clock that was passed in.
 func TestAgesFollowTheClock(t *testing.T) {
 	t.Parallel()
 	url := serveAnswer(t, 200, "application/json", `[{"id":"01930000-0000-7000-8000-000000000001","model_id":"JPCP","kind":"retrain","status":"pending","commit_sha":"0123456789abcdef","commit_msg":"m","changed_files":null,"requested_by":"ci","requested_at":"2026-01-02T03:04:05Z"}]`)

@@ -23,7 +23,8 @@ import (
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 )
 
-// exampleLines are the arguments of each command's example: a new command comes into these tests by having one.
+// exampleLines returns the arguments of each command's example: a new command is covered by these tests once it has
+// one.
 func exampleLines(t *testing.T) [][]string {
 	t.Helper()
 	var lines [][]string
@@ -71,7 +72,7 @@ type world struct {
 	out  io.Writer
 }
 
-// worldAt has every service at one address.
+// worldAt returns a world with every service at one address.
 func worldAt(t *testing.T, url string) world {
 	t.Helper()
 	return world{vars: map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url, "SERVING_URL": url, "TRACKING_URI": url, "ORCHESTRATOR_API_URL": url,

@@ -241,7 +241,7 @@ func (f *File) Save() error {
 	return nil
 }
 
-// Location is the file's path, for messages.
+// Location returns the file's path, for messages.
 func (f *File) Location() string { return f.path }
 
 // ContextNames lists the named contexts, sorted.

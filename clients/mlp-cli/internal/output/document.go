@@ -28,7 +28,7 @@ func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 // Marshal encodes v as JSON in one line; NaN and the infinities are null.
 func Marshal(v any) ([]byte, error) { return jsonv2.Marshal(v, documentOptions) }
 
-// MarshalIndent is [Marshal] over several lines.
+// MarshalIndent is [Marshal] with indentation.
 func MarshalIndent(v any) ([]byte, error) {
 	return jsonv2.Marshal(v, documentOptions, jsontext.WithIndent("  "))
 }

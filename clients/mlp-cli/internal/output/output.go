@@ -144,7 +144,7 @@ func (p *Printer) csv(g Grid) error {
 	return w.Error()
 }
 
-// Snake makes a column heading a key: "Pushed By" is pushed_by.
+// Snake converts a column heading to a key: "Pushed By" is pushed_by.
 func Snake(s string) string {
 	s = strings.NewReplacer("μ", "mean", "σ", "std", "Δ", "delta", "#", "number", "(", "", ")", "").Replace(s)
 	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return r == ' ' || r == '-' }), "_")
@@ -290,7 +290,7 @@ func (p *Printer) cell(v any) string {
 	}
 }
 
-// Clean makes text of others safe to print, as one line.
+// Clean makes untrusted text safe to print, as one line.
 func Clean(s string) string { return printable.Line(s) }
 
 // Number shows a figure with as many digits as it deserves.

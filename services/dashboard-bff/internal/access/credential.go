@@ -18,7 +18,7 @@ import (
 // challenge is the WWW-Authenticate header of a 401.
 const challenge = `Bearer realm="dashboard"`
 
-// Unauthorized is err with the header that every 401 must have; other errors stay as they are.
+// Unauthorized adds the header that every 401 must have; other errors are unchanged.
 func Unauthorized(err error) error {
 	var p *problem.Error
 	if !errors.As(err, &p) || p.Status() != http.StatusUnauthorized || p.Header.Get("WWW-Authenticate") != "" {

@@ -116,7 +116,7 @@ func StepUpAll(fn func(echo.Context) (actions []string)) Option {
 // OperatorTenant lets only callers of the tenants pass that may change what all share.
 func OperatorTenant() Option { return OperatorTenantIf(func(echo.Context) bool { return true }) }
 
-// OperatorTenantIf is OperatorTenant for requests of which fn holds.
+// OperatorTenantIf is OperatorTenant for requests that fn selects.
 func OperatorTenantIf(fn func(echo.Context) bool) Option {
 	return func(r *rules) { r.operator = fn }
 }

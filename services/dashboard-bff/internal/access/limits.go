@@ -57,7 +57,7 @@ type Rates struct {
 	LoginLock            time.Duration
 }
 
-// DefaultRates are the limits of the dashboard.
+// DefaultRates returns the limits of the dashboard.
 func DefaultRates() Rates {
 	return Rates{
 		Buckets: map[Bucket]Rate{
@@ -195,7 +195,7 @@ func (l *Limits) NoteBadLogin(ctx context.Context, address netip.Addr) {
 	}
 }
 
-// lockedFor is how long another replica has locked the address for, 0 if none has.
+// lockedFor returns how long another replica has locked the address for, 0 if none has.
 func (l *Limits) lockedFor(ctx context.Context, subscriber string) time.Duration {
 	raw, err := l.cfg.Store.Get(ctx, lockKey(subscriber))
 	if err != nil { // none, or the store is away: what this process knows was looked at first

@@ -26,7 +26,7 @@ func newMetrics(registry prometheus.Registerer) metrics {
 	return m
 }
 
-// count takes any error; codes come from a fixed table, so the label is bounded.
+// count accepts any error; codes come from a fixed table, so the label is bounded.
 func (m metrics) count(err error) {
 	var p *problem.Error
 	if errors.As(err, &p) {

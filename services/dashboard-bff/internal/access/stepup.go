@@ -20,7 +20,7 @@ const (
 	AssistantDecide   = "assistant.decide"
 )
 
-// DefaultStepUpActions are the actions that need a step-up where nothing else is configured.
+// DefaultStepUpActions returns the actions that need a step-up by default.
 func DefaultStepUpActions() []string {
 	return []string{ConfigSecret, ProxyControlPlane, ProxyTracker, FlagWrite, ModelPromote, AssistantDecide}
 }
@@ -45,7 +45,8 @@ type demand struct {
 	loginURL  string
 }
 
-// CheckStepUp is the 401 of RFC 9470 if the action needs a stronger or fresher sign-in than the caller's, else nil.
+// CheckStepUp returns the 401 of RFC 9470 if the action needs a stronger or fresher sign-in than the caller's, else
+// nil.
 func (g *Guard) CheckStepUp(who caller.Caller, action string) error {
 	if !g.stepUp[action] {
 		return nil

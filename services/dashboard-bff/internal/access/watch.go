@@ -80,7 +80,7 @@ func (g *Guard) awaitEnd(ctx context.Context, who caller.Caller) string {
 	}
 }
 
-// endsSession tells a refusal from an answer that could not be had.
+// endsSession distinguishes a refusal from a failed check.
 func endsSession(err error) bool {
 	status := problem.From(err).Status()
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
@@ -111,8 +111,8 @@ func (g *Guard) Alive(ctx context.Context, who caller.Caller) error {
 	return g.stillHolds(ctx, who)
 }
 
-// Touch is Alive for a request that the person makes with what outlived the proof, such as a cookie of the tools origin:
-// it keeps the session from ending by idleness.
+// Touch is Alive for a request made with something that outlives the proof of the session, such as a cookie of the
+// tools origin: it keeps the session from ending by idleness.
 func (g *Guard) Touch(ctx context.Context, who caller.Caller) error {
 	if err := g.Alive(ctx, who); err != nil || who.Method != caller.SSO {
 		return err

@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/session"
 )
 
-// stream is a request whose handler stays until Watch ends it; it gets the reason when that happens.
+// stream sends a request whose handler runs until Watch ends it, and then reports the reason.
 func stream(t *testing.T, r *accesstest.Replica, how ...accesstest.Request) (reason <-chan string) {
 	t.Helper()
 	begun, ended := make(chan struct{}), make(chan string, 1)

@@ -127,7 +127,7 @@ type firingKey struct {
 	since time.Time
 }
 
-// keyOf holds the time as Postgres does, in microseconds.
+// keyOf truncates the time to microseconds, as Postgres does.
 func keyOf(id string, since time.Time) firingKey {
 	return firingKey{id, since.UTC().Truncate(time.Microsecond)}
 }
@@ -205,8 +205,8 @@ func sameLabels(raw json.RawMessage, labels map[string]string) bool {
 	return true
 }
 
-// acknowledge takes an alert for who; of one that is taken, the first taker stays. The state, the audit fact and the
-// event are one transaction.
+// acknowledge acknowledges an alert for who; if it is already acknowledged, the first person stays. The state, the
+// audit fact and the event are one transaction.
 func (i *Inbox) acknowledge(ctx context.Context, who caller.Caller, id string) (store.AlertState, error) {
 	var out store.AlertState
 	err := postgres.InTx(ctx, i.cfg.Pool, func(tx pgx.Tx) error {

@@ -52,14 +52,14 @@ func start(t *testing.T) replica {
 	return newReplica(t, recordstest.NewControlPlane(t), recordstest.Pool(t))
 }
 
-// read is a fresh inbox.
+// read lists the alerts of a fresh inbox.
 func (r replica) read(query string) api.AlertView {
 	r.T.Helper()
 	r.views.Age()
 	return recordstest.Decode[api.AlertView](r.Want(200, recordstest.Viewer, "GET", path+query, nil))
 }
 
-// states are id and state of a list, in order.
+// states returns id and state of a list, in order.
 func states(v api.AlertView) []string {
 	out := []string{}
 	for _, a := range v.Inbox.Alerts {
@@ -80,7 +80,7 @@ func (r replica) ack(who caller.Caller, id string) api.Ack {
 	return recordstest.Decode[api.Ack](r.Want(200, who, "POST", path+"/"+id+"/ack", nil))
 }
 
-// fire is an alert of the recorded list, changed.
+// fire returns a changed copy of an alert of the recorded list.
 func fire(t *testing.T, change func(*controlplane.Alert)) controlplane.Alert {
 	t.Helper()
 	a := recordstest.Recorded[controlplane.AlertList](t, "alerts").Items[0]
@@ -240,7 +240,7 @@ func TestOlderReadingOfAnotherReplicaChangesNothing(t *testing.T) {
 	}
 }
 
-// open are the firings that the table holds as not resolved, most severe first.
+// open returns the firings that the table holds as not resolved, most severe first.
 func open(t *testing.T, pool *pgxpool.Pool) []string {
 	t.Helper()
 	var out []string

@@ -75,7 +75,7 @@ func Insert(ctx context.Context, tx pgx.Tx, events ...outbox.Event) error {
 // sessionMark is how much of a session's id is told: enough to tell sessions apart, too little to find one.
 const sessionMark = 8
 
-// Audit is the fact of one act of who; details never hold a secret. It names the password session, since all
+// Audit returns the fact of one act of who; details never hold a secret. It names the password session, since all
 // people of one role share a principal.
 func Audit(ctx context.Context, who caller.Caller, action, target, outcome string, details map[string]any) outbox.Event {
 	if who.Method == caller.Password && len(who.SessionID) >= sessionMark {

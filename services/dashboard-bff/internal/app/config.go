@@ -212,7 +212,7 @@ func (c *Config) Validate() error {
 	return errors.Join(faults...)
 }
 
-// environment holds the values of configuration keys that this process was given.
+// environment returns the values of configuration keys that this process was given.
 func (c *Config) environment() map[string]service.Secret {
 	values := map[string]service.Secret{
 		"tracker_url": service.Secret(c.TrackingURI), "orchestrator_url": service.Secret(c.OrchestratorURL),
@@ -227,7 +227,7 @@ func (c *Config) environment() map[string]service.Secret {
 	return values
 }
 
-// published are the addresses that people use, by service.
+// published returns the addresses that people use, by service.
 func (c *Config) published() map[string]string {
 	values := map[string]string{
 		"tracker": c.TrackingPublicURL, "orchestrator": c.OrchestratorPublicURL, "serving": c.ServingPublicURL,

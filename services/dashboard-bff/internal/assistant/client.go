@@ -74,7 +74,7 @@ func New(cfg Config) (*Clients, error) {
 // made: the assistant applies its limits to that person, and the facts that it records name them. It grants nothing.
 const OnBehalfOf = "X-PLATFORM-On-Behalf-Of"
 
-// With is a client that calls with the key for who.
+// With returns a client that calls with the key for who.
 func (c *Clients) With(key Key, who caller.Caller) (*wire.Client, error) {
 	address, err := c.addresses.Address(upstream.Assistant)
 	if err != nil {
@@ -100,8 +100,8 @@ func (c *Clients) nameCaller(who caller.Caller) wire.RequestEditorFn {
 	}
 }
 
-// Ask is the body of a chat request. It never asks to skip approvals, and no word of the text decides: a person decides
-// by the actions route, after the step-up and with the decision on record.
+// Ask returns the body of a chat request. It never asks to skip approvals, and no word of the text decides: a person
+// decides by the actions route, after the step-up and with the decision on record.
 func Ask(text, user string) (wire.ChatRequest, error) {
 	var content wire.ChatMessage_Content
 	if err := content.FromChatMessageContent0(text); err != nil {
@@ -117,7 +117,7 @@ func Ask(text, user string) (wire.ChatRequest, error) {
 // maxUser limits the user of a chat request, in characters.
 const maxUser = 256
 
-// ExplainCall is the problem of a call that got no response.
+// ExplainCall returns the problem of a call that got no response.
 func ExplainCall(err error) error {
 	switch {
 	case errors.Is(err, upstream.ErrNotConfigured):
@@ -130,8 +130,8 @@ func ExplainCall(err error) error {
 	return fault.UpstreamUnavailable.New("The assistant cannot be reached; see whether it runs, then try again.").WithCause(err)
 }
 
-// ExplainRefusal is the problem of a response outside 2xx, whose body it closes. The assistant's own words pass,
-// its 401 does not: the person is signed in, it is the dashboard that is not.
+// ExplainRefusal returns the problem of a response outside 2xx, whose body it closes. The assistant's own message is
+// passed on, except for a 401: the person is signed in, the dashboard's key was refused.
 func ExplainRefusal(resp *http.Response, key Key) error {
 	defer resp.Body.Close()
 	told := problem.Decode(resp)

@@ -76,7 +76,7 @@ const contextKey = "dashboard.caller"
 // Set records the verified caller of a request; access does, and tests of handlers.
 func Set(c echo.Context, who Caller) { c.Set(contextKey, who) }
 
-// From is the caller of a request behind a guard; the zero Caller on public routes.
+// From returns the caller of a request behind a guard; the zero Caller on public routes.
 func From(c echo.Context) Caller {
 	who, _ := c.Get(contextKey).(Caller)
 	return who

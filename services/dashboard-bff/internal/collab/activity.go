@@ -108,8 +108,8 @@ type stream struct {
 	more bool
 }
 
-// merge takes the newest entries of all streams, moves the position behind them and returns them oldest first. It
-// ends early where a stream's next entry is not known: that could be newer than those of the others.
+// merge takes the newest entries of all streams, moves the position behind them and returns them oldest first. It ends
+// early where a stream's next entry is not known: it could be newer than those of the others.
 func merge(streams []*stream, at *position, limit int) (out []api.Activity, more bool) {
 	out = []api.Activity{}
 	for _, s := range streams {
@@ -247,7 +247,7 @@ func (s *Collab) readLedger(ctx context.Context, who caller.Caller, q query) (ch
 	return out, nil
 }
 
-// ledgerStream is a reading as a stream; place is its part of a position.
+// ledgerStream returns a reading as a stream; place is its part of a position.
 func ledgerStream(read chapter, place func(*position) *ledgerPlace) *stream {
 	out := &stream{more: !read.rest.End, rest: func(p *position) { *place(p) = read.rest }}
 	for _, f := range read.facts {

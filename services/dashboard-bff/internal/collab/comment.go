@@ -144,14 +144,14 @@ func (e entity) path() string { return e.kind + "/" + e.id }
 // target names an entity in audit facts.
 func (e entity) target() string { return e.kind + ":" + e.id }
 
-// auditComment is the fact of an act on a comment. Its target is the comment and not the entity, in whose activity
-// the comment itself shows.
+// auditComment returns the fact of an act on a comment. Its target is the comment and not the entity, in whose
+// activity the comment itself shows.
 func auditComment(ctx context.Context, who caller.Caller, action string, e entity, id uuid.UUID, details map[string]any) outbox.Event {
 	details["entity"] = e.path()
 	return announce.Audit(ctx, who, action, "comment:"+id.String(), announce.OK, details)
 }
 
-// bury makes a tombstone of a comment; its author and admins may. Repeated, it changes nothing.
+// bury replaces a comment with a tombstone; its author and admins may. Repeated, it changes nothing.
 func (s *Collab) bury(ctx context.Context, who caller.Caller, e entity, id uuid.UUID) error {
 	return postgres.InTx(ctx, s.cfg.Pool, func(tx pgx.Tx) error {
 		q := store.New(tx)
@@ -175,7 +175,7 @@ func (s *Collab) bury(ctx context.Context, who caller.Caller, e entity, id uuid.
 	})
 }
 
-// viewComment is a stored comment for the wire.
+// viewComment converts a stored comment to the wire type.
 func viewComment(r store.ListCommentsRow) api.Comment {
 	out := api.Comment{
 		Id: r.ID, Author: r.Author, AuthorName: r.AuthorName, Body: r.Body, BodyHtml: &r.BodyHtml, CreatedAt: r.CreatedAt.UTC(),

@@ -35,7 +35,7 @@ var rendered = func() *bluemonday.Policy {
 	return p
 }()
 
-// Render makes HTML of a comment's Markdown, safe as innerHTML.
+// Render converts a comment's Markdown to HTML that is safe as innerHTML.
 func Render(source string) (string, error) {
 	var out bytes.Buffer
 	if err := markdown.Convert([]byte(source), &out); err != nil {
@@ -50,7 +50,7 @@ const maxMentions = 20
 // mention is a name after an @ that does not belong to a word or an address.
 var mention = regexp.MustCompile(`(?:^|[^A-Za-z0-9._@-])@([A-Za-z0-9](?:[A-Za-z0-9._:-]{0,62}[A-Za-z0-9])?)`)
 
-// Mentions are the names that a comment mentions outside of code, each once, in order.
+// Mentions returns the names that a comment mentions outside of code, each once, in order.
 func Mentions(source string) []string {
 	visible := []byte(source)
 	maskCode(visible)

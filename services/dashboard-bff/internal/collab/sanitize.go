@@ -18,8 +18,8 @@ var strict = bluemonday.StrictPolicy()
 // scriptSchemes run what follows them when a browser opens it as an address.
 var scriptSchemes = []string{"javascript:", "vbscript:", "data:text/"}
 
-// Sanitize makes text that anybody wrote safe as innerHTML: no tags, everything else escaped, no script scheme even
-// if it is written with entities, blanks or inside of itself. What it returns it leaves as it is.
+// Sanitize makes untrusted text safe as innerHTML: no tags, everything else escaped, no script scheme even if it is
+// written with entities, blanks or inside itself. It is idempotent.
 func Sanitize(s string) string {
 	for {
 		next := sanitizeOnce(s)
@@ -85,7 +85,7 @@ func removeScriptSchemes(s string) string {
 	return out.String()
 }
 
-// endsInScheme is how many units at the end spell a script scheme, 0 for none.
+// endsInScheme returns how many units at the end spell a script scheme, 0 for none.
 func endsInScheme(units []unit) int {
 	for _, scheme := range scriptSchemes {
 		n := len(scheme)

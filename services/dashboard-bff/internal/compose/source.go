@@ -38,7 +38,7 @@ type Source[P comparable, T any] struct {
 // None are the parameters of a source that takes none.
 type None struct{}
 
-// ControlPlaneSource is a source that is one call to the control plane, with the usual limits.
+// ControlPlaneSource returns a source that is one call to the control plane, with the usual limits.
 func ControlPlaneSource[P comparable, T any](name, call string, fetch func(context.Context, caller.Caller, P) (T, error)) Source[P, T] {
 	return Source[P, T]{Name: name, Service: upstream.ControlPlane, Call: call, Fetch: fetch}
 }

@@ -132,8 +132,8 @@ func (v *View) record(name string, r *result) {
 	v.states[name] = s
 }
 
-// newSourceState is what a view shows about a source: that its figures were measured, and when; that they were not,
-// and why; or what failed. The text goes to the browser, so it contains no address and no part of an answer.
+// newSourceState returns a view's state of a source: that its figures were measured, and when; that they were not, and
+// why; or what failed. The text goes to the browser, so it contains no address and no part of an answer.
 func newSourceState(r *result) api.SourceState {
 	s := api.SourceState{State: api.SourceFailed, Ms: int(r.took.Milliseconds())}
 	words := ""
@@ -196,8 +196,8 @@ func (v *View) Answer(doc any) error {
 	return v.send(body)
 }
 
-// AnswerShared is Answer for a large document: it is built and encoded once for all who ask while the answers of its
-// sources are shared. name tells the tenant's views apart; build may not depend on anything else of the request.
+// AnswerShared is Answer for a large document: it is built and encoded once for all requests while the answers of its
+// sources are shared. name distinguishes the tenant's views; build may not depend on anything else of the request.
 func (v *View) AnswerShared(name string, build func() any) error {
 	if err := v.settle(); err != nil {
 		return err
@@ -265,7 +265,7 @@ func (v *View) send(body []byte) error {
 	return v.c.Blob(http.StatusOK, echo.MIMEApplicationJSON, append(out, tail[1:]...))
 }
 
-// entityTag is weak: a proxy may compress the body.
+// entityTag returns a weak tag: a proxy may compress the body.
 func entityTag(body []byte, partial []string) string {
 	h := sha256.New()
 	h.Write(body)

@@ -79,7 +79,7 @@ type answer struct {
 	code     errorCode // empty: complete
 }
 
-// document is the answer as the contract has it.
+// document returns the answer in the contract's form.
 func (a *answer) document() api.CopilotAnswer {
 	text := a.text.String()
 	doc := api.CopilotAnswer{Answer: text, HitlRequired: a.awaiting, Proposals: parseProposals(text), Trace: a.trace}

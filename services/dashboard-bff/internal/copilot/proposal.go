@@ -38,7 +38,7 @@ func parseProposals(answer string) []api.Proposal {
 	return proposals
 }
 
-// findCode is the lines of the code blocks and the code spans of a Markdown text, in its order.
+// findCode returns the lines of the code blocks and the code spans of a Markdown text, in order.
 func findCode(answer string) []string {
 	source := []byte(answer)
 	var found []string

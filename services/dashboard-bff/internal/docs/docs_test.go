@@ -22,7 +22,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// writeFiles makes a directory with these files.
+// writeFiles creates a directory with these files.
 func writeFiles(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -66,7 +66,7 @@ func contentOf(path string) string {
 	return "/api/docs/content?" + url.Values{"path": {path}}.Encode()
 }
 
-// sample is a project with everything that must not be shown.
+// sample creates a project with everything that must not be shown.
 func sample(t *testing.T) string {
 	root := writeFiles(t, map[string]string{
 		"README.md": "# The project\n", "go.mod": "module x", "secret.md": "# Secret\n", "docs/guide.md": "# A guide\n", "docs/a/b/deep.md": "# Deep\n",

@@ -81,7 +81,7 @@ func allowed(name string) bool {
 	return name == "README.md" || strings.HasPrefix(name, "docs/") && fs.ValidPath(name)
 }
 
-// ReadPage is the Markdown of a page; errAbsent without one.
+// ReadPage returns the Markdown of a page; errAbsent if there is none.
 func (l *Library) ReadPage(name string) ([]byte, error) {
 	if !allowed(name) {
 		return nil, errAbsent
@@ -155,7 +155,7 @@ func (d directory) checkWay(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// explainRead is errAbsent for paths that name nothing, names that no file can have included.
+// explainRead returns errAbsent for paths that name nothing, including names that no file can have.
 func explainRead(err error) error {
 	if errors.Is(err, syscall.EIO) {
 		return err
@@ -171,7 +171,7 @@ func (d directory) list(dir string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// findPages is the paths of all pages, README.md first.
+// findPages returns the paths of all pages, README.md first.
 func (l *Library) findPages() ([]string, error) {
 	var found []string
 	var walk func(dir string, depth int) error

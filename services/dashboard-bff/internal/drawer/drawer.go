@@ -84,7 +84,7 @@ func New(cfg Config) (*Drawer, error) {
 // has to shut down. The assistant continues, and the browser reconnects to another replica.
 func (d *Drawer) Close() { d.endDrain() }
 
-// keyOf is the key by which a caller's role talks to the assistant.
+// keyOf returns the key for a caller's role at the assistant.
 func keyOf(who caller.Caller) assistant.Key {
 	if who.Role.Covers(caller.Admin) {
 		return assistant.Operator
@@ -102,7 +102,7 @@ func (d *Drawer) newSession(who caller.Caller) string { return d.sessionPrefix(w
 
 var sessionRest = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// checkSession is a 404 for a session that is not the caller's: another's looks as if there were none.
+// checkSession returns a 404 for a session that is not the caller's: another's looks absent.
 func (d *Drawer) checkSession(who caller.Caller, session string) error {
 	rest, own := strings.CutPrefix(session, d.sessionPrefix(who))
 	if !own || !sessionRest.MatchString(rest) {

@@ -167,7 +167,7 @@ func (d *Drawer) DecideAction(c echo.Context) error {
 // maxReason limits the reason of a decision, in characters; the assistant has the same limit.
 const maxReason = 1000
 
-// ownSession is the path's session if it is the caller's.
+// ownSession returns the path's session if it is the caller's.
 func (d *Drawer) ownSession(c echo.Context) (string, error) {
 	session := c.Param("session")
 	return session, d.checkSession(caller.From(c), session)

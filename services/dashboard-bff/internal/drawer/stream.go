@@ -117,7 +117,7 @@ func copyFrames(out *sse.Writer, in io.Reader, touch func()) (done bool, err err
 	}
 }
 
-// explainEnd is the code and sentence of the error event that ends a broken stream.
+// explainEnd returns the code and message of the error event that ends a broken stream.
 func explainEnd(ctx, followed context.Context) (code, message string) {
 	switch cause := context.Cause(ctx); {
 	case followed.Err() != nil:
@@ -130,7 +130,7 @@ func explainEnd(ctx, followed context.Context) (code, message string) {
 	return "interrupted", "The assistant broke off; what it had said is above. Ask again, or open the conversation again."
 }
 
-// endFrames are an error event as the assistant itself sends it, and the end of the stream.
+// endFrames returns an error event as the assistant itself sends it, and the end of the stream.
 func endFrames(code, message string) []byte {
 	type event struct {
 		Type    string `json:"type"`

@@ -69,7 +69,7 @@ func New(p Parts) (*Views, error) {
 	return v, nil
 }
 
-// Overview is GET /api/v1/facility/overview.
+// Overview serves GET /api/v1/facility/overview.
 func (v *Views) Overview(c echo.Context) error {
 	cluster, err := readCluster(c)
 	if err != nil {
@@ -89,7 +89,7 @@ func (v *Views) Overview(c echo.Context) error {
 	return view.Answer(api.FacilityView{Facility: out})
 }
 
-// Queue is GET /api/v1/facility/queue.
+// Queue serves GET /api/v1/facility/queue.
 func (v *Views) Queue(c echo.Context) error {
 	cluster, err := readCluster(c)
 	if err != nil {
@@ -120,7 +120,7 @@ func queueJob(j controlplane.Job, now time.Time) api.QueueJob {
 	}
 }
 
-// Job is GET /api/v1/facility/job/{job_id}.
+// Job serves GET /api/v1/facility/job/{job_id}.
 func (v *Views) Job(c echo.Context) error {
 	cluster, err := readCluster(c)
 	if err != nil {
@@ -174,7 +174,7 @@ func optionalText(s string) *string {
 	return &s
 }
 
-// readCluster is the only parameter of these routes; empty means all clusters.
+// readCluster returns the only parameter of these routes; empty means all clusters.
 func readCluster(c echo.Context) (string, error) {
 	if err := input.CheckQuery(c, "cluster"); err != nil {
 		return "", err

@@ -167,7 +167,7 @@ func (f *Flags) Evaluate(c echo.Context) error {
 	return c.JSON(http.StatusOK, f.view(caller.From(c), d))
 }
 
-// view is a flag for who in the words of OpenFeature.
+// view returns a flag for who in OpenFeature's form (OFREP).
 func (f *Flags) view(who caller.Caller, d definition) api.OFREPFlag {
 	e := f.evaluate(who, d)
 	variant := "off"

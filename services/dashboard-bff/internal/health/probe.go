@@ -57,7 +57,7 @@ type Round[T any] struct {
 	done chan struct{} // of the round that runs; nil without one
 }
 
-// Read is the newest answer, at most [keepRound] old, and when it was made. ok is false if ctx ended first.
+// Read returns the newest answer, at most [keepRound] old, and when it was made. ok is false if ctx ended first.
 func (r *Round[T]) Read(ctx context.Context) (answer T, at time.Time, ok bool) {
 	for {
 		r.mu.Lock()

@@ -28,7 +28,7 @@ type cached[T any] struct {
 	failedAt time.Time
 }
 
-// get is the document, fetched if need be. The error wraps ErrUnreachable.
+// get returns the document, fetched if necessary. The error wraps ErrUnreachable.
 func (c *cached[T]) get(ctx context.Context) (T, error) {
 	c.mu.Lock()
 	now := c.now()

@@ -32,7 +32,7 @@ func invalidToken(detail string, cause error) *problem.Error {
 	return fault.InvalidToken.New(detail).WithHeader("WWW-Authenticate", challenge).WithCause(cause)
 }
 
-// faulty is the 401 for every federated credential while the trust file has a fault.
+// faulty returns the 401 for every federated credential while the trust file has a fault.
 func (s *state) faulty() error {
 	return untrusted("The trust file of the identity providers has a fault, so none of them is believed; the operator finds its line in /readyz.", s.fault)
 }
@@ -65,8 +65,8 @@ func (r *Registry) Bearer(ctx context.Context, raw, providerHint string, mayAsk 
 	return who, nil
 }
 
-// sessionOf tells the sessions of verified bearers apart. Of a JWT it is the digest of its claims, decoded: base64 and
-// signatures have several spellings, and a logout would end one of them.
+// sessionOf identifies the session of a verified bearer. For a JWT it is the digest of its claims, decoded: base64 and
+// signatures have several spellings, and a logout would end only one of them.
 func sessionOf(raw string) string {
 	if parts := strings.Split(raw, "."); len(parts) == 3 {
 		if claims, err := base64.RawURLEncoding.DecodeString(parts[1]); err == nil {
@@ -120,8 +120,8 @@ func (s *state) opaqueProvider(hint string) (*Provider, error) {
 	return p, nil
 }
 
-// bearerProblem is the answer to a bearer that could not be verified. What exactly was wrong is for the log, but for
-// the words of ErrToken, which hold nothing of the token and let its owner mend it.
+// bearerProblem returns the answer to a bearer that could not be verified. The exact cause is for the log, except the
+// text of ErrToken, which contains nothing of the token and helps its owner to correct it.
 func bearerProblem(err error) error {
 	var p *problem.Error
 	switch {
@@ -145,7 +145,8 @@ func identityProblem(err error) error {
 	return invalidToken("The identity provider does not say who this is in the way that the trust file expects; ask the platform's operator.", err)
 }
 
-// Admit is the 401 for a browser session that the trust file of now would not allow, else nil. It answers from memory.
+// Admit returns the 401 for a browser session that the current trust file would not allow, else nil. It answers from
+// memory.
 func (r *Registry) Admit(_ context.Context, d session.Data) error {
 	s := r.state.Load()
 	if s.fault != nil {
@@ -172,7 +173,7 @@ func (r *Registry) Admit(_ context.Context, d session.Data) error {
 	return nil
 }
 
-// Basis is a mark of the trust file and its secrets; empty while it has a fault.
+// Basis returns a fingerprint of the trust file and its secrets; empty while it has a fault.
 func (r *Registry) Basis() string {
 	s := r.state.Load()
 	if s.fault != nil {
@@ -181,10 +182,10 @@ func (r *Registry) Basis() string {
 	return hex.EncodeToString(s.digest[:16])
 }
 
-// loginPath is where a browser begins to sign in at a provider.
+// loginPath returns where a browser begins to sign in at a provider.
 func loginPath(name string) string { return "/api/auth/sso/" + name + "/login" }
 
-// LoginPath is where a browser begins to sign in at the provider.
+// LoginPath returns where a browser begins to sign in at the provider.
 func (p *Provider) LoginPath() string { return loginPath(p.Name()) }
 
 // StepUp returns a provider's requirements for guarded actions. Those of a removed provider cannot be met.

@@ -60,7 +60,7 @@ func parseKeys(doc map[string]json.RawMessage) ([]jose.JSONWebKey, error) {
 // causeKey finds in a context where VerifySignature leaves its error.
 type causeKey struct{}
 
-// VerifySignature is the payload of a JWT that one of the keys signed.
+// VerifySignature returns the payload of a JWT that one of the keys signed.
 func (s *keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	payload, err := s.verify(ctx, token)
 	if cause, ok := ctx.Value(causeKey{}).(*error); ok {

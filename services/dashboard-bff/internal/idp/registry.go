@@ -112,7 +112,7 @@ func (r *Registry) reread(ctx context.Context) {
 	r.cfg.Log.InfoContext(ctx, "trust file read", slog.Int("providers", len(next.providers)))
 }
 
-// keep is the provider of before if its entry is unchanged, with the keys and verdicts that it has, else a new one.
+// keep returns the existing provider if its entry is unchanged, with its cached keys and verdicts, else a new one.
 func (r *Registry) keep(before *state, t *trust.Provider) *Provider {
 	for _, p := range before.providers {
 		if reflect.DeepEqual(p.trust, t) {
@@ -122,7 +122,7 @@ func (r *Registry) keep(before *state, t *trust.Provider) *Provider {
 	return newProvider(t, r.client, r.cfg.Now)
 }
 
-// digest is that of the trust file, read now if src is nil, and of the files of its secrets.
+// digest returns the digest of the trust file, read now if src is nil, and of the files of its secrets.
 func (r *Registry) digest(src []byte, secrets []string) [sha256.Size]byte {
 	read := r.cfg.Environment.ReadFile
 	if read == nil {
@@ -141,8 +141,8 @@ func (r *Registry) digest(src []byte, secrets []string) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// Check is the readiness of the trust file: a faulty one shuts everyone of a provider out, and the first of its
-// faults is named with its line.
+// Check returns the readiness of the trust file: a faulty one refuses everyone of all providers, and its first fault
+// is named with its line.
 func (r *Registry) Check(context.Context) service.Check {
 	fault := r.state.Load().fault
 	if fault == nil {
@@ -167,7 +167,7 @@ var (
 	ErrFaultyFile = errors.New("the trust file is refused")
 )
 
-// Providers are those that people can sign in at, in the order of the file.
+// Providers returns the providers that people can sign in with, in the order of the file.
 func (r *Registry) Providers() []*Provider {
 	var out []*Provider
 	for _, p := range r.state.Load().providers {

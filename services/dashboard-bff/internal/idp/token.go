@@ -32,7 +32,7 @@ func (c claimSet) text(name string) string { s, _ := c[name].(string); return s 
 
 func (c claimSet) has(name string) bool { _, ok := c[name]; return ok }
 
-// texts is a claim of one text or a list of them, such as aud.
+// texts returns a claim of one text or a list of them, such as aud.
 func (c claimSet) texts(name string) []string {
 	switch v := c[name].(type) {
 	case string:
@@ -49,7 +49,7 @@ func (c claimSet) texts(name string) []string {
 	return nil
 }
 
-// time is a NumericDate; ok is false when the claim is absent or none.
+// time returns a NumericDate; ok is false when the claim is absent or invalid.
 func (c claimSet) time(name string) (t time.Time, ok bool) {
 	f, ok := c[name].(float64)
 	if !ok || math.IsNaN(f) || f < 0 || f > 1<<40 {

@@ -20,7 +20,7 @@ type Settings struct {
 	Providers            bool // a trust file is configured
 }
 
-// Faults are all reasons not to start with these settings. With password login off the passwords may be left out.
+// Faults returns all reasons not to start with these settings. With password login off the passwords may be left out.
 func (s Settings) Faults() []error {
 	var faults []error
 	for _, p := range []struct {

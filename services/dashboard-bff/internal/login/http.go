@@ -125,7 +125,7 @@ func (h *Handlers) recordLogin(c echo.Context, who caller.Caller) error {
 // target is the target of this package's audit facts.
 const target = "auth:password"
 
-// describe makes one audit fact of each action.
+// describe returns one audit fact for each action.
 func describe(ctx context.Context, who caller.Caller, details map[string]any, actions ...string) []outbox.Event {
 	facts := make([]outbox.Event, len(actions))
 	for i, action := range actions {
@@ -157,7 +157,7 @@ func (h *Handlers) Logout(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// Me tells the caller who they are.
+// Me returns the caller's identity.
 func (h *Handlers) Me(c echo.Context) error {
 	if err := input.CheckQuery(c); err != nil {
 		return err

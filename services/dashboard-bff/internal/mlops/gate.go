@@ -19,7 +19,7 @@ import (
 // baselinePrefix is how the trainer names the baseline of a metric.
 const baselinePrefix = "baseline_"
 
-// Promotion is GET /api/v1/mlops/promotion/{name}.
+// Promotion serves GET /api/v1/mlops/promotion/{name}.
 func (v *Views) Promotion(c echo.Context) error {
 	if err := input.CheckQuery(c); err != nil {
 		return err

@@ -17,8 +17,9 @@ import (
 // notServedAfter is how long serving may take to follow the alias.
 const notServedAfter = time.Minute
 
-// judge is a model's health with its reasons. It follows the worst measure of drift, as alerts and the command line
-// do, under every alias. Without one of its sources there is no verdict; what the others tell is among the reasons.
+// judge returns a model's health with its reasons. It follows the worst measure of drift, as alerts and the command
+// line do, under every alias. If one of its sources is missing there is no verdict; the results of the others are
+// among the reasons.
 func (v *Views) judge(m registered, a answers) (api.RegistryRowHealth, []string) {
 	warn, unsure := []string{}, []string{}
 	for _, d := range a.drift[m.name] {
@@ -75,7 +76,7 @@ func (v *Views) judge(m registered, a answers) (api.RegistryRowHealth, []string)
 	return api.RegistryRowHealthOk, []string{}
 }
 
-// servedVersion is the version that answers under Production; 0 without one.
+// servedVersion returns the version that answers under Production; 0 without one.
 func servedVersion(h inference.Health, name string) int {
 	return versionNumber(h.Models[name].Aliases[production])
 }

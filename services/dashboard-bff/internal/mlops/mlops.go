@@ -43,7 +43,7 @@ func New(p Parts) (*Views, error) {
 	return &Views{pool: p.Pool, now: p.Now, log: p.Log, sources: newSources(p.Clients), serving: newServingWatch(p.Clients, p.Now)}, nil
 }
 
-// Overview is GET /api/v1/overview.
+// Overview serves GET /api/v1/overview.
 func (v *Views) Overview(c echo.Context) error {
 	if err := input.CheckQuery(c); err != nil {
 		return err

@@ -38,7 +38,7 @@ const (
 	movesShown = 100
 )
 
-// Model is GET /api/v1/mlops/model/{name}.
+// Model serves GET /api/v1/mlops/model/{name}.
 func (v *Views) Model(c echo.Context) error {
 	if err := input.CheckQuery(c); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (v *Views) Model(c echo.Context) error {
 	return view.Answer(api.ModelView{Detail: out})
 }
 
-// nameFromPath is the model of the path, as the platform writes it.
+// nameFromPath returns the model of the path, in the platform's spelling.
 func nameFromPath(c echo.Context) (string, error) {
 	name := c.Param("name")
 	if name == "" || len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '/' }) {
@@ -272,7 +272,7 @@ type modelCost struct {
 	syntheticUSD      float64
 }
 
-// round has the contract's decimals.
+// round rounds to the contract's decimals.
 func (m modelCost) round() *api.ModelCost {
 	out := &api.ModelCost{Runs: m.runs, GpuHours: figure.Round(m.gpuHours, 3), CostUsd: figure.Round(m.costUSD, 2)}
 	if synthetic := figure.Round(m.syntheticUSD, 2); synthetic > 0 {

@@ -39,7 +39,7 @@ type seriesQuery struct {
 	step     int64 // seconds
 }
 
-// Series is GET /api/v1/mlops/model/{name}/series.
+// Series serves GET /api/v1/mlops/model/{name}/series.
 func (v *Views) Series(c echo.Context) error {
 	if err := input.CheckQuery(c, "metric", "from", "to", "step"); err != nil {
 		return err

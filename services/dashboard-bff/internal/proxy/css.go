@@ -78,7 +78,7 @@ func rewriteCSSString(raw []byte, links *linkMap) []byte {
 	return []byte(quoteCSS(translated))
 }
 
-// unquoteCSS takes the quotes from a string; one that the end of the file cut off has one only.
+// unquoteCSS removes the quotes of a string; one cut off by the end of the file has only one.
 func unquoteCSS(s string) string {
 	if s == "" || s[0] != '"' && s[0] != '\'' {
 		return s

@@ -27,7 +27,7 @@ type guard struct {
 	dialer   net.Dialer
 }
 
-// dial makes a connection for [http.Transport].
+// dial opens a connection for [http.Transport].
 func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.dialer.Timeout)
 	defer cancel()

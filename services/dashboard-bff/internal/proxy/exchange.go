@@ -93,7 +93,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, o *origin, who cal
 	return x.forward(w)
 }
 
-// address is the root of a service as a URL.
+// address returns the root of a service as a URL.
 func (p *Proxy) address(s upstream.Service) (*url.URL, error) {
 	text, err := p.cfg.Upstreams.Address(s)
 	if errors.Is(err, upstream.ErrNotConfigured) {
@@ -194,7 +194,7 @@ func (x *exchange) endWithSession(ctx context.Context) (stop func()) {
 	return func() { cancel(); wg.Wait() }
 }
 
-// rewriteRequest makes the request that goes to the service.
+// rewriteRequest builds the request that goes to the service.
 func rewriteRequest(pr *httputil.ProxyRequest) {
 	x := exchangeFrom(pr.In.Context())
 	pr.Out.URL = x.upstreamURL()
@@ -203,7 +203,7 @@ func rewriteRequest(pr *httputil.ProxyRequest) {
 	x.translateValidators(pr.Out.Header)
 }
 
-// upstreamURL is the address of the request at the service: the path and query exactly as they came.
+// upstreamURL returns the address of the request at the service: the path and query exactly as they came.
 func (x *exchange) upstreamURL() *url.URL {
 	raw := x.target.EscapedPath() + x.path
 	decoded, err := url.PathUnescape(raw)
@@ -253,7 +253,7 @@ func keepFailure(_ http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// explain makes a failed call a problem for the caller.
+// explain converts a failed call to a problem for the caller.
 func (x *exchange) explain(ctx context.Context, err error) error {
 	var known *problem.Error
 	if errors.As(err, &known) {

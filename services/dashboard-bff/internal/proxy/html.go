@@ -128,7 +128,7 @@ func (w *htmlWriter) rewriteInner(text string, depth int, based *bool) string {
 	return string(inner.out) + text[inner.done:]
 }
 
-// value is that of the tag's attribute with the name.
+// value returns the value of the tag's attribute with the name.
 func (w *htmlWriter) value(name string) string {
 	for _, a := range w.tag.attributes {
 		if equalFold(w.text[a.start:a.end], name) {
@@ -138,7 +138,7 @@ func (w *htmlWriter) value(name string) string {
 	return ""
 }
 
-// unescape is html.UnescapeString, which copies each text.
+// unescape is html.UnescapeString without its copy of texts that need none.
 func unescape(s string) string {
 	if strings.IndexByte(s, '&') < 0 {
 		return s

@@ -20,7 +20,7 @@ var proxied = [...]upstream.Service{
 	upstream.MetricsStore, upstream.Dashboards, upstream.ControlPlane,
 }
 
-// prefix is where a service's paths begin, without the final slash.
+// prefix returns where a service's paths begin, without the final slash.
 func prefix(s upstream.Service) string { return root + string(s) }
 
 // parseService finds a proxied service by its name.

@@ -126,7 +126,7 @@ func New(cfg Config) (*Proxy, error) {
 	return p, nil
 }
 
-// connect makes the transport; tests bring their own resolver.
+// connect creates the transport; tests pass their own resolver.
 func (p *Proxy) connect(r resolver) {
 	p.transport = newTransport(r, p.timeouts)
 	p.reverse = &httputil.ReverseProxy{
@@ -166,7 +166,7 @@ func peerAddress(r *http.Request) string {
 	return host
 }
 
-// hostOnly is a host without port and final dot, in lower case.
+// hostOnly returns a host without port and final dot, in lower case.
 func hostOnly(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h

@@ -31,7 +31,7 @@ const slack = 64 << 10
 // rewriter changes the links in a body; what it does not change it returns as it is.
 type rewriter func(body []byte, links *linkMap) []byte
 
-// chooseRewriter is nil for types whose links are not rewritten.
+// chooseRewriter returns nil for types whose links are not rewritten.
 func (x *exchange) chooseRewriter(h http.Header) rewriter {
 	switch media := mediaType(h); {
 	case media == "text/html" || media == "application/xhtml+xml":
@@ -271,7 +271,7 @@ func (cs closers) Close() error {
 	return err
 }
 
-// contentEncoding is "" for a plain body.
+// contentEncoding returns "" for a plain body.
 func contentEncoding(h http.Header) string {
 	switch e := strings.ToLower(strings.TrimSpace(strings.Join(h["Content-Encoding"], ","))); e {
 	case "identity":
@@ -313,7 +313,8 @@ func (x *exchange) markBody(h http.Header) {
 // tagMark parts a service's entity tag from what marks it as that of the rewritten body.
 const tagMark = "~rw-"
 
-// markTag makes the tag of the rewritten body from the service's own. It changes with what links become.
+// markTag derives the tag of the rewritten body from the service's own. It changes when links are rewritten
+// differently.
 func (x *exchange) markTag(tag string) string {
 	if !strings.HasSuffix(tag, `"`) {
 		return tag
@@ -324,7 +325,7 @@ func (x *exchange) markTag(tag string) string {
 // rewriteVersion changes when the same links become others.
 const rewriteVersion = "1"
 
-// fingerprint is the same as long as links become the same.
+// fingerprint returns a value that changes when links are rewritten differently.
 func (x *exchange) fingerprint() string {
 	if x.links == nil {
 		x.links = x.newLinks()

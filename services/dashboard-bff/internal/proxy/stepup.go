@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
 )
 
-// StepUpActions are all guarded actions of a proxied request, the most specific first.
+// StepUpActions returns all guarded actions of a proxied request, the most specific first.
 func StepUpActions(r *http.Request) []string {
 	s, path, err := splitPath(r.URL.EscapedPath())
 	if err != nil {

@@ -43,7 +43,7 @@ type responseWriter struct {
 	wrote      bool
 }
 
-// Header is the service's, cleaned.
+// Header returns the service's headers, cleaned.
 func (w *responseWriter) Header() http.Header { return w.header }
 
 // Unwrap lets [http.ResponseController] flush and hijack.
@@ -160,7 +160,7 @@ func isStream(h http.Header) bool {
 	return false
 }
 
-// mediaType is the answer's type in lower case, without parameters.
+// mediaType returns the answer's type in lower case, without parameters.
 func mediaType(h http.Header) string {
 	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {

@@ -43,7 +43,7 @@ type grant struct {
 	Until   time.Time        `json:"until"`
 }
 
-// issueTicket makes a ticket for a service and returns the address that takes it.
+// issueTicket creates a ticket for a service and returns the address that redeems it.
 func (p *Proxy) issueTicket(ctx context.Context, s upstream.Service, who caller.Caller) (string, error) {
 	until := who.ExpiresAt
 	if until.IsZero() {
@@ -125,7 +125,7 @@ func (p *Proxy) SweepTickets(ctx context.Context) error {
 
 const sweepEvery = time.Minute
 
-// cookieName is that of a service's cookie on the tools origin.
+// cookieName returns the name of a service's cookie on the tools origin.
 func (p *Proxy) cookieName(s upstream.Service) string {
 	name := "platform_tools_" + string(s)
 	if p.tools.url.Scheme == "https" {

@@ -40,7 +40,7 @@ func (p *Proxy) ServeTools(ctx context.Context, ln net.Listener) error {
 	return nil
 }
 
-// Tools is the whole of the tools origin: tickets, the tools' paths, and nothing else.
+// Tools returns the handler of the whole tools origin: tickets, the tools' paths, and nothing else.
 func (p *Proxy) Tools() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := service.WithTrace(r.Context(), r.Header.Get("X-Request-Id"), r.Header.Get("Traceparent"))

@@ -26,7 +26,7 @@ import (
 //go:embed testdata/*.json
 var recorded embed.FS
 
-// Recorded is one of the recorded answers.
+// Recorded returns one of the recorded answers.
 func Recorded[T any](t testing.TB, name string) T {
 	t.Helper()
 	raw, err := recorded.ReadFile("testdata/" + name + ".json")
@@ -106,14 +106,14 @@ func (p *ControlPlane) SetFacts(tenant string, facts ...controlplane.AuditEvent)
 	p.facts[tenant] = facts
 }
 
-// Calls is how often it was called.
+// Calls returns the number of calls.
 func (p *ControlPlane) Calls() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.calls
 }
 
-// LastQuery is the query of the last call to the ledger.
+// LastQuery returns the query of the last call to the ledger.
 func (p *ControlPlane) LastQuery() map[string]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

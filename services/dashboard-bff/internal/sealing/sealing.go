@@ -103,9 +103,9 @@ func newKey(id string, raw []byte) (key, error) {
 	return key{id, raw, aead}, nil
 }
 
-// Derive is Keys of which each is made by HKDF-SHA256 of the configured key and secret, for values that shall open
-// only with both: the store and the configuration together do not suffice. The ids stay those of the configured
-// keys. purpose keeps two uses of one secret apart.
+// Derive returns Keys derived from each configured key and secret by HKDF-SHA256, for values that must open only with
+// both: the store and the configuration together do not suffice. The ids stay those of the configured keys. purpose
+// keeps two uses of one secret apart.
 func (k *Keys) Derive(purpose string, secret []byte) (*Keys, error) {
 	out := &Keys{keys: make([]key, 0, len(k.keys))}
 	for _, from := range k.keys {

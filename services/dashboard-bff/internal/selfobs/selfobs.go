@@ -81,7 +81,7 @@ func New(p Parts) (*Self, error) {
 	return s, nil
 }
 
-// Status is GET /api/v1/selfobs/status.
+// Status serves GET /api/v1/selfobs/status.
 func (s *Self) Status(c echo.Context) error {
 	if err := input.CheckQuery(c); err != nil {
 		return err
@@ -152,7 +152,7 @@ const (
 // ledger entries of another part of the platform.
 var actionRule = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 
-// Action is POST /api/v1/selfobs/action.
+// Action serves POST /api/v1/selfobs/action.
 func (s *Self) Action(c echo.Context) error {
 	var body api.UIAction
 	if err := service.DecodeJSON(c, &body, true); err != nil {

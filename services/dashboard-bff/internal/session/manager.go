@@ -67,10 +67,10 @@ func NewManager(cfg ManagerConfig) (*Manager, error) {
 // maxState limits the JSON of a session, in bytes: what a provider says is not ours to bound otherwise.
 const maxState = 128 << 10
 
-// Lifetime is how long a session lasts from its sign-in.
+// Lifetime returns how long a session lasts from its sign-in.
 func (m *Manager) Lifetime() time.Duration { return m.cfg.Lifetime }
 
-// Cookies makes the cookies of this origin.
+// Cookies returns the cookie settings of this origin.
 func (m *Manager) Cookies() Cookies { return m.cfg.Cookies }
 
 // Begin starts a session under a new id, ends the one that the request's cookie names and sets the cookie: an id that
@@ -105,8 +105,8 @@ func (m *Manager) Begin(c echo.Context, d Data) error {
 	return nil
 }
 
-// Current is the session of the request's cookie and its id: ErrNoSession without a cookie, 401 invalid_token for one
-// that names no live session, 503 if that cannot be told.
+// Current returns the session of the request's cookie and its id: ErrNoSession without a cookie, 401 invalid_token for
+// one that names no live session, 503 if the store does not answer.
 func (m *Manager) Current(c echo.Context) (Data, string, error) {
 	ctx := c.Request().Context()
 	t, err := m.ticketOf(c.Request())
@@ -148,8 +148,8 @@ func (m *Manager) end(c echo.Context) (Data, error) {
 	return d, m.remove(ctx, t.id)
 }
 
-// Alive is nil while the session stands: 401 invalid_token once it was ended or idle for too long, 503 if that cannot
-// be told. It is for streams, which outlive the request that began them, and is no activity of the person.
+// Alive returns nil while the session is live: 401 invalid_token once it was ended or idle for too long, 503 if the
+// store does not answer. It is for streams, which outlive the request that began them, and does not count as activity.
 func (m *Manager) Alive(ctx context.Context, id string) error {
 	if err := m.exists(ctx, id); err != nil {
 		return err
@@ -272,10 +272,10 @@ func seenKey(id string) string { return Key("seen:" + id) }
 // maxSeen limits the sessions whose activity is remembered here; forgetting one costs a question to the store.
 const maxSeen = 8192
 
-// touchEvery is how often activity is noted in the store.
+// touchEvery returns how often activity is noted in the store.
 func (m *Manager) touchEvery() time.Duration { return min(m.cfg.Idle/10, time.Minute) }
 
-// noteActivity is when the session was last active before now; it is over if that is too long ago.
+// noteActivity returns when the session was last active before now; it is over if that is too long ago.
 func (m *Manager) noteActivity(ctx context.Context, id string) (time.Time, error) {
 	now := m.cfg.Now()
 	m.mu.Lock()
@@ -297,7 +297,7 @@ func (m *Manager) noteActivity(ctx context.Context, id string) (time.Time, error
 	return last.UTC(), m.touch(ctx, id, now)
 }
 
-// storedActivity is the newest activity that any replica noted; the zero time without one.
+// storedActivity returns the newest activity that any replica noted; the zero time without one.
 func (m *Manager) storedActivity(ctx context.Context, id string) (time.Time, error) {
 	raw, err := m.cfg.Verdicts.store.Get(ctx, seenKey(id))
 	if err != nil && !errors.Is(err, ErrNotFound) {

@@ -38,7 +38,7 @@ type managerBench struct {
 	*Manager
 }
 
-// newManager is a replica over the store and clock of another, or over new ones.
+// newManager returns a replica over the store and clock of another, or over new ones.
 func newManager(t testing.TB, beside *managerBench, change ...func(*ManagerConfig)) managerBench {
 	t.Helper()
 	b := managerBench{store: &memory{}, clock: &clock{time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)}}
@@ -58,7 +58,7 @@ func newManager(t testing.TB, beside *managerBench, change ...func(*ManagerConfi
 	return b
 }
 
-// exchange is one request with these cookies, and its response.
+// exchange returns one request with these cookies, and its response.
 func exchange(cookies ...*http.Cookie) (echo.Context, *httptest.ResponseRecorder) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	for _, c := range cookies {

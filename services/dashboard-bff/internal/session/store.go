@@ -28,7 +28,7 @@ type Store interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// Key is the store's key for an id: its SHA-256 in hex.
+// Key returns the store's key for an id: its SHA-256 in hex.
 func Key(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])

@@ -67,7 +67,7 @@ func NewTokens(cfg TokenConfig) (*Tokens, error) {
 // MinSecret is the least length of the signing secret, in bytes: that of the HMAC's digest.
 const MinSecret = 32
 
-// bind is 16 hex of HMAC-SHA256(secret, role ‖ 0x00 ‖ password).
+// bind returns 16 hex digits of HMAC-SHA256(secret, role ‖ 0x00 ‖ password).
 func (t *Tokens) bind(role caller.Role, password service.Secret) string {
 	mac := hmac.New(sha256.New, []byte(t.cfg.Secret.Reveal()))
 	mac.Write([]byte(string(role) + "\x00" + password.Reveal()))
@@ -108,7 +108,7 @@ func numericDate(seconds int64) *jwt.NumericDate {
 // localPrefix begins the principals of passwords; no identity provider may be named so.
 const localPrefix = "local:"
 
-// Mint makes a token of a new session.
+// Mint issues a token of a new session.
 func (t *Tokens) Mint(role caller.Role) (token string, who caller.Caller, err error) {
 	now := t.cfg.Now().Truncate(time.Second)
 	c := claims{
@@ -179,7 +179,7 @@ func (t *Tokens) Basis(who caller.Caller) string {
 	return t.bound[who.Role]
 }
 
-// revocationKey is where the end of a session is noted. Bearers of identity providers have other ids, so the method
+// revocationKey returns the key of a session's revocation. Bearers of identity providers have other ids, so the method
 // is part of it.
 func revocationKey(who caller.Caller) string {
 	return Key(strings.Join([]string{"revoked", string(who.Method), who.SessionID}, ":"))
@@ -194,7 +194,7 @@ func (t *Tokens) Revoke(ctx context.Context, who caller.Caller) error {
 	return t.cfg.Verdicts.Put(ctx, revocationKey(who), []byte("1"), left)
 }
 
-// CheckRevoked is a 401 if the session of who was ended, a 503 if that cannot be told.
+// CheckRevoked returns a 401 if the session of who was ended, a 503 if the store does not answer.
 func (t *Tokens) CheckRevoked(ctx context.Context, who caller.Caller) error {
 	switch _, err := t.cfg.Verdicts.Get(ctx, revocationKey(who)); {
 	case err == nil:

@@ -46,7 +46,7 @@ func NewVerdicts(store Store, now func() time.Time) *Verdicts {
 	return &Verdicts{store: store, now: now, entries: map[string]verdict{}}
 }
 
-// Get is Store.Get, at most 2 s old: ErrNotFound, or 503 when the store has not answered for longer.
+// Get is Store.Get with a cache of at most 2 s: ErrNotFound, or 503 when the store has not answered for longer.
 func (v *Verdicts) Get(ctx context.Context, key string) ([]byte, error) {
 	v.mu.Lock()
 	known, have := v.entries[key]
@@ -143,7 +143,7 @@ func (v *Verdicts) remember(key string, one verdict) verdict {
 	return one
 }
 
-// unavailable is the 503 for a store that does not answer.
+// unavailable returns the 503 for a store that does not answer.
 func unavailable(err error) error {
 	return fault.SessionStoreUnavailable.New("The session store does not answer, so this session cannot be checked; try again shortly.").
 		WithCause(err).After(2 * time.Second)

@@ -138,7 +138,7 @@ func (h allowedHosts) allow(u *url.URL) bool { return h[hostPort(u)] }
 
 var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
-// hostPort is where calls to the URL go.
+// hostPort returns where calls to the URL go.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -84,7 +84,7 @@ func New(cfg Config) (*Settings, error) {
 	return s, nil
 }
 
-// hostsOf are the hosts that stored addresses may name.
+// hostsOf returns the hosts that stored addresses may name.
 func hostsOf(cfg Config) allowedHosts {
 	hosts := allowedHosts{}
 	for _, h := range cfg.AllowedHosts {
@@ -138,7 +138,7 @@ func (s *Settings) Watch(ctx context.Context) error {
 	return nil
 }
 
-// Value is the value of a key that holds now; empty without one. It implements upstream.Settings.
+// Value returns the value of a key in force; empty without one. It implements upstream.Settings.
 func (s *Settings) Value(key string) string {
 	if v, ok := s.current.Load().values[key]; ok {
 		return v
@@ -169,7 +169,7 @@ type entry struct {
 	by     string
 }
 
-// list has every key: the fixed ones, then the stored thresholds by name.
+// list returns every key: the fixed ones, then the stored thresholds by name.
 func (s *Settings) list(rows []store.ConfigValue) []entry {
 	byKey := make(map[string]store.ConfigValue, len(rows))
 	all := slices.Clone(definitions)

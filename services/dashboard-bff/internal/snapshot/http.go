@@ -83,7 +83,7 @@ func (r request) check() (int, error) {
 	return hours, input.InvalidFields(faults...)
 }
 
-// levels is how many objects and lists of a valid JSON value are in each other.
+// levels returns how deeply objects and lists of a valid JSON value are nested.
 func levels(raw []byte) int {
 	depth, deepest := 0, 0
 	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
@@ -120,7 +120,7 @@ func MaskToken(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// shortDigest is how logs, audit and events name a snapshot.
+// shortDigest returns the name of a snapshot in logs, audit and events.
 func shortDigest(digest [sha256.Size]byte) string { return hex.EncodeToString(digest[:4]) }
 
 // Create serves POST /api/v1/collab/snapshot.

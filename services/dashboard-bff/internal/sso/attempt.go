@@ -40,7 +40,7 @@ type attempt struct {
 	SessionID string `json:"session_id,omitempty"`
 }
 
-// newRandom is 256 random bits in base64url.
+// newRandom returns 256 random bits in base64url.
 func newRandom() (string, error) {
 	raw := make([]byte, 32)
 	if _, err := rand.Read(raw); err != nil {
@@ -55,7 +55,8 @@ func isRandom(s string) bool {
 	return err == nil && len(raw) == 32 && len(s) == 43
 }
 
-// browserKey is the key of this browser, or empty. It outlives one sign-in, so that those in other tabs still end.
+// browserKey returns the key of this browser, or empty. It outlives one sign-in, so that those in other tabs still
+// end.
 func (h *Handlers) browserKey(r *http.Request) string {
 	found := r.CookiesNamed(h.cfg.Cookies.Name(session.BrowserCookie))
 	if len(found) != 1 || !isRandom(found[0].Value) { // of two, another site may have planted one
@@ -68,7 +69,7 @@ func (h *Handlers) setBrowserKey(c echo.Context, key string) {
 	c.SetCookie(h.cfg.Cookies.New(session.BrowserCookie, key, http.SameSiteLaxMode, attemptFor))
 }
 
-// attemptKey is where the attempt lies. To be found it needs both parts; so the answer that another browser shows
+// attemptKey returns the key of the attempt. Both parts are needed to find it, so an answer shown by another browser
 // finds nothing, and takes nothing from this one.
 func attemptKey(state, browserKey string) string {
 	return session.Key("sign-in\x00" + state + "\x00" + browserKey)

@@ -79,7 +79,7 @@ func setup(t *testing.T) *bundle {
 	return b
 }
 
-// start makes a replica that reads the trust file now.
+// start starts a replica that reads the trust file now.
 func (b *bundle) start(fleet *accesstest.Fleet) {
 	b.t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -107,7 +107,7 @@ func (b *bundle) start(fleet *accesstest.Fleet) {
 		b.Guard.Require(caller.Admin, access.StepUp(access.FlagWrite)))
 }
 
-// person are the claims of an admin.
+// person returns the claims of an admin.
 func person(sub string, more map[string]any) map[string]any {
 	claims := map[string]any{"sub": sub, "preferred_username": "ann", "acr": "silver", "groups": []any{"platform-admin"}}
 	for k, v := range more {
@@ -144,7 +144,7 @@ func (w *browser) do(method, path string, fromOtherSite bool, how ...accesstest.
 	return a
 }
 
-// location is where an answer leads; it fails for other answers.
+// location returns where an answer redirects to; it fails for other answers.
 func (w *browser) location(a *accesstest.Answer) *url.URL {
 	w.b.t.Helper()
 	u, err := url.Parse(a.Header.Get("Location"))

@@ -97,7 +97,7 @@ func (h *Handlers) claimAnswer(r *http.Request) (attempt, error) {
 	return a, nil
 }
 
-// single is a parameter that is there once.
+// single returns a parameter that occurs once.
 func single(q url.Values, name string) (string, bool) {
 	v := q[name]
 	if len(v) != 1 {

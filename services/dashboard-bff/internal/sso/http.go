@@ -255,5 +255,5 @@ func (h *Handlers) Logout(c echo.Context) error {
 	return c.JSON(http.StatusOK, answer)
 }
 
-// target is the target of this package's audit facts.
+// target returns the target of this package's audit facts.
 func target(provider string) string { return "provider:" + provider }

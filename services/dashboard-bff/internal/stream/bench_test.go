@@ -70,8 +70,8 @@ func (r *benchReader) read(conn net.Conn) {
 // publisher then waits for ever, and which has no deadlines or keep-alives either. Where more than one event
 // is under way, the stream writes what waits for a client at once; these two write and flush each event.
 //
-// nchan is a module of nginx in separate processes, whose CPU time is not measured here. Its publisher sends a request
-// for each event and waits for the answer.
+// nchan is a module of nginx in separate processes, whose CPU time is not measured here.
+// Its publisher sends a request for each event and waits for the answer.
 func BenchmarkFanOut(b *testing.B) {
 	raiseFileLimit(b)
 	servers := []*fanOut{startOurs(b), startBare(b), startGoSSE(b)}

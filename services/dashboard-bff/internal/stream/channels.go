@@ -35,7 +35,7 @@ func (s channelSet) matches(namespace, name string) bool {
 	return false
 }
 
-// texts are the channels as the client reads them in hello.
+// texts returns the channels as the client reads them in hello.
 func (s channelSet) texts() []string {
 	out := make([]string, len(s))
 	for i, c := range s {
@@ -44,7 +44,7 @@ func (s channelSet) texts() []string {
 	return out
 }
 
-// allChannels are those of every namespace.
+// allChannels returns the channels of every namespace.
 func allChannels() channelSet {
 	all := make(channelSet, len(namespaces))
 	for i, ns := range namespaces {

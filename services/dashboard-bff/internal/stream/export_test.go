@@ -1,6 +1,6 @@
 package stream
 
-// Newest is the sequence of the last event that this replica has seen.
+// Newest returns the sequence of the last event that this replica has seen.
 func (s *Stream) Newest() uint64 { return s.hub.newest() }
 
 // Admit lets clients in without a broker.

@@ -142,8 +142,8 @@ func (s *Stream) watchConnection(ctx context.Context, lost context.CancelCauseFu
 	}
 }
 
-// makeConsumer makes a consumer that begins behind the last event read or, at first, with those that
-// fill the history.
+// makeConsumer creates a consumer that begins after the last event read or, at first, with those that fill the
+// history.
 func (s *Stream) makeConsumer(ctx context.Context) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, brokerTimeout)
 	defer cancel()

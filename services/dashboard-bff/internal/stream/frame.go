@@ -49,7 +49,7 @@ type origin struct {
 // errNotStreamed marks events of namespaces that clients do not get.
 var errNotStreamed = errors.New("not an event for clients")
 
-// encodeEvent makes the frame of a message of the stream.
+// encodeEvent encodes a message of the stream as a frame.
 func encodeEvent(subject string, body []byte, sequence uint64) (*event, error) {
 	e, err := outbox.ParseEnvelope(body)
 	if err != nil {

@@ -53,7 +53,7 @@ func (h *history) grow() {
 	h.ring, h.head = ring, 0
 }
 
-// at is the i-th oldest event.
+// at returns the i-th oldest event.
 func (h *history) at(i int) *event { return h.ring[(h.head+i)%len(h.ring)] }
 
 // after lists the wanted events that follow a sequence; ok is false when some of them are no longer

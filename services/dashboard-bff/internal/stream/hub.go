@@ -55,7 +55,7 @@ type hub struct {
 	clients int
 }
 
-// maxPerPerson is half of all streams.
+// maxPerPerson returns half of all streams.
 func (h *hub) maxPerPerson() int { return max(1, h.maxClients/2) }
 
 // full returns the reason to refuse one more stream of a person. The last quarter of the places is for people with few
@@ -172,7 +172,7 @@ func (h *hub) unsubscribe(c *client) {
 	h.metrics.clients.Set(float64(h.clients))
 }
 
-// newest is the sequence of the last event that this replica has seen.
+// newest returns the sequence of the last event that this replica has seen.
 func (h *hub) newest() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -137,7 +137,7 @@ func dialNginx(b *testing.B, addr string, proc *child.Process, errorLog string) 
 	}
 }
 
-// freeAddress is one that nothing listens on.
+// freeAddress returns an address on which nothing listens.
 func freeAddress(b *testing.B) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

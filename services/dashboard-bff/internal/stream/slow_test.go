@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/stream"
 )
 
-// largeEvent is an event of about size bytes.
+// largeEvent returns an event of about size bytes.
 func largeEvent(t testing.TB, n, size int) (subject string, body []byte) {
 	t.Helper()
 	subject, body = envelope("acme", "job.started", n)
@@ -100,7 +100,7 @@ func TestClientsThatReadNothingAreClosedWithFlatMemory(t *testing.T) {
 	}
 }
 
-// labelled is the value of a counter with one label.
+// labelled returns the value of a counter with one label.
 func (r *replica) labelled(name, label string) float64 {
 	r.t.Helper()
 	families, err := r.server.Registry.Gather()

@@ -73,7 +73,7 @@ type Stream struct {
 	streamMade time.Time // of the stream that read counts in
 }
 
-// New makes a stream that lets clients in once Run has read what the broker holds.
+// New returns a stream that accepts clients once Run has read what the broker holds.
 func New(cfg Config) (*Stream, error) {
 	if err := service.RequireParts("stream", cfg); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func New(cfg Config) (*Stream, error) {
 // Close ends every stream with bye draining and lets no more in; it does not wait for them.
 func (s *Stream) Close() { s.hub.drain() }
 
-// Check is a warning while clients have to poll.
+// Check returns a warning while clients have to poll.
 func (s *Stream) Check(context.Context) service.Check {
 	switch {
 	case s.js == nil:

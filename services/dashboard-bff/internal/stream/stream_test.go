@@ -260,7 +260,7 @@ func TestFloodDropsTheOldestAndCounts(t *testing.T) {
 	}
 }
 
-// metric is the value of a metric without labels.
+// metric returns the value of a metric without labels.
 func (r *replica) metric(name string) float64 {
 	r.t.Helper()
 	families, err := r.server.Registry.Gather()

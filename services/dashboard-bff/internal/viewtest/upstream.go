@@ -158,7 +158,7 @@ func (u *Upstream) Resume() {
 	u.hung, u.broken = nil, false
 }
 
-// Calls is how often a path was called; of all paths for "".
+// Calls returns how often a path was called; of all paths for "".
 func (u *Upstream) Calls(path string) (n int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -171,7 +171,7 @@ func (u *Upstream) Calls(path string) (n int) {
 	return n
 }
 
-// find is the recorded answer to a request, recorded now if it may be.
+// find returns the recorded answer to a request, recorded now if allowed.
 func (u *Upstream) find(r *http.Request) (exchange, bool) {
 	recordings.Lock()
 	defer recordings.Unlock()
@@ -241,5 +241,5 @@ func (u *Upstream) save(all map[string]exchange) {
 	}
 }
 
-// file is where every package of this folder adds to it: tests run in their package's folder.
+// file returns the path of the recording, shared by every package of this folder: tests run in their package's folder.
 func (u *Upstream) file() string { return filepath.Join("..", "viewtest", "testdata", u.name+".json") }

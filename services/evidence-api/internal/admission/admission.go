@@ -104,7 +104,7 @@ func (c *Control) Drain() {
 	c.settle()
 }
 
-// Idle is closed once the server drains and no slot is held.
+// Idle returns a channel that is closed once the server drains and no slot is held.
 func (c *Control) Idle() <-chan struct{} { return c.idle }
 
 // settle closes idle once the server drains and no slot is held. The caller holds the

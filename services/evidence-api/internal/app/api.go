@@ -48,7 +48,7 @@ type App struct {
 	openapi  []byte
 }
 
-// New makes the application.
+// New creates the application.
 func New(o Options) (*App, error) {
 	counters := &metrics.Counters{}
 	a := &App{

@@ -157,7 +157,7 @@ func (l *loader) number(name, value string, into *int) {
 	*into = n
 }
 
-// positive is number for a field whose 0 would mean the default: a written 0 is refused.
+// positive is number for a field whose 0 would mean the default: an explicit 0 is refused.
 func (l *loader) positive(name, value string, into *int) {
 	if l.number(name, value, into); value != "" && *into == 0 {
 		*into = -1

@@ -146,7 +146,7 @@ type Fault struct {
 	Cause   error         // for the log
 }
 
-// New makes a fault with the catalogue's sentence. Details are name and value in turn.
+// New returns a fault with the catalogue's message. Details are name and value in turn.
 func New(c Code, details ...any) *Fault {
 	f := &Fault{Code: c}
 	for i := 0; i+1 < len(details); i += 2 {
@@ -167,7 +167,7 @@ func (f *Fault) Error() string {
 
 func (f *Fault) Unwrap() error { return f.Cause }
 
-// Entry is the catalogue's entry of the fault; an unknown code is an internal error.
+// Entry returns the catalogue's entry of the fault; an unknown code is an internal error.
 func (f *Fault) Entry() Entry {
 	if e, ok := byCode[f.Code]; ok {
 		return e
@@ -175,7 +175,7 @@ func (f *Fault) Entry() Entry {
 	return byCode[InternalError]
 }
 
-// Envelope is the document that answers the fault.
+// Envelope returns the document that answers the fault.
 func (f *Fault) Envelope() document.Error {
 	e := f.Entry()
 	message := f.Message
@@ -189,7 +189,7 @@ func (f *Fault) Envelope() document.Error {
 	return document.NewError(string(e.Code), message, e.Retryable, details)
 }
 
-// RetryAfter is the value of the Retry-After header, or "".
+// RetryAfter returns the value of the Retry-After header, or "".
 func (f *Fault) RetryAfter() string {
 	if f.Entry().Retryable {
 		return strconv.Itoa(RetryAfterSeconds)

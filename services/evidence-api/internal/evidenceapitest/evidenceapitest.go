@@ -46,7 +46,7 @@ func NoStore(c *evidenceapi.Config) { c.StorePath = "" }
 // At starts a tower on this store instead of a new one.
 func At(path string) Option { return func(c *evidenceapi.Config) { c.StorePath = path } }
 
-// Fixtures makes a store of the sample rows and gives its path.
+// Fixtures creates a store of the sample rows and returns its path.
 func Fixtures(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.sqlite")
@@ -94,10 +94,10 @@ func Start(t testing.TB, options ...Option) *Tower {
 // Attach speaks to a server that the test runs itself.
 func Attach(t testing.TB, addr string) *Tower { return &Tower{t: t, Addr: addr} }
 
-// Drain is SIGTERM.
+// Drain stops the tower as SIGTERM does.
 func (tw *Tower) Drain() { tw.stop() }
 
-// Abort is the second signal.
+// Abort stops the tower as a second signal does.
 func (tw *Tower) Abort() { tw.abort() }
 
 // Wait waits for the end of the tower and gives its outcome; it may be called again.

@@ -75,7 +75,7 @@ func TestTextIsPrometheus(t *testing.T) {
 	}
 }
 
-// checkHistogram holds the latencies against the document, whose unit is another.
+// checkHistogram compares the latencies with the document, which uses another unit.
 func checkHistogram(t *testing.T, h *dto.Histogram, d metrics.Document) {
 	t.Helper()
 	if h.GetSampleCount() != 4 || math.Abs(h.GetSampleSum()-61.033) > 1e-9 {

@@ -47,7 +47,7 @@ type Hub struct {
 	tailer *tailer // nil while no stream is open, and after a fault
 }
 
-// New makes a hub over a store. It does nothing while no stream is open.
+// New returns a hub over a store. It does nothing while no stream is open.
 func New(reader *store.Reader, config Config) *Hub {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)

@@ -371,7 +371,7 @@ func (c *client) frame() string {
 	return id
 }
 
-// TestFilters takes events of one run from history and from the window.
+// TestFilters reads events of one run from history and from the window.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	l := newLog(t)
@@ -486,7 +486,7 @@ func TestNoneIsMissed(t *testing.T) {
 	wg.Wait()
 }
 
-// TestPeerThatTakesNothing is cut without a marker; TestGone of httpd shows the rest.
+// TestPeerThatTakesNothing is cut without a marker; TestGone of httpd covers the rest.
 func TestPeerThatTakesNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.db")

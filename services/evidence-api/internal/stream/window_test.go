@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-// makeBatch makes n events above a sequence, with envelopes of size bytes.
+// makeBatch builds n events above a sequence, with envelopes of size bytes.
 func makeBatch(after int64, n, size int) []store.Event {
 	events := make([]store.Event, n)
 	for i := range events {

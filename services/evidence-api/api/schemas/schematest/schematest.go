@@ -68,7 +68,7 @@ func Validate(t testing.TB, name string, doc any) error {
 	return ValidateBytes(t, name, text)
 }
 
-// ValidateBytes is Validate for a document that is written already.
+// ValidateBytes is Validate for an encoded document.
 func ValidateBytes(t testing.TB, name string, text []byte) error {
 	t.Helper()
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
