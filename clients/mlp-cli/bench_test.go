@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// BenchmarkStart measures how long a person waits for mlp: for its help, for the list of models beside what the tracker
-// takes to answer, and for the completion of a name. Its floor is a program that does nothing.
+// BenchmarkStart measures how long a person waits for mlp: for its help, for the list of models beyond the tracker's
+// own response time, and for the completion of a name. Its floor is a program that does nothing.
 func BenchmarkStart(b *testing.B) {
 	bin := filepath.Join(b.TempDir(), "mlp")
 	if out, err := exec.CommandContext(b.Context(), "go", "build", "-tags", "urfave_cli_no_docs", "-buildvcs=false", "-trimpath", "-o", bin, "./cmd/mlp").CombinedOutput(); err != nil {

@@ -31,9 +31,9 @@ import (
 )
 
 // The files contract_*_test.go prove the contract row by row: a test is one table, a subtest one row and has its name.
-// The dashboard runs as in production, on a real Postgres, NATS and Redis. The services behind it answer what real ones
-// did, as package viewtest recorded it, and the assistant its recorded streams. Every answer is held against the API's
-// document too.
+// The dashboard runs as in production, on a real Postgres, NATS and Redis. The services behind it replay real answers
+// recorded by package viewtest, and the assistant its recorded streams. Every answer is also checked against the API's
+// document.
 
 // The broker leaves the loop of a stream's file, and the clock that it reads, when a stream is made while it shuts down.
 func TestMain(m *testing.M) {
@@ -70,7 +70,7 @@ type world struct {
 	stop       func()
 }
 
-// redisDatabases tells the worlds of one Redis apart.
+// redisDatabases gives each world a separate database of one Redis.
 var redisDatabases atomic.Int64
 
 // startWorld starts a dashboard; environ replaces settings.

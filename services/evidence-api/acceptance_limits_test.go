@@ -88,8 +88,8 @@ func TestStalledHeads(t *testing.T) {
 	tw.Get("/api/v1/status").Want(200, "")
 }
 
-// TestOpenConnections: with requests and streams to spare and 256 more open, a newcomer takes the place of the connection
-// that has waited longest for its request; no more than that many are open. The listener pauses while none may go:
+// TestOpenConnections: with requests and streams to spare and 256 more open, a new connection replaces the one that
+// has waited longest for its request; no more than that many are open. The listener pauses while none can be replaced:
 // TestListenerPauses of libs/loopback/httpd.
 func TestOpenConnections(t *testing.T) {
 	t.Parallel()

@@ -35,8 +35,8 @@ func editStore(t testing.TB, path string, statements ...string) {
 	}
 }
 
-// replaceBytes changes bytes of the file itself: what a disk or an intruder does. Both texts
-// have one length.
+// replaceBytes changes bytes of the file itself, as a disk fault or an intruder would. Both texts have the same
+// length.
 func replaceBytes(t testing.TB, path, old, new string) {
 	t.Helper()
 	text, err := os.ReadFile(path)

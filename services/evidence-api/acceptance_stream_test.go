@@ -107,7 +107,7 @@ func TestRow44Replay(t *testing.T) {
 	if got := again.Next(); got != second {
 		t.Errorf("%q; want %v", got, second)
 	}
-	// Filters hold for what is replayed.
+	// Filters also apply to replayed events.
 	only := openStream(t, tw, stream+"?event_type=run.cancelled&run_id=run/demo:0001&project_id=project/demo&work_unit_id=work/demo-0001", "Last-Event-ID: 0")
 	if got := only.Next(); got != second {
 		t.Errorf("%q; want %v", got, second)

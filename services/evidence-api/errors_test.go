@@ -202,8 +202,8 @@ func TestFaultsAreLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestLockedStoreHoldsNobodyLong: all who ask while a writer holds the store are
-// answered within its lock wait and a little.
+// TestLockedStoreHoldsNobodyLong: all requests while a writer holds the store are answered shortly after its lock
+// wait.
 func TestLockedStoreHoldsNobodyLong(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t, answersWithin(t, 3*time.Second))

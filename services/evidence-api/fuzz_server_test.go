@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/evidenceapitest"
 )
 
-// FuzzServer: whatever is sent, there is no answer or one, of 2xx or 4xx (505 for another
-// HTTP), and a document is canonical and has the digest that its header states.
+// FuzzServer: whatever is sent, there is at most one answer, of 2xx or 4xx (505 for another HTTP version), and a
+// document is canonical and has the digest that its header states.
 func FuzzServer(f *testing.F) {
 	tw := evidenceapitest.Start(f, func(c *evidenceapi.Config) { c.MaxStream = 10 * time.Millisecond })
 	report := fixtureReport(f)

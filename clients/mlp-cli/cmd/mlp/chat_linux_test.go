@@ -109,7 +109,7 @@ func watchScreen(t *testing.T, person *os.File) *screen {
 	return s
 }
 
-// wait returns what was shown up to and with a text.
+// wait returns the output up to and including a text.
 func (s *screen) wait(text string) string {
 	s.t.Helper()
 	limit := time.After(30 * time.Second)

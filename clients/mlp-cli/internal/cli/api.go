@@ -21,7 +21,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// maxAnswer bounds what is read of one answer.
+// maxAnswer limits the bytes read from one answer.
 const maxAnswer = 64 << 20
 
 func newDialer(connect time.Duration) func(context.Context, string, string) (net.Conn, error) {

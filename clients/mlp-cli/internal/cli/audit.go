@@ -154,7 +154,7 @@ func auditList(ctx context.Context, env *Env, q controlplane.ListAuditEventsPara
 	return env.printList(o, g, more)
 }
 
-// auditAction marks what was tried and not done.
+// auditAction marks actions that were attempted and not done.
 func auditAction(e controlplane.AuditEvent) any {
 	if e.Outcome == controlplane.AuditOutcomeOk {
 		return e.Action

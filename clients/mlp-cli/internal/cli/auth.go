@@ -124,7 +124,7 @@ func authWhoami(ctx context.Context, env *Env) error {
 	}})
 }
 
-// shownIdentity shows what is not known as null, where the dashboard leaves it out.
+// shownIdentity shows unknown values as null, where the dashboard omits them.
 type shownIdentity struct {
 	dashboard.Identity
 	Acr  *string `json:"acr"`

@@ -85,8 +85,8 @@ func isProtected(address string) bool {
 
 func isLoopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
-// renewal returns the token of a sign-in, renewed once it has expired. The first request to need it renews it, for as long
-// as that request may take, and the others of this mlp share the result.
+// renewal returns the token of a sign-in, renewed once it has expired. The first request to need it renews it, within
+// that request's timeout, and the others of this mlp share the result.
 func (e *Env) renewal(session *config.Session, place, token string) func(context.Context) (string, error) {
 	if session.ExpiresAt.IsZero() || e.Now().Before(session.ExpiresAt.Add(-renewBefore)) {
 		return nil
@@ -108,8 +108,8 @@ func (e *Env) renewal(session *config.Session, place, token string) func(context
 	}
 }
 
-// renewToken exchanges the stored refresh token. One mlp at a time: a provider that gives a new refresh token takes the
-// old one no more, and some end the whole sign-in if it comes twice.
+// renewToken exchanges the stored refresh token, one mlp process at a time: a provider that rotates refresh tokens no
+// longer accepts the old one, and some end the whole sign-in if it is used twice.
 func (e *Env) renewToken(ctx context.Context, place, expired string) (token string, err error) {
 	err = config.Update(ctx, e.configPath(), func(f *config.File) error {
 		token, err = e.renewIn(ctx, f, place, expired)

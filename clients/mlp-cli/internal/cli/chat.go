@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// maxQuestion limits a question read from a pipe, in bytes; the assistant takes no more in one message.
+// maxQuestion limits a question read from a pipe, in bytes; the assistant accepts no more in one message.
 const maxQuestion = 512 << 10
 
 func chatCommand(env *Env) *cli.Command {

@@ -19,8 +19,8 @@ var (
 	errTerminated  = fault.New("terminated", "terminated")
 )
 
-// keys hears Ctrl-C for as long as a conversation lasts. Each press ends one answer or one wait, where elsewhere the
-// first one ends the command.
+// keys handles Ctrl-C during a conversation. Each press ends one answer or one wait; elsewhere the first press ends
+// the command.
 type keys struct{ signals chan os.Signal }
 
 func listenForKeys() *keys {
@@ -31,8 +31,8 @@ func listenForKeys() *keys {
 
 func (k *keys) stop() { signal.Stop(k.signals) }
 
-// during returns a context that the next signal ends, with why as its cause. A press from before is forgotten: what it
-// was to end is over.
+// during returns a context that the next signal ends, with why as its cause. Earlier presses are discarded: what they
+// were meant to end is over.
 func (k *keys) during(ctx context.Context) (context.Context, context.CancelFunc) {
 	select {
 	case s := <-k.signals:
@@ -91,8 +91,8 @@ func readTypedLines(in io.Reader) *typedLines {
 	return t
 }
 
-// next calls show, which shows that a line is awaited, and returns the line; io.EOF at the end of input, or which signal
-// ended the wait. A press that answers what is shown counts, however soon it comes.
+// next calls show, which prints the prompt, and returns the line; io.EOF at the end of input, or the signal that ended
+// the wait. A press after show counts, however soon it comes.
 func (t *typedLines) next(keys *keys, show func()) (string, error) {
 	if t.ended != nil {
 		show()

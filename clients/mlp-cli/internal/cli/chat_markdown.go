@@ -143,8 +143,7 @@ func (w *markdownWriter) addWithinLine(b *strings.Builder, c byte) {
 	w.before = c
 }
 
-// settleMarker decides, with the byte behind it, what the held asterisks or backticks are, and writes them if they are
-// text.
+// settleMarker decides, by the next byte, what the held asterisks or backticks are, and writes them if they are text.
 func (w *markdownWriter) settleMarker(b *strings.Builder, next byte) {
 	if len(w.held) == 0 {
 		return

@@ -182,8 +182,8 @@ func (c *conversation) explain(ctx context.Context, err error) error {
 	return f
 }
 
-// showRestOfDiff fetches the whole change, whose diff the answer cuts at some length: what is approved must have been
-// shown.
+// showRestOfDiff fetches the whole change, whose diff the answer truncates: a person must have seen all that they
+// approve.
 func (c *conversation) showRestOfDiff(ctx context.Context, a chatAnswer) error {
 	var action assistant.Action
 	path := "/v1/sessions/" + escapeSegment(c.session) + "/actions/" + escapeSegment(a.Pending.ActionID)
@@ -275,7 +275,7 @@ func (v *chatView) addResult(id string, ok bool, text string) {
 	}
 }
 
-// talk writes a line to people, below what has come of the answer.
+// talk writes a line to people, below the answer so far.
 func (v *chatView) talk(format string, a ...any) {
 	if v.lines != nil && !v.env.Quiet && !v.env.Format.Structured() {
 		v.lines.breakLine()

@@ -12,7 +12,7 @@ import (
 // mostHeld is how many bytes of a word wait for its end.
 const mostHeld = 1 << 10
 
-// longestHeld is how long a word waits for its end: a person who reads along sees all that has come.
+// longestHeld is how long an unfinished word is held: a person who reads along sees everything received.
 const longestHeld = 200 * time.Millisecond
 
 // wordWrapper breaks text between words while it comes. Lines of code and of tables stay as they are.
@@ -118,7 +118,7 @@ func (w *wordWrapper) breakLine() {
 	_, _ = io.WriteString(w.out, b.String()) // a closed pipe is told by what is written before or after
 }
 
-// flush writes what has come of the last word.
+// flush writes the part of the last word received so far.
 func (w *wordWrapper) flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

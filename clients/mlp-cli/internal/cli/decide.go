@@ -162,7 +162,7 @@ func dryDecision(env *Env, d decision, s *approvalSubject, err error) error {
 	return env.DryRun(target, would, []Check{check})
 }
 
-// sendDecision decides by the id that was shown, so that a record that replaced it meanwhile stays undecided.
+// sendDecision decides by the id that was shown, so that a record that has replaced it since stays undecided.
 func (e *Env) sendDecision(ctx context.Context, d decision, s *approvalSubject) error {
 	cp, err := e.controlPlaneClient()
 	if err != nil {

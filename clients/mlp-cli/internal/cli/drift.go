@@ -29,8 +29,8 @@ type driftRow struct {
 	Measures     map[string]driftMeasure `json:"measures"`
 }
 
-// driftMeasure and driftRow are printed instead of inference's own types because those leave out what is
-// not known, and mlp's documents show it as null.
+// driftMeasure and driftRow are printed instead of inference's own types because those omit unknown values, and mlp's
+// documents show them as null.
 type driftMeasure struct {
 	Value  *float64 `json:"value"`
 	PValue *float64 `json:"p_value"`

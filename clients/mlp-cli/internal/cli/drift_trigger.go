@@ -32,8 +32,8 @@ func driftTriggerCommand(env *Env) *cli.Command {
 	}}
 }
 
-// triggerRow shows what is not known as null, where the control plane leaves it out. State and Version are those of the
-// run, once it was followed to its end.
+// triggerRow shows unknown values as null, where the control plane omits them. State and Version are those of the run,
+// once it was followed to its end.
 type triggerRow struct {
 	Model    string   `json:"model"`
 	ZScore   *float64 `json:"z_score"`

@@ -211,7 +211,8 @@ func dryRunCell(v any) any {
 	return string(data)
 }
 
-// failWith prints what was found, then fails: a document holds both, so there the error's alone is printed.
+// failWith prints the findings, then fails: a document holds both, so in that format only the error's document is
+// printed.
 func (e *Env) failWith(f *fault.Error, found output.Grid) error {
 	if !e.Format.Structured() {
 		if err := e.Printer().Print(found); err != nil {

@@ -37,7 +37,7 @@ func fluxUsage(ctx context.Context, job string) (gpuHours, cpuHours float64, err
 	return j.hours()
 }
 
-// fluxJob is a job as flux jobs prints it; what a version of Flux does not print is nil.
+// fluxJob is a job as flux jobs prints it; fields that a version of Flux does not print are nil.
 type fluxJob struct {
 	State    string   `json:"state"`
 	Runtime  *float64 `json:"runtime"` // seconds

@@ -113,8 +113,8 @@ func (e *Env) waitForRun(ctx context.Context, cp *remote, id string, show func(s
 	return run, err
 }
 
-// spinner shows the state of what is followed on stderr: on a terminal in place, else a line for each change. stop
-// takes it away.
+// spinner shows the state of the followed item on stderr: on a terminal in place, else a line for each change. stop
+// removes it.
 func (e *Env) spinner(ctx context.Context, what string) (show func(state string), stop func()) {
 	if !e.ErrTTY || e.Quiet || e.Format.Structured() {
 		last := ""

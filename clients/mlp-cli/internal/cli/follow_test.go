@@ -103,7 +103,7 @@ func TestFollowOfTrigger(t *testing.T) {
 	}
 }
 
-// What a trigger started is shown, also when it cannot be followed.
+// The result of a trigger is shown, also when it cannot be followed.
 func TestTriggerShowsRunsThatItCannotFollow(t *testing.T) {
 	t.Parallel()
 	url := serveSequence(t, map[string][]string{"POST /drift/trigger": {`{"results":[{"model":"JPCP","outcome":"dispatched","flow_run_id":"f1","z_score":4.5}]}`}})

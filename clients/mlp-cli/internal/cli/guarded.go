@@ -134,7 +134,7 @@ func guardedGrid(c controlplane.GuardedChange) output.Grid {
 	return g
 }
 
-// settingsGrid lists what a change changes, member by member where both sides are objects.
+// settingsGrid lists the differences of a change, member by member where both sides are objects.
 func settingsGrid(c controlplane.GuardedChange) output.Grid {
 	g := output.Grid{Title: "Change", Columns: []string{"Setting", "Before", "After"}, Empty: "Nothing would change."}
 	before, _ := c.Old.(map[string]any)

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 )
 
-// minDescription is the fewest columns that a description is wrapped into beside its option. With fewer, it goes below.
+// minDescription is the minimum width of a description beside its option. If less is left, it goes below.
 const minDescription = 24
 
 // helpWriter wraps the lines of a help between words. A terminal would break them inside words, and the flag library

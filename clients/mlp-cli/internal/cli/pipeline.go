@@ -323,7 +323,8 @@ func (e *Env) foreignCommit(ctx context.Context, dir string) string {
 	return ""
 }
 
-// publishCommands bring the definition of a model to the control plane, which reads commits only.
+// publishCommands returns the commands that publish a model's definition to the control plane, which reads commits
+// only.
 func publishCommands(dir string, m *modelrepo.Model, r *modelrepo.Repo) []string {
 	files := []modelrepo.SourceFile{m.File}
 	for _, d := range m.Datasets {

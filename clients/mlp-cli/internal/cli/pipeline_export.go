@@ -29,8 +29,8 @@ func pipelineExportCommand(env *Env) *cli.Command {
 	}}
 }
 
-// pipelineExport prints what the platform would run by. A repository with faults has no such registry: the models that
-// a fault hides would be missing from it.
+// pipelineExport prints the registry that the platform would use. A repository with faults has none: the models hidden
+// by a fault would be missing from it.
 func pipelineExport(env *Env, repo, name, file string) error {
 	dir, r, err := env.modelRepo(repo, name)
 	if err != nil {

@@ -179,7 +179,7 @@ func savePolicy(ctx context.Context, env *Env, o promoteOptions) error {
 		return err
 	}
 	in := controlplane.PolicyInput{Metric: c.Metric, Operator: c.Op, Threshold: c.Value, FromAlias: &o.from, ToAlias: &o.to}
-	// What the command does not set stays as it is: left out, it would go back to its default.
+	// Settings that the command does not give stay as they are: if omitted, they would revert to their defaults.
 	switch old, err := decode[controlplane.Policy](cp.GetPolicy(ctx, o.model)); {
 	case err == nil:
 		in.Enabled, in.RequireEval, in.ApprovalMode = &old.Enabled, &old.RequireEval, &old.ApprovalMode
@@ -294,7 +294,7 @@ func promote(ctx context.Context, env *Env, o promoteOptions) error {
 			return f
 		}
 	}
-	// The version that was judged and shown is named: another one may come under the alias meanwhile.
+	// The version that was judged and shown is named: the alias may move in between.
 	yes, err := env.Confirm(ctx, "Make version "+version+" of "+o.model+", which is "+o.from+", "+o.to+"?", false)
 	if err != nil || !yes {
 		return err

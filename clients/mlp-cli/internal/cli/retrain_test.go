@@ -108,7 +108,7 @@ func TestReasonThatWouldBeLost(t *testing.T) {
 	}
 }
 
-// What a training that did not end well left behind is said as it is.
+// The remains of a failed training are reported.
 func TestUnfinished(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("ladder: no answer")

@@ -91,7 +91,7 @@ func modelsRollback(ctx context.Context, env *Env, o rollbackOptions, dryRun boo
 	if err != nil {
 		return err
 	}
-	// The version that was shown is named, so that another rollback meanwhile cannot change what this one does.
+	// The version that was shown is named, so that a concurrent rollback cannot change what this one does.
 	res, err := decode[controlplane.Rollback](cp.RollbackAlias(ctx, o.model, o.alias, controlplane.RollbackRequest{Reason: o.reason, Version: &to}))
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func runStates() []string {
 	return states
 }
 
-// checkState refuses what is no state of a run, with the nearest that is one; empty means any.
+// checkState refuses text that is not a state of a run, and names the nearest one; empty means any.
 func checkState(state string) error {
 	states := runStates()
 	err := oneOf("--state", state, states...)

@@ -146,8 +146,8 @@ func isEmptyGitRepository(dir string) bool {
 	return err == nil && git
 }
 
-// writeAll writes all files or none: what was there before a failure is put back. Nothing is written outside of dir, whatever
-// links it has, nor through what is no regular file.
+// writeAll writes all files or none: after a failure the previous files are restored. Nothing is written outside of
+// dir, whatever links it has, nor through anything but regular files.
 func writeAll(dir string, files []scaffoldFile) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

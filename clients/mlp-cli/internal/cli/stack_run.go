@@ -79,7 +79,7 @@ func (s *stack) command(ctx context.Context, line ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs the script and shows what it says to people.
+// run runs the script and shows its messages to people.
 func (s *stack) run(ctx context.Context, line ...string) error {
 	return s.execute(ctx, io.Discard, line...)
 }
@@ -96,7 +96,7 @@ func (s *stack) output(ctx context.Context, line ...string) (string, error) {
 	return out.String(), err
 }
 
-// execute runs the script; its last complaint becomes the fault's sentence, and what it says before is talk.
+// execute runs the script; its last error message becomes the fault's message, and earlier ones are printed.
 func (s *stack) execute(ctx context.Context, out io.Writer, line ...string) error {
 	cmd := s.command(ctx, line...)
 	stdout := &recordingWriter{w: out}

@@ -78,7 +78,8 @@ func refusedCredential(err error) error {
 	return nil
 }
 
-// showStatus asks all at once; what does not answer is a row that says so. Only when nothing answers is it an error.
+// showStatus queries all services in parallel; one that does not answer is a row that shows it. It fails only when
+// none answers.
 func showStatus(ctx context.Context, env *Env) error {
 	r, err := env.Config()
 	if err != nil {

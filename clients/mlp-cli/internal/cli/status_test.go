@@ -174,7 +174,7 @@ func TestInfoAsksForTheTrackersName(t *testing.T) {
 	}
 }
 
-// inference leaves out what it does not know; mlp says null.
+// inference omits unknown values; mlp prints null.
 func TestDriftDocument(t *testing.T) {
 	t.Parallel()
 	url := serveAnswer(t, 200, "application/json", `[{"model":"JPCP","alias":"Production","live_mean":null,"live_std":null,"n_baseline":0,"n_snapshots":2,"overall":"CRITICAL","decided_by":"psi","status":"OK","version":"1","recent":null,"measures":{"psi":{"status":"INSUFFICIENT"}}}]`)

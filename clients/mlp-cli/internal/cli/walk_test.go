@@ -114,8 +114,8 @@ func checkFailure(t *testing.T, line []string, r result) {
 	}
 }
 
-// Every command in each world that is not as it should be: a sentence for people, one document for programs, and no
-// wait for what does not come.
+// Every command in each faulty world prints a sentence for people or one document for programs, and does not wait for
+// an answer that will not come.
 func TestEveryCommandInBadWorlds(t *testing.T) {
 	t.Chdir(t.TempDir()) // some write a file into the working directory
 	html := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -173,7 +173,7 @@ type closedPipe struct{}
 
 func (closedPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
-// `mlp … | head -1` ends quietly: whatever a command would print, its reader is gone, and what it talks of is no pipe.
+// `mlp … | head -1` ends quietly: whatever a command would print, its reader is gone, and it does not mention a pipe.
 func TestEveryCommandIntoAClosedPipe(t *testing.T) {
 	t.Chdir(t.TempDir())
 	w := worldAt(t, "http://127.0.0.1:1")
@@ -190,7 +190,7 @@ func TestEveryCommandIntoAClosedPipe(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends each command while it waits for a service: exit 1 and a sentence that tells so.
+// Ctrl-C ends each command while it waits for a service: exit 1 and a sentence that reports it.
 func TestEveryCommandInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, line := range exampleLines(t) {
@@ -215,7 +215,7 @@ func TestEveryCommandInterrupted(t *testing.T) {
 	}
 }
 
-// A slip in any command or option gets what it is most like.
+// A typo in any command or option is answered with the nearest match.
 func TestEverySlipGetsTheNearest(t *testing.T) {
 	t.Parallel()
 	w := worldAt(t, "http://127.0.0.1:1")

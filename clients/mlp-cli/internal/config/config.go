@@ -384,7 +384,7 @@ func (r *Resolved) All() []Value {
 	return out
 }
 
-// CheckURL refuses what is no absolute http(s) address.
+// CheckURL refuses anything but an absolute http(s) address.
 func CheckURL(name, value string) error {
 	u, err := url.Parse(value)
 	if err != nil || !slices.Contains([]string{"http", "https"}, u.Scheme) || u.Host == "" {

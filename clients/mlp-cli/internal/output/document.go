@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/printable"
 )
 
-// Documents are encoded as encoding/json does, but for what is no number in JSON: a run can log NaN or an infinity, and
-// one such figure must not cost the reader the document. encoding/json has no such option.
+// Documents are encoded as encoding/json does, except for values that are not JSON numbers: a run can log NaN or an
+// infinity, and one such value must not cost the reader the document. encoding/json has no such option.
 var documentOptions = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false),
 	jsonv2.WithMarshalers(jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, x float64) error {
 		if isFinite(x) {

@@ -92,7 +92,7 @@ func (p *Printer) encode(v any) ([]byte, error) {
 	return endLine(b.Bytes()), err
 }
 
-// endLine ends a document with a line feed; of no results, there is no line.
+// endLine ends a document with a line feed; an empty one gets none.
 func endLine(data []byte) []byte {
 	if len(data) == 0 {
 		return nil

@@ -144,7 +144,7 @@ func isJSON(r *http.Request) bool {
 	return err == nil && kind == "application/json"
 }
 
-// Require lets callers of a role pass, in the order of the package comment, and notes them for caller.From.
+// Require admits callers with a role, checked in the order of the package comment, and stores them for caller.From.
 func (g *Guard) Require(role caller.Role, opts ...Option) echo.MiddlewareFunc {
 	r := rules{role: role}
 	for _, o := range opts {

@@ -20,7 +20,7 @@ import (
 // Bucket names a limit.
 type Bucket string
 
-// Buckets of addresses: routes that need no credential, and what is asked of others before one is known.
+// Buckets of addresses: routes that need no credential, and calls to other services before a credential is known.
 const (
 	Login Bucket = "login"
 	SSO   Bucket = "sso"
@@ -88,7 +88,7 @@ type Limits struct {
 	cfg   LimitsConfig
 	local *localLimits
 	locks *localLocks
-	// retryAt is when the coordinator is asked again after a failure, in Unix nanoseconds: requests must not all wait
+	// retryAt is when to try the coordinator again after a failure, in Unix nanoseconds: requests must not all wait
 	// for one that is down.
 	retryAt atomic.Int64
 }

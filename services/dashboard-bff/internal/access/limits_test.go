@@ -115,7 +115,7 @@ func TestAThousandLoginsAtOnceAreBounded(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// A window that ends meanwhile lets as many pass again.
+	// When a window ends, as many requests are admitted again.
 	windows := int32(time.Since(began)/time.Second) + 2
 	if g := good.Load(); g < 1 || g > 20*windows || g+limited.Load() != 1000 {
 		t.Errorf("%d got in, %d were limited, %d failed; want 1 to %d and the rest limited", g, limited.Load(), other.Load(), 20*windows)

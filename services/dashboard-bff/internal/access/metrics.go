@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/fault"
 )
 
-// metrics count what the guard refused.
+// metrics counts the guard's refusals.
 type metrics struct{ refused *prometheus.CounterVec }
 
 func newMetrics(registry prometheus.Registerer) metrics {

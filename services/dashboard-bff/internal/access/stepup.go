@@ -70,7 +70,8 @@ func (g *Guard) demandOf(who caller.Caller) (demand, bool) {
 	return demand{acrValues, maxAge, loginURL}, required
 }
 
-// metBy fails for a missing claim: no acr is no level, and no auth_time is the year 1.
+// metBy fails for a missing claim: without acr there is no level, and without auth_time the sign-in is from the year
+// 1.
 func (d demand) metBy(who caller.Caller, now time.Time) bool {
 	if len(d.acrValues) > 0 && (who.ACR == "" || !slices.Contains(d.acrValues, who.ACR)) {
 		return false

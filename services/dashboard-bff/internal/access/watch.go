@@ -16,8 +16,8 @@ import (
 const (
 	TokenExpired = "token_expired"
 	LoggedOut    = "logged_out" // also when the provider is no longer trusted, or the person denied
-	// BusUnavailable ends streams whose credential could not be looked up for long. Of the reasons that clients know it
-	// is the one after which they poll; their requests get 503 session_store_unavailable meanwhile.
+	// BusUnavailable ends streams whose credential could not be checked for long. Of the reasons that clients know, it
+	// is the one that makes them poll; until then their requests get 503 session_store_unavailable.
 	BusUnavailable = "bus_unavailable"
 )
 
@@ -86,7 +86,7 @@ func endsSession(err error) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
-// stillHolds asks again what identify asked of the credential, but for what cannot change.
+// stillHolds repeats the checks of identify, except those whose result cannot change.
 func (g *Guard) stillHolds(ctx context.Context, who caller.Caller) error {
 	was, have := credentialOf(ctx)
 	if who.Method == caller.SSO {

@@ -73,7 +73,7 @@ func wantOpen(t *testing.T, ended <-chan string) {
 	}
 }
 
-// within2s is the promise, and what a loaded machine may add.
+// within2s is the promised time, and a margin for a loaded machine.
 const within2s = 2*time.Second + 500*time.Millisecond
 
 func TestALogoutOnAnotherReplicaEndsTheStreamsOfThatSessionWithin2Seconds(t *testing.T) {

@@ -211,7 +211,8 @@ func TestAlertsOfAnotherTenantLookAbsent(t *testing.T) {
 	r.Refused(404, "alert_not_found", recordstest.Stranger, "POST", path+"/"+budget+"/ack", nil)
 }
 
-// A slow answer of one replica must not bring back what a newer one of another has ended, nor end what is new.
+// A slow answer of one replica must neither restore an alert that a newer answer of another has ended, nor end a new
+// one.
 func TestOlderReadingOfAnotherReplicaChangesNothing(t *testing.T) {
 	t.Parallel()
 	a := start(t)
@@ -233,7 +234,7 @@ func TestOlderReadingOfAnotherReplicaChangesNothing(t *testing.T) {
 		want := states(b.read(""))
 		release()
 		<-done
-		// From the table: another reading would mend what the old one broke.
+		// Read from the table: another reading would repair the damage of the old one.
 		if got := open(t, a.pool); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}

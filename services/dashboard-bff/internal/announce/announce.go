@@ -72,7 +72,7 @@ func Insert(ctx context.Context, tx pgx.Tx, events ...outbox.Event) error {
 	return outbox.Insert(ctx, tx, events...)
 }
 
-// sessionMark is how much of a session's id is told: enough to tell sessions apart, too little to find one.
+// sessionMark is how much of a session's id is disclosed: enough to distinguish sessions, too little to find one.
 const sessionMark = 8
 
 // Audit returns the fact of one act of who; details never hold a secret. It names the password session, since all

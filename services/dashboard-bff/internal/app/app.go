@@ -39,7 +39,7 @@ func options(cfg Config, log *slog.Logger) startup.Options {
 	}
 }
 
-// Migrate brings the service's schema up to date.
+// Migrate updates the service's schema.
 func Migrate(ctx context.Context, cfg Config) error {
 	return startup.Migrate(ctx, options(cfg, slog.New(slog.DiscardHandler)))
 }

@@ -91,8 +91,8 @@ type Config struct {
 	ToolsListener net.Listener `env:"-"`
 }
 
-// Upstreams are the services behind the dashboard. Each URL may be replaced by a stored one (PUT /api/config);
-// one that is set to nothing means that there is no such service here. The public ones are shown to people.
+// Upstreams are the services behind the dashboard. Each URL may be replaced by a stored one (PUT /api/config); one
+// that is set to nothing means that there is no such service here. The public ones are shown to people.
 type Upstreams struct {
 	ControlPlaneURL     string `env:"CONTROL_PLANE_URL" envDefault:"http://localhost:18002"`
 	ServingURL          string `env:"SERVING_URL" envDefault:"http://localhost:18001"`

@@ -154,7 +154,7 @@ func reverse(items []api.Activity) []api.Activity {
 	return items
 }
 
-// newestComments reads what is left of the comments before a position.
+// newestComments reads the comments before a position.
 func (s *Collab) newestComments(ctx context.Context, who caller.Caller, e entity, before *place, limit int) (*stream, error) {
 	params := store.ListNewestCommentsParams{Tenant: who.Tenant, EntityType: e.kind, EntityID: e.id, MaxRows: int32(limit) + 1}
 	if before != nil {

@@ -1,5 +1,5 @@
-// Package collab holds what people say to each other about an entity, such as model/JPCP or alert/budget:ai:
-// comments, and the activity that merges them with the audit facts of the same entity.
+// Package collab holds the discussion of an entity, such as model/JPCP or alert/budget:ai: comments, and the activity
+// that merges them with the audit facts of the same entity.
 package collab
 
 import (
@@ -107,7 +107,7 @@ func parseComment(typed string) (comment, error) {
 	if err != nil {
 		return comment{}, err
 	}
-	// Who is mentioned is read from what people see, not from attributes of tags that were removed.
+	// Mentions are read from the visible text, not from attributes of tags that were removed.
 	return comment{id: id, body: body, html: rendered, mentions: Mentions(html.UnescapeString(body))}, nil
 }
 

@@ -15,7 +15,7 @@ import (
 // strict removes every tag and escapes the rest.
 var strict = bluemonday.StrictPolicy()
 
-// scriptSchemes run what follows them when a browser opens it as an address.
+// scriptSchemes are the schemes whose content a browser runs when it opens it as an address.
 var scriptSchemes = []string{"javascript:", "vbscript:", "data:text/"}
 
 // Sanitize makes untrusted text safe as innerHTML: no tags, everything else escaped, no script scheme even if it is
@@ -116,8 +116,8 @@ func readUnits(s string) []unit {
 	for i, r := range s {
 		plain = append(plain, unit{r, i, i + utf8.RuneLen(r)})
 	}
-	// From the end, so that what follows an ampersand is decoded before the ampersand is looked at: one pass
-	// suffices for any depth.
+	// From the end, so that the text after an ampersand is decoded before the ampersand is examined: one pass suffices
+	// for any depth.
 	decoded := make([]unit, 0, len(plain)) // last character first
 	for _, u := range slices.Backward(plain) {
 		decoded = appendDecoded(decoded, u)

@@ -24,7 +24,7 @@ const (
 	// maxEntries and maxRetries limit what callers with many different parameters can make the pool keep.
 	maxEntries = 2048
 	maxRetries = 64
-	// grace is how long a first call to a service that seems to hang is waited for, at most an eighth of the time-out.
+	// grace is how long a first call to a service that seems to hang is waited for, at most an eighth of the timeout.
 	grace = 250 * time.Millisecond
 )
 
@@ -128,7 +128,8 @@ type ticket struct {
 }
 
 // ask returns the shared answer of k if there is one, else the flight that will have it and how long to wait for it.
-// ctx gives request id and trace to a call that is begun now, not its end: others wait for it too.
+// ctx gives request id and trace to a call that begins now, but its end does not cancel the call: others wait for it
+// too.
 func (p *Pool) ask(ctx context.Context, k key, c call) ticket {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -237,8 +238,8 @@ func (p *Pool) land(k key, e *entry, f *flight, value any, err error) {
 	}
 }
 
-// judgeService notes whether a service answers at all; p.mu is held. A time-out casts suspicion only if nothing came
-// back while it ran: else it is that one call that is slow.
+// judgeService records whether a service answers at all; p.mu is held. A timeout casts suspicion only if nothing came
+// back while it ran: otherwise only that one call is slow.
 func (p *Pool) judgeService(s upstream.Service, f *flight) {
 	switch {
 	case skipped(f.err):

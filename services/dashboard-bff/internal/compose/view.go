@@ -39,7 +39,7 @@ func (p *Pool) Begin(c echo.Context) *View {
 	return &View{pool: p, c: c, ctx: c.Request().Context(), who: caller.From(c), states: map[string]api.SourceState{}}
 }
 
-// Who asked.
+// The caller.
 func (v *View) Who() caller.Caller { return v.who }
 
 // Answer is a source's answer to come.

@@ -1,5 +1,5 @@
-// Package copilot answers a question about a page by one read-only call to the cluster assistant. What it proposes
-// is text: there is no route that runs it.
+// Package copilot answers a question about a page by one read-only call to the cluster assistant. Its proposals are
+// text: no route runs them.
 package copilot
 
 import (

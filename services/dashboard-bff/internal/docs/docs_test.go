@@ -115,7 +115,7 @@ func TestPathRulesInTheirOrder(t *testing.T) {
 	}
 }
 
-// What a query decodes once is a path like any other; what it decodes twice is refused.
+// A path encoded once is a path like any other; one encoded twice is refused.
 func TestEscapesOfTheQuery(t *testing.T) {
 	t.Parallel()
 	l := openLibrary(t, sample(t))

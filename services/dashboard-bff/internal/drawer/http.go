@@ -57,7 +57,7 @@ func (d *Drawer) StreamAnswer(c echo.Context) error {
 	}})
 }
 
-// ReplaySession serves GET /api/v1/assistant/sessions/:session/replay: what was said, and what is being said.
+// ReplaySession serves GET /api/v1/assistant/sessions/:session/replay: past answers, and the one in progress.
 func (d *Drawer) ReplaySession(c echo.Context) error {
 	session, err := d.ownSession(c)
 	if err != nil {

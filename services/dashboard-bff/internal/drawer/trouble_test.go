@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/drawer"
 )
 
-// checkEnd wants what was sent, then the error event, then the end.
+// checkEnd expects the frames sent, then the error event, then the end.
 func checkEnd(t *testing.T, got, sent, code string) {
 	t.Helper()
 	rest, ok := strings.CutPrefix(got, sent)

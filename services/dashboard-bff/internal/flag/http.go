@@ -109,8 +109,8 @@ func (f *Flags) Clear(c echo.Context) error {
 	return c.JSON(http.StatusOK, api.FlagChange{Updated: changed, Name: name, Enabled: d.standard})
 }
 
-// readContext reads the body of an OpenFeature client and drops it: who asks is known from the credential, and a
-// context that the caller writes could make them anybody.
+// readContext reads the body of an OpenFeature client and discards it: the credential identifies the caller, and a
+// context written by the caller could claim any identity.
 func readContext(c echo.Context) error {
 	var body struct {
 		Context map[string]any `json:"context"`

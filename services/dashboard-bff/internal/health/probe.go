@@ -45,8 +45,8 @@ func Probe(ctx context.Context, client *http.Client, address string) (status int
 	return resp.StatusCode, nil
 }
 
-// Round is a set of probes whose answers are shared by all who ask within [keepRound]. One round runs at a time.
-// It is safe for concurrent use.
+// Round is a set of probes whose answers are shared by all callers within [keepRound]. One round runs at a time. It is
+// safe for concurrent use.
 type Round[T any] struct {
 	// Measure makes the probes. It ends within its context.
 	Measure func(ctx context.Context) T

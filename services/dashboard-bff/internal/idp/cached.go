@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// How long what a provider publishes is used.
+// How long a provider's documents are cached.
 const (
 	freshFor = 5 * time.Minute // then it is fetched again
 	staleFor = time.Hour       // while that fails

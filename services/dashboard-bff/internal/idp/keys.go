@@ -33,8 +33,8 @@ type keySet struct {
 	refetched time.Time  // the last fetch for an unknown key id
 }
 
-// parseKeys reads a JSON Web Key Set. Keys of other kinds or uses are left out: a provider may publish what is not
-// for us.
+// parseKeys parses a JSON Web Key Set. Keys of other kinds or uses are skipped: a provider may publish keys for other
+// purposes.
 func parseKeys(doc map[string]json.RawMessage) ([]jose.JSONWebKey, error) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(doc["keys"], &raw); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/mlp-platform/platform/libs/trust"
 )
 
-// Provider is an entry of the trust file with what was fetched for it. It does not change; a changed entry is a new
-// Provider.
+// Provider is an entry of the trust file with the documents fetched for it. It does not change; a changed entry is a
+// new Provider.
 type Provider struct {
 	trust    *trust.Provider
 	client   *http.Client

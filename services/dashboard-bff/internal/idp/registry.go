@@ -65,8 +65,8 @@ func New(cfg Config) (*Registry, error) {
 	return r, nil
 }
 
-// pollEvery is how often the trust file is looked at. Its change must show within 2 s; a notification of the file
-// system would miss what is mounted over it, as configuration maps of clusters are.
+// pollEvery is the polling interval of the trust file. Its change must show within 2 s; file system notifications
+// would miss a mount over it, as with configuration maps of clusters.
 const pollEvery = time.Second
 
 // Watch rereads the trust file when it changes, until ctx ends.

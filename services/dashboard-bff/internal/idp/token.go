@@ -58,7 +58,7 @@ func (c claimSet) time(name string) (t time.Time, ok bool) {
 	return time.Unix(int64(f), 0).UTC(), true
 }
 
-// checkTimes needs exp and, where they are there, nbf and iat to suit now.
+// checkTimes requires exp and, where present, checks nbf and iat against the current time.
 func (c claimSet) checkTimes(now time.Time, leeway time.Duration, expRequired bool) error {
 	exp, ok := c.time("exp")
 	switch {
@@ -147,9 +147,10 @@ func (p *Provider) verifyAccessToken(ctx context.Context, raw string) (claimSet,
 	return claims, p.checkBearerClaims(claims)
 }
 
-// checkBearerClaims refuses what is no access token for the platform.
+// checkBearerClaims refuses a token that is not an access token for the platform.
 func (p *Provider) checkBearerClaims(claims claimSet) error {
-	// An ID token tells a client who signed in; taking it as a bearer would let every client that got one act here.
+	// An ID token tells a client who signed in; if it were accepted as a bearer, every client that got one could act
+	// here.
 	if strings.EqualFold(claims.text("typ"), "ID") || claims.has("at_hash") || claims.has("c_hash") {
 		return tokenError("it is an ID token; send the access token")
 	}

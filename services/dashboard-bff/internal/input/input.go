@@ -31,8 +31,8 @@ func InvalidFields(faults ...problem.Field) error {
 	return fault.ValidationFailed.New(strings.Join(parts, "; ") + ".").WithErrors(faults...)
 }
 
-// CheckQuery refuses query parameters that the route does not have, that come twice, or that Postgres cannot
-// store: a misspelt filter would else be left out and the whole list be taken for the filtered one.
+// CheckQuery refuses query parameters that the route does not have, that are repeated, or that Postgres cannot store:
+// a misspelt filter would otherwise be ignored and the whole list be mistaken for the filtered one.
 func CheckQuery(c echo.Context, known ...string) error {
 	query, err := url.ParseQuery(c.Request().URL.RawQuery)
 	if err != nil {

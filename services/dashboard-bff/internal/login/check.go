@@ -1,4 +1,4 @@
-// Package login exchanges the two passwords for sessions, ends sessions and tells callers who they are.
+// Package login exchanges the two passwords for sessions, ends sessions and returns callers their identity.
 package login
 
 import (
@@ -52,7 +52,7 @@ func (s Settings) Faults() []error {
 	return faults
 }
 
-// equalSecrets compares digests in constant time: the time tells neither where two secrets differ nor their lengths.
+// equalSecrets compares digests in constant time: the time reveals neither where two secrets differ nor their lengths.
 func equalSecrets(a, b service.Secret) bool {
 	x, y := sha256.Sum256([]byte(a.Reveal())), sha256.Sum256([]byte(b.Reveal()))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1

@@ -99,8 +99,8 @@ func describeServed(h inference.Health, name string) string {
 	return what
 }
 
-// servingWatch remembers since when each model's Production alias and what is served differ: neither the tracker nor
-// serving says when that began.
+// servingWatch records since when each model's Production alias and its served version differ: neither the tracker nor
+// serving records when that began.
 type servingWatch struct {
 	clients clients
 	now     func() time.Time
@@ -152,8 +152,8 @@ func (w servingWatch) overdue(name string) bool {
 // watchEvery is the interval at which WatchServing polls when no one views the registry.
 const watchEvery = 20 * time.Second
 
-// WatchServing compares what is set with what is served until ctx ends, so that the first person to look at the
-// registry sees for how long they have differed.
+// WatchServing compares the configured with the served versions until ctx ends, so that the first person to look at
+// the registry sees for how long they have differed.
 func (v *Views) WatchServing(ctx context.Context) error {
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()

@@ -40,7 +40,7 @@ type sources struct {
 	costs   compose.Source[string, []controlplane.Cost]
 }
 
-// clients fetch what the sources ask for.
+// clients fetches the data of the sources.
 type clients struct{ *upstream.Clients }
 
 // listBudget is for lists that thousands of models make long: the serving service compares each model's predictions

@@ -63,7 +63,7 @@ func TestWritesOfTheToolsOriginAreAuditedWithThePerson(t *testing.T) {
 	}
 }
 
-// A process that is killed while the service works records nothing any more.
+// A process that is killed while the service works records nothing more.
 func TestAWriteIsOnRecordBeforeAServiceThatKnowsNobodyGetsIt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

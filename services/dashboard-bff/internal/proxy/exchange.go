@@ -244,7 +244,7 @@ func modifyResponse(res *http.Response) error {
 	return x.rewriteResponse(res)
 }
 
-// keepFailure remembers why there is no answer; serve returns it.
+// keepFailure records why there is no answer; serve returns it.
 func keepFailure(_ http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeFrom(r.Context())
 	x.failure = x.explain(r.Context(), err)

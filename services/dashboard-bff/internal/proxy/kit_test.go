@@ -147,7 +147,7 @@ func (b *bench) judgeStepUp(_ context.Context, _ caller.Caller, action string) e
 	return b.stepUp
 }
 
-// as changes who asks.
+// as changes the caller.
 func (b *bench) as(who caller.Caller) *bench {
 	b.mu.Lock()
 	defer b.mu.Unlock()

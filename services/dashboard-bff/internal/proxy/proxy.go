@@ -1,5 +1,5 @@
-// Package proxy shows the tools behind the dashboard to a browser: it forwards requests to the services of the
-// configuration, rewrites their links, and keeps what they send from acting as the dashboard.
+// Package proxy shows the tools behind the dashboard to a browser: it forwards requests to the configured services,
+// rewrites their links, and keeps their content from acting as the dashboard.
 //
 // There are two origins. The dashboard's serves every service, with scripts off. The tools origin is a second address on
 // which the tools' own pages run, scripts and all: it holds nothing to steal, takes no credential of the dashboard, and is

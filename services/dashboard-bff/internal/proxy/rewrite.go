@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// limits of what is kept in memory to be rewritten.
+// Limits of bodies kept in memory to be rewritten.
 type limits struct {
 	body   int64 // decoded bytes of one body; larger ones pass as they are
 	free   int64 // bytes of one body that count against nothing
@@ -28,7 +28,7 @@ var defaultLimits = limits{body: 8 << 20, free: 256 << 10, budget: 128 << 20}
 // slack is how much larger than its content a compressed body may be.
 const slack = 64 << 10
 
-// rewriter changes the links in a body; what it does not change it returns as it is.
+// rewriter changes the links in a body and returns the rest unchanged.
 type rewriter func(body []byte, links *linkMap) []byte
 
 // chooseRewriter returns nil for types whose links are not rewritten.
@@ -70,7 +70,7 @@ func (x *exchange) rewriteResponse(res *http.Response) error {
 		return nil
 	}
 	if x.in.Method == http.MethodHead || res.StatusCode == http.StatusNoContent || res.StatusCode == http.StatusResetContent {
-		// The length of what GET would bring is known only once it is rewritten.
+		// The length of the GET response is known only once it is rewritten.
 		h.Del("Content-Length")
 		res.ContentLength = -1
 		x.markBody(h)

@@ -31,9 +31,9 @@ func (b *bufferPool) Put(buffer []byte) {
 // deadlineSteps is how often a deadline is moved at most while it lasts; each move costs a little.
 const deadlineSteps = 60
 
-// responseWriter keeps the service's headers apart until they are final: an informational answer (103) would otherwise put
-// headers of the service into the response unseen, and take out the dashboard's own. Each write has a deadline, so that
-// a caller who reads nothing is cut off.
+// responseWriter keeps the service's headers apart until they are final: an informational answer (103) would otherwise
+// put headers of the service into the response unchecked, and remove the dashboard's own. Each write has a deadline,
+// so that a caller who reads nothing is cut off.
 type responseWriter struct {
 	under      http.ResponseWriter
 	controller *http.ResponseController

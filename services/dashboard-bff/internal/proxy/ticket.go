@@ -29,7 +29,7 @@ const (
 	grantLife = 12 * time.Hour
 )
 
-// Purposes of what is sealed: what was sealed for one use cannot be taken for another.
+// Purposes of sealed values: a value sealed for one use cannot be used for another.
 const (
 	purposeTicket = "ticket"
 	purposeCookie = "cookie "

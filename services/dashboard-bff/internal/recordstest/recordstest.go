@@ -1,5 +1,5 @@
-// Package recordstest is the test kit of what people keep in the dashboard: a migrated database, the routes under
-// test, and a control plane that answers with recorded documents. Nothing but tests imports it.
+// Package recordstest is the test kit of the packages that store records of people: a migrated database, the routes
+// under test, and a control plane that answers with recorded documents. Only tests import it.
 package recordstest
 
 import (

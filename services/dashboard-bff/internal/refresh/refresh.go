@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Interval is how often a replica reads what others may have written. A change is live everywhere within a second:
-// one interval, one read.
+// Interval is how often a replica reads changes of other replicas. A change is live everywhere within a second: one
+// interval, one read.
 const Interval = 500 * time.Millisecond
 
 // readTimeout limits one read; it is the rest of the second.

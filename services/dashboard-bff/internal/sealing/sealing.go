@@ -1,4 +1,4 @@
-// Package sealing encrypts what the dashboard stores: configured secrets and browser sessions.
+// Package sealing encrypts stored values: configured secrets and browser sessions.
 //
 // A sealed value reads v1.<kid>.<nonce>.<ciphertext>: kid names the key, the others are base64url. The cipher is
 // AES-256-GCM with a random 96-bit nonce; the name of the value is associated data, so that an attacker who can write
@@ -25,7 +25,7 @@ import (
 var (
 	// ErrMalformed means that the text was not made by Seal.
 	ErrMalformed = errors.New("not a sealed value")
-	// ErrUnknownKey means that the key which sealed the value is no longer configured.
+	// ErrUnknownKey means that the key that sealed the value is no longer configured.
 	ErrUnknownKey = errors.New("sealed by a key that DASHBOARD_SECRET_KEY does not list")
 	// ErrRefused means that key and value do not belong together: it was changed, or belongs to another name.
 	ErrRefused = errors.New("the sealed value was changed, or belongs to another name")
@@ -48,8 +48,8 @@ type key struct {
 	aead   cipher.AEAD
 }
 
-// ParseKeys reads DASHBOARD_SECRET_KEY: base64 of 32 bytes in either alphabet, with or without padding, or a comma
-// list of such. Errors tell the entry by its number, never by its content.
+// ParseKeys parses DASHBOARD_SECRET_KEY: base64 of 32 bytes in either alphabet, with or without padding, or a
+// comma-separated list of such. Errors identify the entry by its number, never by its content.
 func ParseKeys(secret service.Secret) (*Keys, error) {
 	if strings.TrimSpace(secret.Reveal()) == "" {
 		return nil, errors.New("DASHBOARD_SECRET_KEY is not set; set the output of openssl rand -base64 32")

@@ -64,7 +64,7 @@ func New(cfg Config) (*Search, error) {
 	return s, nil
 }
 
-// newSource folds what a source has once, for all searches that share the answer.
+// newSource folds the entries of a source once, for all searches that share the answer.
 func newSource(name string, need caller.Role, at upstream.Service, fetch func(context.Context, caller.Caller) ([]Entry, error)) source {
 	return source{need, compose.Source[compose.None, []Entry]{
 		// A list of thousands takes longer than a search waits, and is requested at each keystroke.

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
 )
 
-// newest limits what is searched of lists that grow.
+// newest limits how many entries of growing lists are searched.
 const newest = 200
 
 // maxLabel limits a label, in characters.

@@ -35,7 +35,7 @@ type request struct {
 // NewRequests remembers none yet. streams are routes, such as /api/v1/stream.
 func NewRequests(streams ...string) *Requests { return &Requests{streams: streams} }
 
-// ignored are the routes of probes, which say nothing about what people experience.
+// ignored are the routes of probes, which do not reflect what people experience.
 var ignored = []string{"/livez", "/readyz", "/metrics"}
 
 // Middleware remembers every request that passes. It stands outside the guards, so that it sees refusals too.

@@ -1,5 +1,5 @@
-// Package selfobs is how this service is: what it depends on, and how its last requests went. It also records what
-// people did in the UI that left no other trace.
+// Package selfobs reports this service's own state: its dependencies, and the results of its last requests. It also
+// records people's actions in the UI that leave no other trace.
 package selfobs
 
 import (
@@ -97,7 +97,7 @@ func (s *Self) Status(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-// measure checks all dependencies at once. One that is not configured is no dependency.
+// measure checks all dependencies in parallel. One that is not configured is no dependency.
 func (s *Self) measure(ctx context.Context) []api.Dependency {
 	checks := maps.Clone(s.Checks)
 	for name, r := range remote {

@@ -64,7 +64,7 @@ func NewManager(cfg ManagerConfig) (*Manager, error) {
 	return &Manager{cfg: cfg, seen: map[string]time.Time{}}, nil
 }
 
-// maxState limits the JSON of a session, in bytes: what a provider says is not ours to bound otherwise.
+// maxState limits the JSON of a session, in bytes: the size of a provider's claims cannot be limited otherwise.
 const maxState = 128 << 10
 
 // Lifetime returns how long a session lasts from its sign-in.

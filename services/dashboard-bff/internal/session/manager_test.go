@@ -353,7 +353,7 @@ func Test200GroupsMakeASmallCookie(t *testing.T) {
 	}
 }
 
-// FuzzCookie: a cookie that reads as a ticket is exactly what the ticket writes, and opens no session but its own.
+// FuzzCookie: a cookie that parses as a ticket is exactly the encoding of that ticket, and opens no other session.
 func FuzzCookie(f *testing.F) {
 	b := newManager(f, nil)
 	genuine := begin(f, b, ada())

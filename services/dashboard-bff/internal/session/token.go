@@ -113,7 +113,8 @@ func (t *Tokens) Mint(role caller.Role) (token string, who caller.Caller, err er
 	now := t.cfg.Now().Truncate(time.Second)
 	c := claims{
 		Issuer: issuer, Audience: issuer, Subject: localPrefix + string(role), Role: role, Tenant: t.cfg.Tenant,
-		// Random in all parts: audit facts tell sessions apart by the first 8 hex, which in a UUIDv7 are the time.
+		// Random in all parts: audit facts distinguish sessions by the first 8 hex digits, which in a UUIDv7 are the
+		// time.
 		ID:       uuid.NewString(),
 		IssuedAt: now.Unix(), Expires: now.Add(t.cfg.TTL).Unix(), AuthTime: now.Unix(), Methods: []string{"pwd"}, Bound: t.bound[role],
 	}

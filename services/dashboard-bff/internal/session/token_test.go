@@ -360,7 +360,7 @@ func TestAnAnswerFromBeforeAWriteDoesNotUndoIt(t *testing.T) {
 	}
 }
 
-// slowStore answers Get with what it saw before it told asked.
+// slowStore answers Get with the value it read before it signalled asked.
 type slowStore struct {
 	*memory
 	asked, answer chan struct{}

@@ -16,14 +16,14 @@ const (
 	freshFor = time.Second
 	// usableFor is how long it is used while the store does not answer: logout holds everywhere within 2 s.
 	usableFor = 2 * time.Second
-	// maxVerdicts limits the cache; a verdict on a session is its sealed state, some KiB. Those that are of no more use
-	// are dropped every dropEvery, so that it holds the sessions of the last seconds only.
+	// maxVerdicts limits the cache; a verdict on a session is its sealed state, some KiB. Expired ones are dropped
+	// every dropEvery, so that it holds the sessions of the last seconds only.
 	maxVerdicts = 4096
 	dropEvery   = 10 * time.Second
 )
 
-// Verdicts remembers for a moment what a Store answered, so that requests need no round trip each. Parts that share
-// one see at once what one of them has written.
+// Verdicts caches a Store's answers briefly, so that requests need no round trip each. Parts that share one see each
+// other's writes at once.
 type Verdicts struct {
 	store Store
 	now   func() time.Time
@@ -54,7 +54,7 @@ func (v *Verdicts) Get(ctx context.Context, key string) ([]byte, error) {
 	if have && v.now().Sub(known.at) < freshFor {
 		return known.result()
 	}
-	// One question for all who ask at once; that one of them gives up must not fail the others.
+	// One call for all concurrent callers; if one of them gives up, the others must not fail.
 	shared := v.calls.DoChan(key, func() (any, error) { return v.ask(context.WithoutCancel(ctx), key) })
 	var err error
 	select {

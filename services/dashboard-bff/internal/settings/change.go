@@ -209,8 +209,8 @@ func (s *Settings) RotateSecrets(ctx context.Context) (int, error) {
 	return rotated, nil
 }
 
-// etag names a state of the configuration. Of a secret only the time of its change goes in, so that rotation,
-// which changes nothing that people see, is no change.
+// etag identifies a state of the configuration. Only the time of a secret's change is included, so that rotation,
+// which changes nothing visible, is no change.
 func etag(entries []entry) string {
 	h := sha256.New()
 	for _, e := range entries {

@@ -57,7 +57,7 @@ var definitionByKey = func() map[string]definition {
 	return out
 }()
 
-// threshold keys exist for every model: what its rmse may be.
+// threshold keys exist for every model: the limit of its rmse.
 var threshold = regexp.MustCompile(`^threshold_[a-z0-9][a-z0-9._-]{0,63}_rmse$`)
 
 // decimal is the syntax of a threshold: a number that every client parses alike.

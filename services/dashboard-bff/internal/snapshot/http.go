@@ -149,7 +149,7 @@ func (s *Snapshots) Create(c echo.Context) error {
 	return c.JSON(http.StatusOK, api.SnapshotToken{Token: token, ExpiresAt: at.UTC()})
 }
 
-// keep stores the view under the token's digest: who reads the table can open nothing.
+// keep stores the view under the token's digest: an attacker who reads the table can open nothing.
 func (s *Snapshots) keep(ctx context.Context, who caller.Caller, token, view string, hours int) (at time.Time, err error) {
 	digest := sha256.Sum256([]byte(token))
 	err = postgres.InTx(ctx, s.pool, func(tx pgx.Tx) error {

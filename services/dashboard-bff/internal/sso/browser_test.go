@@ -39,7 +39,7 @@ type bundle struct {
 	done     atomic.Int32 // acts of /guarded, which needs a step-up
 }
 
-// records are the fleet's session store, as long as it is not away.
+// records is the fleet's session store, while it is available.
 type records struct {
 	session.Store
 	away bool
@@ -160,7 +160,7 @@ func (w *browser) begin(query string) *url.URL {
 	return w.location(w.do("GET", "/api/auth/sso/idp-a/login"+query, false))
 }
 
-// visit lets the person sign in at the provider and gives the path of the callback.
+// visit signs the person in at the provider and returns the path of the callback.
 func (w *browser) visit(provider *url.URL) string {
 	w.b.t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Timeout: 5 * time.Second}

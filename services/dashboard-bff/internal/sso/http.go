@@ -63,7 +63,7 @@ type Config struct {
 	Cookies   session.Cookies
 	// PublicURL is the dashboard's origin, as browsers and providers know it.
 	PublicURL string
-	// LocalLogin tells the login page whether to offer a password too.
+	// LocalLogin reports whether the login page offers a password too.
 	LocalLogin bool
 	Log        *slog.Logger
 	Now        func() time.Time
@@ -104,7 +104,7 @@ func (h *Handlers) Providers(c echo.Context) error {
 	return c.JSON(http.StatusOK, list)
 }
 
-// readQuery refuses parameters that the route does not have or that are there twice.
+// readQuery refuses parameters that the route does not have or that are repeated.
 func readQuery(c echo.Context, known ...string) (url.Values, error) {
 	q := c.QueryParams()
 	var fields []problem.Field

@@ -129,7 +129,7 @@ func TestASignInMayTakeTenMinutes(t *testing.T) {
 	w.wantNobody("late")
 }
 
-// TestAnswersThatAreRefused bends what the provider answers, one member at a time.
+// TestAnswersThatAreRefused changes the provider's answers, one member at a time.
 func TestAnswersThatAreRefused(t *testing.T) {
 	t.Parallel()
 	text := func(s string) *string { return &s }

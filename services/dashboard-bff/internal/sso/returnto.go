@@ -20,7 +20,7 @@ func safeReturnTo(raw string) string {
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil {
 		return home
 	}
-	// What is encoded once or twice may be decoded by whatever looks at the address next.
+	// Text encoded once or twice may be decoded by the next program that reads the address.
 	text, file := raw, u.EscapedPath()
 	for range 2 {
 		text, file = decode(text), decode(file)

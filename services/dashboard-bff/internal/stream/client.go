@@ -71,7 +71,7 @@ func (c *client) wake() {
 	}
 }
 
-// batchEvents limits what is taken at once; a client that does not read holds these beside its queue.
+// batchEvents limits the events taken at once; a client that does not read holds these in addition to its queue.
 const batchEvents = 64
 
 // take moves the oldest events into into[:0]. dropped counts those lost on this connection, all of them older than the
@@ -89,7 +89,7 @@ func (c *client) take(into []*event) (events []*event, dropped uint64, reason st
 	return events, c.dropped, c.reason
 }
 
-// end lets the client finish with what is queued; the first reason stays.
+// end lets the client finish sending its queue; the first reason stays.
 func (c *client) end(reason string) {
 	c.mu.Lock()
 	if c.reason == "" {

@@ -3,7 +3,7 @@ package stream
 // Newest returns the sequence of the last event that this replica has seen.
 func (s *Stream) Newest() uint64 { return s.hub.newest() }
 
-// Admit lets clients in without a broker.
+// Admit admits clients without a broker.
 func (s *Stream) Admit() { s.hub.admit() }
 
 // Inject publishes a message as if the broker had sent it.

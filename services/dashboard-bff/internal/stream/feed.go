@@ -27,8 +27,8 @@ const (
 
 var errDisconnected = errors.New("the connection to NATS is lost")
 
-// Run reads the platform's events until ctx ends. It waits for a broker that is away; clients that are
-// there are kept for BusGrace, in which case they miss nothing.
+// Run reads the platform's events until ctx ends. It waits for a broker that is unavailable; connected clients are
+// kept for BusGrace, in which case they miss nothing.
 func (s *Stream) Run(ctx context.Context) error {
 	if s.js == nil {
 		return nil // there is no broker: clients poll
@@ -153,8 +153,8 @@ func (s *Stream) makeConsumer(ctx context.Context) (jetstream.Consumer, error) {
 	}
 	info := stream.CachedInfo() // just fetched
 	next := s.read + 1
-	// A stream that was made anew numbers from 1 again. In one that has let go of what this replica has not
-	// read, the clients would miss it without a word.
+	// A recreated stream numbers from 1 again. If a stream has dropped events that this replica has not read, the
+	// clients would miss them without notice.
 	if s.streamMade.IsZero() || !info.Created.Equal(s.streamMade) || info.State.LastSeq < s.read || info.State.FirstSeq > next {
 		next = max(1, info.State.FirstSeq)
 		if size := uint64(s.cfg.History); info.State.LastSeq >= next+size {

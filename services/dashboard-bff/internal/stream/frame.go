@@ -65,8 +65,8 @@ func encodeEvent(subject string, body []byte, sequence uint64) (*event, error) {
 	if strings.ContainsFunc(name, func(r rune) bool { return !nameRune(r) }) { // a line end would forge a field
 		return nil, fmt.Errorf("the event's name is %q", name)
 	}
-	// The broker's permissions are by subject: a publisher that may write for one tenant must not
-	// reach another one by what it writes into the body.
+	// The broker's permissions are by subject: a publisher that may write for one tenant must not reach another by
+	// naming it in the body.
 	if subject != outbox.Subject(e.Tenant, namespace, name) {
 		return nil, fmt.Errorf("the event says tenant %q and %q, its subject is %q", e.Tenant, e.Type, subject)
 	}
@@ -115,7 +115,7 @@ func (h hello) frame() []byte {
 	return fmt.Appendf(nil, "retry: %d\nevent: hello\ndata: %s\n\n", retryMillis, data)
 }
 
-// Reasons for the end of a stream that its client is told in the last frame.
+// Reasons for the end of a stream, sent to the client in the last frame.
 const (
 	TokenExpired   = "token_expired"
 	LoggedOut      = "logged_out"

@@ -46,7 +46,8 @@ func (s *Stream) Serve(c echo.Context) error {
 	sub := subscription{tenant: who.Tenant, person: personKey(who), channels: channels}
 	lastID := c.Request().Header.Get("Last-Event-ID")
 	if sub.after, err = strconv.ParseUint(lastID, 10, 64); err == nil {
-		// An id beyond what this replica has seen comes from one that is ahead, or from a stream that is no more.
+		// An id beyond the newest event of this replica comes from one that is ahead, or from a stream that no longer
+		// exists.
 		sub.resume = sub.after <= s.hub.newest() || s.js != nil && s.holds(c.Request().Context(), sub.after)
 	}
 	client, replay, resumed, err := s.hub.subscribe(c.Request().Context(), sub)

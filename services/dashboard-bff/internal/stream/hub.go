@@ -131,7 +131,7 @@ func (h *hub) subscribe(ctx context.Context, s subscription) (c *client, replay 
 	}
 	if s.resume {
 		if replay, resumed = h.history.after(s.after, h.replay, c.wants); resumed {
-			// Another replica may have been ahead of this one: what is still to come here is known there.
+			// Another replica may have been ahead of this one: it has seen events that are yet to arrive here.
 			c.after = s.after
 		}
 	}
@@ -179,7 +179,7 @@ func (h *hub) newest() uint64 {
 	return h.history.newest
 }
 
-// admit lets clients in, once the history is complete.
+// admit admits clients, once the history is complete.
 func (h *hub) admit() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -208,8 +208,8 @@ func (h *hub) giveUp(outage uint64) {
 	endClients(all, BusUnavailable)
 }
 
-// forget begins anew behind floor: the events between those held and the next are lost, or the stream
-// is another one. Clients that are there have to resume, to learn of the gap.
+// forget restarts the history after floor: the events between those held and the next are lost, or the stream is
+// another one. Connected clients have to resume, to learn of the gap.
 func (h *hub) forget(floor uint64) {
 	h.mu.Lock()
 	all := h.closeLocked(down)
@@ -226,7 +226,7 @@ func (h *hub) drain() {
 	endClients(all, Draining)
 }
 
-// closeLocked lets no more clients in and lists those that are there. Call it with mu held.
+// closeLocked stops admitting clients and lists the connected ones. Call it with mu held.
 func (h *hub) closeLocked(next state) []*client {
 	if h.state != draining {
 		h.state = next

@@ -207,7 +207,7 @@ func startReplica(t testing.TB, brokerURL string, change ...func(*stream.Config)
 	return r
 }
 
-// awaitOpen waits until clients are let in.
+// awaitOpen waits until clients are admitted.
 func (r *replica) awaitOpen() {
 	r.t.Helper()
 	testenv.Eventually(r.t, patience, func() error {

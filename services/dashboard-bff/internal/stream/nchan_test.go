@@ -80,7 +80,7 @@ func startNchan(b *testing.B) *fanOut {
 		fmt.Fprintf(os.Stderr, "nchan is left out: %v, %s; remove .cache/nchan and run scripts/nchan.sh\n", err, out)
 		return nil
 	}
-	// Told to end, the master ends its workers; killed, it would leave them behind.
+	// On SIGTERM, the master ends its workers; on SIGKILL, it would leave them behind.
 	proc, err := child.Start(cmd, syscall.SIGTERM)
 	if err != nil {
 		b.Fatal(err)

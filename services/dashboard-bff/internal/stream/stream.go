@@ -97,7 +97,7 @@ func New(cfg Config) (*Stream, error) {
 	return s, nil
 }
 
-// Close ends every stream with bye draining and lets no more in; it does not wait for them.
+// Close ends every stream with bye draining and admits no more; it does not wait for them.
 func (s *Stream) Close() { s.hub.drain() }
 
 // Check returns a warning while clients have to poll.

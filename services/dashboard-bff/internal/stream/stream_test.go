@@ -92,7 +92,7 @@ func TestClientsGetTheirTenantAndPlatformOnly(t *testing.T) {
 	b.publish("globex", "job.completed", 9)
 	acme.expect("job.started 1", "drift.status_changed 3", "job.completed 8")
 	other.expect("job.started 2", "drift.status_changed 3", "job.completed 9")
-	// What is kept for clients that resume is filtered alike.
+	// Events kept for clients that resume are filtered alike.
 	r.open(request{tenant: "globex", lastID: "0"}).expect("job.started 2", "drift.status_changed 3", "job.completed 9")
 }
 
@@ -364,7 +364,7 @@ func TestShortOutageKeepsStreams(t *testing.T) {
 	c.expect("job.started 2", "job.started 3", "job.started 4")
 }
 
-// The sequences of a stream that was made anew mean other events.
+// The sequences of a recreated stream refer to other events.
 func TestLostStreamIsAGap(t *testing.T) {
 	t.Parallel()
 	broker := testenv.NewBroker(t)

@@ -1,4 +1,4 @@
-// Package upstream calls the services behind the dashboard in the name of the person who asked.
+// Package upstream calls the services behind the dashboard on behalf of the caller.
 package upstream
 
 import (

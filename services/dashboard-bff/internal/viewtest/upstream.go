@@ -38,7 +38,7 @@ var recordings = struct {
 
 func recording() bool { return os.Getenv("VIEWTEST_RECORD") != "" }
 
-// Upstream is a service that answers what was recorded, and what a test puts in its place.
+// Upstream is a fake service that replays recorded answers, or those that a test sets instead.
 type Upstream struct {
 	*httptest.Server
 	t              testing.TB
@@ -88,7 +88,7 @@ func (u *Upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u.Replay(w, r)
 }
 
-// Replay answers what was recorded; handlers of tests call it for requests that they leave alone.
+// Replay replays a recorded answer; handlers of tests call it for requests that they do not change.
 func (u *Upstream) Replay(w http.ResponseWriter, r *http.Request) {
 	e, ok := u.find(r)
 	if !ok {

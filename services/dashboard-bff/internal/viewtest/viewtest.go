@@ -1,4 +1,4 @@
-// Package viewtest runs the handlers of views against services that answer what the real ones did.
+// Package viewtest runs the handlers of views against services that replay real answers.
 //
 // The answers in testdata are recorded, not written: with VIEWTEST_RECORD set, calls that are not recorded yet go to a
 // running platform and their answers are added.

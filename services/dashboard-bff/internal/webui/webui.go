@@ -20,7 +20,7 @@ var site embed.FS
 // indexPage is the page that every route of the interface begins with.
 const indexPage = "index.html"
 
-// encodings by what the build adds to a file's name, the smallest first.
+// encodings by the suffix that the build adds to a file's name, the smallest first.
 var encodings = []struct{ name, suffix string }{{"br", ".br"}, {"gzip", ".gz"}}
 
 // mediaTypes of the files that a build has. The system's own table differs between machines.

@@ -54,7 +54,7 @@ func (Token) LogValue() slog.Value { return slog.StringValue(redacted) }
 // MarshalText implements [encoding.TextMarshaler].
 func (Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// Config is everything the server can be told. The zero value of each field is its default.
+// Config is the complete configuration of the server. The zero value of each field is its default.
 type Config struct {
 	// Port on 127.0.0.1: 8770 if the variable is unset; 0 is any free port.
 	Port int `env:"SVC_CONTROL_TOWER_PORT" default:"8770"`

@@ -15,12 +15,12 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/route"
 )
 
-// readable is the Allow header of what is read.
+// readable is the Allow header of readable endpoints.
 const readable = "GET, HEAD"
 
-// route puts the request through the checks in their one order: room, Host, preflight,
-// the paths that need no token, version, token, route, method, query names, Accept.
-// What is left, framing or store and then values, is the endpoint's own.
+// route applies the checks to the request in a fixed order: capacity, Host, preflight, the paths that need no token,
+// version, token, route, method, query names, Accept. The rest, framing or store and then values, is up to the
+// endpoint.
 func (a *App) route(x *exchange.Exchange) {
 	r := x.Request
 	if !(r.Path == "/healthz" && isRead(r.Method)) {

@@ -26,7 +26,7 @@ const (
 	InternalError             Code = "internal_error"
 )
 
-// The codes of a report that is brought for inspection.
+// The codes of a report sent for inspection.
 const (
 	UnsupportedTransferEncoding Code = "unsupported_transfer_encoding"
 	UnsupportedMediaType        Code = "unsupported_media_type"

@@ -168,7 +168,7 @@ func (c *Conn) Next() string {
 	}
 }
 
-// Rest reads what is left of a stream.
+// Rest reads the rest of a stream.
 func (c *Conn) Rest() string {
 	all, _ := io.ReadAll(c.in)
 	return string(all)

@@ -1,6 +1,6 @@
-// Package evidenceapitest runs the evidence API on a real socket for tests and speaks to it
-// byte by byte. Every answer that it reads is held against the fields that all answers
-// have, its schema, its digest and the OpenAPI document.
+// Package evidenceapitest runs the evidence API on a real socket for tests and sends it exact bytes. Every answer that
+// it reads is checked for the headers common to all answers, and against its schema, its digest and the OpenAPI
+// document.
 package evidenceapitest
 
 import (
@@ -111,7 +111,7 @@ func (tw *Tower) Wait() error {
 	}
 }
 
-// Log keeps what a server logs.
+// Log keeps a server's log.
 type Log struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -84,7 +84,7 @@ func (x *Exchange) logAccess() {
 		Status: x.status, Bytes: x.sent, Took: time.Since(x.began), At: x.began})
 }
 
-// logFault logs the cause of a server error, which the caller is not told.
+// logFault logs the cause of a server error, which the caller does not see.
 func (x *Exchange) logFault(f *catalogue.Fault) {
 	if f.Entry().Status < 500 || f.Cause == nil || errors.Is(f.Cause, context.Canceled) {
 		return

@@ -50,7 +50,7 @@ func (h *Handler) Serve(x *exchange.Exchange) {
 	x.Document(document.NewInspection(r))
 }
 
-// readBodyLength reads how long the body is, from what the header says of it.
+// readBodyLength returns the length of the body, as declared by the headers.
 func readBodyLength(h httpd.Header) (int64, *catalogue.Fault) {
 	if len(h.Values("Transfer-Encoding")) > 0 {
 		return 0, catalogue.New(catalogue.UnsupportedTransferEncoding)

@@ -114,7 +114,7 @@ type Admission struct {
 	RateLimitStatus string `json:"rate_limit_status"`
 }
 
-// Operations counts what is not a read.
+// Operations counts requests that are not reads.
 type Operations struct {
 	Inspections          int64  `json:"run_evidence_inspections_total"`
 	HumanDecisions       int64  `json:"human_decision_ingestions_total"`

@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/metrics"
 )
 
-// TestTextIsPrometheus reads the text with the parser of the client library and holds
-// every sample against the document.
+// TestTextIsPrometheus reads the text with the parser of the client library and compares every sample with the
+// document.
 func TestTextIsPrometheus(t *testing.T) {
 	t.Parallel()
 	var c metrics.Counters

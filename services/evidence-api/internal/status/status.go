@@ -100,7 +100,7 @@ type Operations struct {
 	Limits                         Limits `json:"limits"`
 }
 
-// capabilities: what the server does, and what it never will do over HTTP.
+// capabilities: what the server does, and what it will never do over HTTP.
 var capabilities = map[string]bool{
 	"run_evidence_inspection": true, "semantic_timeline": true, "provenance_chain": true, "product_spine_reads": true, "event_stream": true,
 	"human_decision_recording": false, "worker_execution": false, "canonical_state_write": false,

@@ -5,9 +5,8 @@
 // that is behind the window, because it requested history or reads slowly, reads its own batches from the store until
 // it has caught up.
 //
-// A stream's place is a sequence, not a queue: nothing is kept for it, none can
-// overflow, and no event falls between history and what follows. What a stream
-// costs is one batch while it reads history and one write's buffer.
+// A stream's position is a sequence, not a queue: nothing is kept for it, none can overflow, and no event falls
+// between history and live events. A stream costs one batch while it reads history and one write's buffer.
 //
 //	open -> retry line -> (history | window | wait, heartbeat)* -> marker -> end
 //

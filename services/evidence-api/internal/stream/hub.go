@@ -182,7 +182,7 @@ func (t *tailer) publish(events []store.Event, seen int64) {
 		t.low = all[drop].Sequence
 		drop++
 	}
-	// A new array, so that what was dropped is freed and what streams hold stays.
+	// A new array, so that dropped entries are freed and those that streams hold stay.
 	t.frames = append([]frame(nil), all[drop:]...)
 	t.high = seen
 	close(t.wake)

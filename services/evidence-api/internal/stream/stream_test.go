@@ -104,7 +104,7 @@ func serveStream(t testing.TB, path string, o options) *server {
 	return s
 }
 
-// lockingPeer takes what is written and locks the store with the first of it.
+// lockingPeer accepts writes and locks the store with the first of them.
 type lockingPeer struct {
 	lock func()
 	once sync.Once
@@ -118,8 +118,8 @@ func (p *lockingPeer) Write(b []byte) (int, error) {
 
 func (*lockingPeer) Gone() <-chan struct{} { return nil }
 
-// TestShutdownEndsAWaitForHistory: a stream that waits for a locked store to read what
-// was before it ends when the server shuts down, and not when the wait is over.
+// TestShutdownEndsAWaitForHistory: a stream that waits for a locked store to read its history ends when the server
+// shuts down, and not when the wait is over.
 func TestShutdownEndsAWaitForHistory(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.db")

@@ -52,7 +52,7 @@ func TestWindow(t *testing.T) {
 	check(101, windowSize, false)
 	check(501, 0, false)
 
-	// Streams share what was encoded once.
+	// Streams share encoded events.
 	a, _, _, _ := w.view(499)
 	if &a[0].text[0] != &held[0].text[0] || a[0].Envelope != nil {
 		t.Error("a frame was encoded or kept twice")

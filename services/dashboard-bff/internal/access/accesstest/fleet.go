@@ -174,7 +174,7 @@ func Bearer(token string) Request { return Header("Authorization", "Bearer "+tok
 // Header sets a header.
 func Header(name, value string) Request { return func(r *http.Request) { r.Header.Set(name, value) } }
 
-// Cookie sends what a response has set.
+// Cookie sends the cookies that a response has set.
 func Cookie(from *http.Response) Request {
 	return func(r *http.Request) {
 		for _, c := range from.Cookies() {

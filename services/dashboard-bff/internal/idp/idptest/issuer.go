@@ -30,7 +30,7 @@ const (
 	Audience     = "platform"
 )
 
-// Bends change what the provider answers; the zero value is a good provider. Set them through Issuer.Bend.
+// Bends change the provider's answers; the zero value is a well-behaved provider. Set them through Issuer.Bend.
 type Bends struct {
 	Iss          *string        // of the authorization response; nil: the issuer's, "": left out
 	NoIssPromise bool           // the discovery document does not promise iss

@@ -1,4 +1,4 @@
-// Package schematest holds documents against the schemas in tests.
+// Package schematest validates documents against the schemas in tests.
 package schematest
 
 import (
