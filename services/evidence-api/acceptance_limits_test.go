@@ -36,7 +36,7 @@ func TestRow54Fields(t *testing.T) {
 	if r := tw.Get("/api/v1/status", long(65537)); r.Status != 431 {
 		t.Errorf("%d %q; want r.Status == 431", r.Status, r.Body)
 	}
-	many := func(n int) (out []string) { // beside Host and the token
+	many := func(n int) (out []string) { // in addition to Host and the token
 		for i := range n - 2 {
 			out = append(out, fmt.Sprintf("X-%d: a", i))
 		}

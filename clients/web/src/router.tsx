@@ -49,7 +49,7 @@ const rootRoute = createRootRouteWithContext<{ queryClient: QueryClient }>()({
       <Toasts />
     </I18nProvider>
   ),
-  // Outside the shell there is no main part yet.
+  // Outside the shell there is no main element yet.
   notFoundComponent: () => (
     <main className="main">
       <NotFound />

@@ -52,7 +52,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** Opens a page and waits until nothing is read any more. */
+/** Opens a page and waits until no request is in flight. */
 async function open(path: string, service: Service, mood: Mood): Promise<void> {
   cleanup();
   queryClient.clear();
@@ -87,7 +87,7 @@ function statements(): Set<string> {
       .join(' ')
       .trim();
     const tick = element.tagName === 'svg' && /st-ok|\bok\b/.test(element.getAttribute('class') ?? '');
-    // That something was not measured is no claim.
+    // "Not measured" is no claim.
     if ((own === '' && !tick) || element.closest('.nm, .big-nm, .asof, .conn, [data-unmeasured]')) continue;
     const places: string[] = [];
     for (let at = element.parentElement; at; at = at.parentElement) {

@@ -191,7 +191,7 @@ func prepareCommand(env *Env, c *cli.Command, path string) {
 // hideFalse keeps "(default: false)" out of the help of switches: every switch is off unless given.
 func hideFalse(flags []cli.Flag) {
 	for _, f := range flags {
-		if b, ok := f.(*cli.BoolFlag); ok && !b.Value && f != cli.HelpFlag { // the library's own says nothing already, and all runs share it
+		if b, ok := f.(*cli.BoolFlag); ok && !b.Value && f != cli.HelpFlag { // the library's text is empty already, and all runs share it
 			b.DisableDefaultText = true
 		}
 	}

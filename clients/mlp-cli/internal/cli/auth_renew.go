@@ -102,7 +102,7 @@ func (e *Env) renewal(session *config.Session, place, token string) func(context
 			limited, cancel := context.WithTimeout(ctx, renewLimit)
 			defer cancel()
 			renewed, failure = e.renewToken(limited, place, token)
-			done = ctx.Err() == nil // what ended with one request says nothing to the next
+			done = ctx.Err() == nil // a result cancelled with one request does not hold for the next
 		}
 		return renewed, failure
 	}

@@ -196,7 +196,7 @@ func endServer(ctx context.Context, server *http.Server) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
-		server.Close() // a browser may keep a connection open on which it never asked
+		server.Close() // a browser may keep a connection open without sending a request
 	}
 }
 

@@ -140,7 +140,7 @@ func (c *conversation) decide(ctx context.Context, keys *keys, a chatAnswer) (st
 		c.env.Talk("%s", later)
 		return "", nil
 	}
-	c.lines.forget(c.env.In) // what was typed before the change was shown answers nothing
+	c.lines.forget(c.env.In) // input typed before the change was shown is no answer to it
 	line, err := c.prompt(keys, "\nApprove this change? [y/N/later] ")
 	switch {
 	case err != nil && fault.From(err).Code == "terminated":

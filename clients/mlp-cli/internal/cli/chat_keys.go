@@ -39,7 +39,7 @@ func (k *keys) during(ctx context.Context) (context.Context, context.CancelFunc)
 		if s == syscall.SIGTERM {
 			select {
 			case k.signals <- s:
-			default: // another came meanwhile
+			default: // another arrived in between
 			}
 		}
 	default:
@@ -60,7 +60,7 @@ func (k *keys) during(ctx context.Context) (context.Context, context.CancelFunc)
 	}()
 	return ctx, func() {
 		cancel(context.Canceled)
-		<-ended // it takes no press that is meant for what comes next
+		<-ended // it takes no press meant for the next prompt
 	}
 }
 
@@ -68,7 +68,7 @@ func (k *keys) during(ctx context.Context) (context.Context, context.CancelFunc)
 // terminal cannot be cancelled, and the next prompt takes over the one that an earlier prompt left behind.
 type typedLines struct {
 	lines chan typedLine
-	ended error // what ended the input, once it was read
+	ended error // the error that ended the input, once read
 }
 
 type typedLine struct {

@@ -27,7 +27,7 @@ func (l *lineBreaker) Write(p []byte) (int, error) {
 
 func (l *lineBreaker) breakLine() {
 	if l.begun {
-		_, _ = l.out.Write([]byte{'\n'}) // a closed pipe is told by what is written before or after
+		_, _ = l.out.Write([]byte{'\n'}) // a closed pipe is reported by the writes before or after
 		l.begun, l.broken = false, true
 	}
 }

@@ -33,9 +33,9 @@ type markdownWriter struct {
 	out   io.Writer
 	color bool
 
-	line   bool   // what comes is within a line, not at its start
-	held   []byte // a marker, or at the start of a line what may be a fence
-	before byte   // the byte before held or, if nothing is held, before what comes
+	line   bool   // the next byte is within a line, not at its start
+	held   []byte // a marker, or at the start of a line a possible fence
+	before byte   // the byte before held or, if nothing is held, before the next one
 	bold   bool
 	code   int  // backticks that end the code in this line; 0 outside
 	styled bool // the whole line is styled

@@ -289,7 +289,7 @@ func (v *chatView) end() {
 		v.wrap.flush()
 	}
 	if !v.env.Format.Structured() && v.answer.Text != "" && !strings.HasSuffix(v.answer.Text, "\n") {
-		_, _ = io.WriteString(v.out, "\n") // a closed pipe is told by what is written before or after
+		_, _ = io.WriteString(v.out, "\n") // a closed pipe is reported by the writes before or after
 	}
 }
 

@@ -19,7 +19,7 @@ const longestHeld = 200 * time.Millisecond
 type wordWrapper struct {
 	out    io.Writer
 	width  int
-	mu     sync.Mutex  // guards what follows and out
+	mu     sync.Mutex  // guards the fields below and out
 	timer  *time.Timer // flushes a word that waits
 	column int
 	hang   int    // spaces before a continuation line
@@ -115,7 +115,7 @@ func (w *wordWrapper) breakLine() {
 		b.WriteByte('\n')
 		w.column, w.gap, w.broken = 0, "", true
 	}
-	_, _ = io.WriteString(w.out, b.String()) // a closed pipe is told by what is written before or after
+	_, _ = io.WriteString(w.out, b.String()) // a closed pipe is reported by the writes before or after
 }
 
 // flush writes the part of the last word received so far.
@@ -124,5 +124,5 @@ func (w *wordWrapper) flush() {
 	defer w.mu.Unlock()
 	var b strings.Builder
 	w.end(&b)
-	_, _ = io.WriteString(w.out, b.String()) // a closed pipe is told by what is written before or after
+	_, _ = io.WriteString(w.out, b.String()) // a closed pipe is reported by the writes before or after
 }

@@ -68,7 +68,7 @@ func discard(resp *http.Response, err error) error {
 func (e *Env) dashboard(r *config.Resolved) *remote {
 	s := e.remote(r, "dashboard", "dashboard", "dashboard_token")
 	if strings.HasPrefix(e.command, "auth ") {
-		s.changes = nil // who signs in or out is the dashboard's to record: the session is no credential of the ledger
+		s.changes = nil // the dashboard records sign-ins and sign-outs: the session is no credential of the ledger
 	}
 	if session, place := r.Session(); session != nil {
 		s.renew = e.renewal(session, place, s.token)

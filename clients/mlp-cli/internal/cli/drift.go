@@ -100,8 +100,8 @@ func driftCommand(env *Env) *cli.Command {
 // driftKind is a kind of measurement compared with a baseline.
 type driftKind struct {
 	path              string // of its routes
-	many              string // what it is made of
-	forget, forgotten string // what a reset does with them
+	many              string // the measured values
+	forget, forgotten string // verbs for what a reset does with them
 }
 
 var (

@@ -93,7 +93,7 @@ func driftTrigger(ctx context.Context, env *Env, model string, follow bool) erro
 	if err != nil {
 		return err
 	}
-	var stopped error // why the runs were not followed to their end: they were started all the same, and are shown
+	var stopped error // why the runs were not followed to their end: they were started, and are shown
 	if follow {
 		stopped = env.followTriggered(ctx, rows)
 	}

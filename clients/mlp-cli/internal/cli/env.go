@@ -34,7 +34,7 @@ type Env struct {
 
 	OutTTY, ErrTTY, InTTY bool
 	Joined                bool // Out and Err go into one file or pipe
-	OutWidth              int  // columns of the terminal behind Out; 0 when it is none
+	OutWidth              int  // columns of the terminal behind Out; 0 if it is not a terminal
 	ErrWidth              int  // of the one behind Err
 
 	// Set from the global options before a command runs.
@@ -43,14 +43,14 @@ type Env struct {
 	Yes         bool
 	Quiet       bool
 	Verbose     bool
-	data        io.Writer         // Out for bytes that must not change; a terminal's is cleaned all the same
-	bars        io.Writer         // Err for progress bars, which move the cursor; what they show of others is cleaned before
+	data        io.Writer         // Out for bytes that must not change; a terminal's is still cleaned
+	bars        io.Writer         // Err for progress bars, which move the cursor; untrusted text in them is cleaned before
 	selection   *output.Selection // of --fields and --jq
 	compact     bool              // documents of one line: those of --watch
 	command     string            // the command that runs, for dry runs
 	interrupted func() bool       // whether Ctrl-C came
 	lines       *bufio.Reader     // over In, for all prompts of one run
-	changes     *changes          // what a command has changed, to be recorded
+	changes     *changes          // the command's changes, to be recorded
 	overrides   *sync.Once        // guards the one line about variables that override --context
 }
 

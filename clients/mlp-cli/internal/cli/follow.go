@@ -147,7 +147,7 @@ func (e *Env) spinner(ctx context.Context, what string) (show func(state string)
 type followedMove struct {
 	id   uuid.UUID // of the promotion
 	what string    // for sentences
-	see  string    // the command that shows how it stands
+	see  string    // the command that shows its state
 }
 
 // followPromotion waits until a promotion has moved its alias, or failed to; one that is pending waits for a person.

@@ -178,7 +178,7 @@ func sortGrid(g *output.Grid, doc reflect.Value, by string) error {
 	}
 	slices.SortStableFunc(order, func(i, j int) int {
 		a, b := sortKey(g.Rows[i][at]), sortKey(g.Rows[j][at])
-		if (a == nil) != (b == nil) { // what is not known comes last, both ways
+		if (a == nil) != (b == nil) { // unknown values are last, in both orders
 			if a == nil {
 				return 1
 			}

@@ -60,7 +60,7 @@ func (e *Env) tracker() (*tracker.Client, string, error) {
 func trackerFault(url string, err error) error {
 	var te *tracker.Error
 	switch {
-	case errors.As(err, &te) && te.Code == "": // not the tracker's own words: a proxy's, or another program's
+	case errors.As(err, &te) && te.Code == "": // not an answer of the tracker: a proxy's, or another program's
 		f := foreignAnswer("tracker", "tracker", "tracker_token", url, te.Status)
 		f.Cause = err
 		return f

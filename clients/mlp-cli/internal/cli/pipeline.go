@@ -171,7 +171,7 @@ func pipelineValidate(env *Env, repo string) error {
 		return err
 	}
 	all := r.Faults
-	for _, name := range modelrepo.Registries(dir) { // each may break what base alone does not
+	for _, name := range modelrepo.Registries(dir) { // each may have faults that base alone does not
 		_, other, err := env.modelRepo(dir, name)
 		if err != nil {
 			return err

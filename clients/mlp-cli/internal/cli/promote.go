@@ -258,7 +258,7 @@ func promote(ctx context.Context, env *Env, o promoteOptions) error {
 		if _, err := decode[controlplane.Policy](cp.GetPolicy(ctx, o.model)); err != nil {
 			if fault.From(err).Status == 404 {
 				if _, _, _, err := env.findRegistered(ctx, o.model); err != nil {
-					return err // a model that does not exist is no mistake of the line's form
+					return err // a model that does not exist is not a usage error
 				}
 				return fault.Usage("%s has no saved policy, and no condition is given", o.model).WithHint("for example: mlp pipeline promote %s --if-rmse-lte 50", o.model)
 			}

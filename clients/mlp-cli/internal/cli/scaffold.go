@@ -156,7 +156,7 @@ func writeAll(dir string, files []scaffoldFile) error {
 	defer root.Close()
 	type earlier struct {
 		path string
-		data []byte // nil: there was none
+		data []byte // nil: there was no file
 	}
 	var done []earlier
 	var made []string // folders, the outermost first

@@ -88,7 +88,7 @@ func (w world) run(ctx context.Context, line ...string) result {
 	}
 	one.Lock()
 	defer one.Unlock()
-	ctx, stop := context.WithTimeout(ctx, 30*time.Second) // what waits longer is interrupted, and seen by that
+	ctx, stop := context.WithTimeout(ctx, 30*time.Second) // one that waits longer is interrupted, and so detected
 	defer stop()
 	code := Main(ctx, env, append([]string{"mlp"}, line...))
 	return result{out.String(), errOut.String(), code}

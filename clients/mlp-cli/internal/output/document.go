@@ -77,7 +77,7 @@ func readNode(dec *jsontext.Decoder) (*yaml.Node, error) {
 	case '"':
 		n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: token.String()}
 		if printable.Text(n.Value) != n.Value {
-			n.Style = yaml.DoubleQuotedStyle // no other style has escapes, for what YAML forbids and a terminal obeys
+			n.Style = yaml.DoubleQuotedStyle // no other style has escapes, which hostile characters need
 		}
 		return n, nil
 	}

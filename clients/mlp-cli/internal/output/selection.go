@@ -59,7 +59,7 @@ func (s *Selection) apply(ctx context.Context, document []byte) ([]byte, error) 
 		return document, nil
 	}
 	dec := json.NewDecoder(bytes.NewReader(document))
-	dec.UseNumber() // integers beyond 2^53 stay what they are
+	dec.UseNumber() // integers beyond 2^53 stay exact
 	var input any
 	if err := dec.Decode(&input); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ export interface ActDialogProps<T> {
   onDone?: (value: T) => void;
   danger?: boolean;
   reason?: { label: string; required?: boolean; placeholder?: string };
-  /** Why the act cannot be confirmed as it stands. */
+  /** Why the act cannot be confirmed now. */
   blocked?: string;
   wide?: boolean;
   children?: ReactNode;

@@ -4,7 +4,7 @@ import { text } from '../text';
 import { Button } from './button';
 import { Icon, type IconName } from './icon';
 
-/** What a panel says when it has nothing to show: one sentence, and the next useful act. */
+/** Shown by a panel without content: one sentence, and the next useful act. */
 export function Blank({
   icon,
   title,

@@ -18,7 +18,7 @@ export function Show<T>({ figure, children }: { figure: Figure<T>; children: (va
   }
 }
 
-/** A count beside a name; a dash where nothing was counted. */
+/** A count next to a name; a dash where nothing was counted. */
 export function Count({ figure, className = 'n' }: { figure: Figure<ReactNode>; className?: string }) {
   if (figure.kind === 'loading') return null;
   if (figure.kind === 'measured') return <span className={className}>{figure.value}</span>;

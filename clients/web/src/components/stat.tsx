@@ -6,11 +6,11 @@ import { Show } from './figure';
 export interface Stat {
   label: string;
   value: Figure<ReactNode>;
-  /** Stands with a measured value only. */
+  /** Shown with a measured value only. */
   unit?: string;
   /** What the figure is, whether it is known or not. */
   note?: ReactNode;
-  /** What was measured beside it; in place of note. */
+  /** A second measured figure; replaces note. */
   found?: Figure<ReactNode>;
   /** Where the figure comes from. */
   link?: Pick<LinkProps, 'to' | 'params' | 'search' | 'hash'>;

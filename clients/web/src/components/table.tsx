@@ -95,7 +95,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const before = isVirtual ? (items[0]?.start ?? 0) : 0;
   const after = isVirtual ? virtual.getTotalSize() - (items.at(-1)?.end ?? 0) : 0;
   const isWide = useOverflow(scroller, rows.length > 0);
-  // The row that Tab reaches: the focused one, or the first if that is filtered away.
+  // The row that Tab reaches: the focused one, or the first if that one is filtered out.
   const tabKey = useMemo(() => {
     const first = sorted[0] && rowKey(sorted[0]);
     return focusKey !== undefined && sorted.some((row) => rowKey(row) === focusKey) ? focusKey : first;

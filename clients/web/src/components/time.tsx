@@ -23,7 +23,7 @@ function wordsOf(relation: Relation): string {
   }
 }
 
-/** A time as people say it; the exact one in UTC and in local time on hover. */
+/** A time in everyday form; the exact one in UTC and in local time on hover. */
 export function RelativeTime({
   at,
   short,

@@ -87,7 +87,7 @@ function addResult(calls: readonly ToolCall[], frame: Extract<Frame, { kind: 're
   return calls.map((call, i) => (i === known ? { ...call, output, ok, truncated, ended: at } : call));
 }
 
-/** A prompt comes twice, in the text with what it affects, and at the end without. */
+/** A prompt arrives twice: in the text with the affected objects, and at the end without. */
 function addPrompt(prompts: readonly Prompt[], prompt: Prompt): Prompt[] {
   const known = prompts.findIndex((each) => each.actionId === prompt.actionId);
   if (known < 0) return [...prompts, prompt];

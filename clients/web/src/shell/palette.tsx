@@ -39,7 +39,7 @@ const kindIcons: Record<string, IconName> = {
   audit: 'list',
 };
 
-/** Returns the text half a key press later, so that a search is asked once per word. */
+/** Returns the text after a pause in typing, so that a search is sent once per word. */
 function useDebounced(value: string, wait: number): string {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

@@ -20,9 +20,9 @@ export interface Act {
   secrets?: readonly string[];
   /** The button that does it. */
   confirm: string;
-  /** What is said once it is done. */
+  /** The message once it is done. */
   done: string;
-  /** What is said instead where this member of the answer has this value: the act is not complete yet. */
+  /** The message instead where this member of the answer has this value: the act is not complete yet. */
   unfinished?: { member: string; equals: unknown; say: string };
   topics: readonly Topic[];
 }

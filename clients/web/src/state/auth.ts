@@ -24,7 +24,7 @@ export function useMay(capability: string): boolean {
   return useMe()?.capabilities.includes(capability) ?? false;
 }
 
-/** Reads what only some may read: nothing is asked that the server would refuse. */
+/** Runs a query only for callers who may read: no request is sent that the server would refuse. */
 export function useAllowedQuery<T, E, D, K extends QueryKey>(
   query: UseQueryOptions<T, E, D, K>,
   capability: string,

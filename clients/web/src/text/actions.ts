@@ -40,7 +40,7 @@ export const actions: Record<string, string> = {
   'comment.delete': 'comment removed',
   'compliance.set': 'risk class set',
   'config.clear': 'setting reset',
-  'config.rotate': 'secrets encrypted anew',
+  'config.rotate': 'secrets re-encrypted',
   'config.set': 'configuration changed',
   'copilot.query': 'question to the assistant',
   'cost.recorded': 'usage recorded',

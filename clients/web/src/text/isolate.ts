@@ -11,7 +11,7 @@ const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
 /** Returns the text so that it cannot turn the direction of anything around it; most texts are returned as they are. */
 export function isolate(text: string): string {
   if (!TURNS.test(text)) return text;
-  // What it ends is its own: an end too many would end our isolation.
+  // Only isolates that it opened itself may end: an extra end would close our isolation.
   let open = 0;
   let own = '';
   for (const letter of text) {
@@ -27,7 +27,7 @@ export function isolate(text: string): string {
   return FSI + own + pops + ends + PDI;
 }
 
-/** Returns a catalogue whose sentences isolate what they are given. */
+/** Returns a catalogue whose sentences isolate their arguments. */
 export function isolateData<T>(catalogue: T): T {
   if (typeof catalogue === 'function')
     return ((...data: unknown[]) =>

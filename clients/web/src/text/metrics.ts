@@ -1,4 +1,4 @@
-// What the trainer's metrics are called by people who did not write it; the key stays beside the name.
+// Display names of the trainer's metrics for people who did not write it; the key stays next to the name.
 
 const names: Record<string, string> = {
   accuracy: 'Accuracy',

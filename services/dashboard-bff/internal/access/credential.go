@@ -54,7 +54,7 @@ func bearerOf(r *http.Request) (string, error) {
 			continue
 		}
 		token = strings.TrimSpace(token)
-		if len(values) > 1 || len(token) > maxBearer { // which one of two is meant is anybody's guess
+		if len(values) > 1 || len(token) > maxBearer { // the intended one of two cannot be known
 			return "", fault.InvalidToken.New("Send one Authorization header, with one bearer token of at most 16 KiB.")
 		}
 		return token, nil

@@ -126,7 +126,7 @@ func (g *Guard) Public(b Bucket) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			if b == Login && !isJSON(c.Request()) {
-				return next(c) // refused for its form, and not counted: a page of another site can send such a request without being asked
+				return next(c) // refused for its form, and not counted: a page of another site can make a browser send such a request
 			}
 			err := g.cfg.Limits.checkAddress(c.Request().Context(), b, g.Address(c.Request()))
 			if g.metrics.count(err); err != nil {

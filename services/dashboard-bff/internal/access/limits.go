@@ -198,7 +198,7 @@ func (l *Limits) NoteBadLogin(ctx context.Context, address netip.Addr) {
 // lockedFor returns how long another replica has locked the address for, 0 if none has.
 func (l *Limits) lockedFor(ctx context.Context, subscriber string) time.Duration {
 	raw, err := l.cfg.Store.Get(ctx, lockKey(subscriber))
-	if err != nil { // none, or the store is away: what this process knows was looked at first
+	if err != nil { // no lock, or the store is unavailable: local state was checked first
 		return 0
 	}
 	seconds, err := strconv.ParseInt(string(raw), 10, 64)

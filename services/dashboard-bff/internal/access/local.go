@@ -12,7 +12,7 @@ const maxLocal = 20_000
 type localLimits struct {
 	now func() time.Time
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	windows map[string]*window
 	swept   time.Time
 }

@@ -157,7 +157,7 @@ func (i *Inbox) reconcile(ctx context.Context, tenant string, at time.Time, aler
 				return err
 			}
 		}
-		for key, r := range known { // those that fire no more
+		for key, r := range known { // those that no longer fire
 			if r.State == resolved {
 				continue
 			}

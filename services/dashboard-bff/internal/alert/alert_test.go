@@ -180,7 +180,7 @@ func TestWorseAndNewAlertsFireAgain(t *testing.T) {
 	set("critical", time.Hour)
 	wantStates(t, r.read("?state=all"), budget+" resolved", budget+" firing")
 	wantStates(t, r.read(""), budget+" firing")
-	set("critical", 0) // the former firing, missing from one reading: who took it still has it
+	set("critical", 0) // the earlier firing, missing from one reading: its acknowledgement remains
 	wantStates(t, r.read(""), budget+" acknowledged")
 }
 
@@ -195,7 +195,7 @@ func TestSilentSourceResolvesNothing(t *testing.T) {
 		if got.Inbox.Stale == nil || !*got.Inbox.Stale || !slices.Equal(got.Partial, []string{"alerts"}) {
 			t.Errorf("mode %d: got stale %v, partial %v; want both", mode, got.Inbox.Stale, got.Partial)
 		}
-		r.ack(recordstest.Viewer, eval) // by what was known
+		r.ack(recordstest.Viewer, eval) // from the last known state
 		wantStates(t, recordstest.Decode[api.AlertView](r.Want(200, recordstest.Viewer, "GET", path, nil)), budget+" firing", eval+" acknowledged")
 	}
 }
@@ -207,7 +207,7 @@ func TestAlertsOfAnotherTenantLookAbsent(t *testing.T) {
 	r.read("")
 	r.ack(recordstest.Viewer, "drift:X:Production")
 	foreign := recordstest.Decode[api.AlertView](r.Want(200, recordstest.Stranger, "GET", path+"?state=all", nil))
-	wantStates(t, foreign, "drift:X:Production firing") // all may see it; who took it is the other tenant's matter
+	wantStates(t, foreign, "drift:X:Production firing") // all may see it; the acknowledgement is the other tenant's
 	r.Refused(404, "alert_not_found", recordstest.Stranger, "POST", path+"/"+budget+"/ack", nil)
 }
 

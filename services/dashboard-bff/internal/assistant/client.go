@@ -44,7 +44,7 @@ type Config struct {
 	ReadOnlyKey  service.Secret
 	OperatorKey  service.Secret
 	Delegator    *auth.Delegator   `part:"optional"` // nil: the assistant counts all people by the dashboard's keys
-	RoundTripper http.RoundTripper `part:"optional"` // for tests; nil is the service's own
+	RoundTripper http.RoundTripper `part:"optional"` // for tests; nil is the service's default
 }
 
 // Clients makes calls to the assistant.

@@ -161,7 +161,7 @@ func viewEntry(e controlplane.AuditEvent) api.AuditEntry {
 		Id: e.EventId.String(), At: at.UTC(), Actor: e.Actor, Action: e.Action, Target: e.Target, Source: e.Source, Outcome: string(e.Outcome),
 		Details: map[string]any{}, Hash: e.Hash,
 	}
-	_ = json.Unmarshal(e.Details, &out.Details) // an object, by the ledger's own rule
+	_ = json.Unmarshal(e.Details, &out.Details) // an object, by the ledger's rule
 	if role, ok := out.Details["role"].(string); ok {
 		out.Role = &role
 	}

@@ -64,7 +64,7 @@ type entry struct {
 	flight   *flight // running now
 	last     *result // of the newest flight that ended
 	asked    time.Time
-	call     call // of who asked last: retries are made in that person's name
+	call     call // of the last caller: retries are made in that person's name
 	retrying bool // a background retry owns the entry until it succeeds or requests stop
 }
 
@@ -162,7 +162,7 @@ func (p *Pool) ask(ctx context.Context, k key, c call) ticket {
 
 // waitFor decides how long to wait for a flight; p.mu is held.
 func (p *Pool) waitFor(k key, e *entry, now time.Time) ticket {
-	t := ticket{flight: e.flight, wait: p.timeout + p.timeout/20} // the call ends itself at the time-out; this is for one that does not
+	t := ticket{flight: e.flight, wait: p.timeout + p.timeout/20} // the call ends itself at the timeout; this is for one that does not
 	if e.call.budget > p.timeout {
 		t.wait = max(p.timeout-now.Sub(e.flight.began), 0) // a late caller does not wait the full timeout again
 		if r := e.last; r != nil && r.err == nil && now.Sub(r.at) < keepFor {
@@ -280,7 +280,7 @@ func (p *Pool) retry(k key, e *entry) {
 		}
 		f := e.flight
 		p.mu.Unlock()
-		<-f.done // ends at the time-out
+		<-f.done // ends at the timeout
 		if f.err == nil || skipped(f.err) {
 			return
 		}

@@ -28,7 +28,7 @@ const (
 	agentTimeout     errorCode = "agent_timeout"
 	agentAuth        errorCode = "agent_auth"     // no key, or one that is refused
 	agentBusy        errorCode = "agent_busy"     // answers another question of this session, or too many at once
-	agentResponse    errorCode = "agent_response" // said something that is no answer
+	agentResponse    errorCode = "agent_response" // its answer is invalid
 )
 
 // Limits of an answer.

@@ -96,7 +96,7 @@ func TestPathRulesInTheirOrder(t *testing.T) {
 	}{
 		{"README.md", 200, ""}, {"docs/guide.md", 200, ""}, {"docs/a/b/deep.md", 200, ""}, {"docs/full.md", 200, ""},
 		{"", 422, "validation_failed"}, {strings.Repeat("x", 501), 422, "validation_failed"}, {"docs/" + strings.Repeat("é", 493) + ".md", 422, "validation_failed"},
-		{"../" + strings.Repeat("x", 500), 422, "validation_failed"}, // the length before what is in it
+		{"../" + strings.Repeat("x", 500), 422, "validation_failed"}, // the length is checked before the content
 		{"docs/a\x00.md", 400, "bad_docs_path"}, {`docs\guide.md`, 400, "bad_docs_path"}, {`..\x.md`, 400, "bad_docs_path"},
 		{"/etc/passwd", 400, "bad_docs_path"}, {"/docs/guide.md", 400, "bad_docs_path"}, {"../go.mod", 400, "bad_docs_path"},
 		{"docs/../secret.md", 400, "bad_docs_path"}, {"./README.md", 400, "bad_docs_path"}, {"docs/./guide.md", 400, "bad_docs_path"}, {"..", 400, "bad_docs_path"},

@@ -84,7 +84,7 @@ func (l *Library) Pages() ([]Page, error) {
 	for _, name := range names {
 		raw, err := l.ReadPage(name)
 		if err != nil {
-			continue // too large, or gone meanwhile
+			continue // too large, or removed in between
 		}
 		index = append(index, describePage(name, raw))
 	}

@@ -121,7 +121,7 @@ func (d directory) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	if !os.SameFile(seen, opened) || opened.Size() > maxPage {
-		return nil, errAbsent // a link has taken its place meanwhile
+		return nil, errAbsent // replaced by a link in between
 	}
 	raw, err := io.ReadAll(io.LimitReader(file, maxPage+1))
 	if err != nil {

@@ -62,7 +62,7 @@ func (r *recorder) all() []announce.Fact {
 type bench struct {
 	*httptest.Server
 	drawer *drawer.Drawer
-	who    caller.Caller // who calls
+	who    caller.Caller // the caller
 	facts  *recorder
 }
 

@@ -59,7 +59,7 @@ func (r *Registry) Bearer(ctx context.Context, raw, providerHint string, mayAsk 
 	who.AuthTime, _ = claims.time("auth_time")
 	if exp, ok := claims.time("exp"); ok {
 		who.ExpiresAt = exp
-	} else { // an opaque token whose end the provider does not tell: as long as its word counts
+	} else { // an opaque token whose expiry the provider does not report: as long as its introspection is cached
 		who.ExpiresAt = r.cfg.Now().Add(goodFor)
 	}
 	return who, nil

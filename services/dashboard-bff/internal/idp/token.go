@@ -157,7 +157,7 @@ func (p *Provider) checkBearerClaims(claims claimSet) error {
 	if typ := claims.text("typ"); strings.EqualFold(typ, "Refresh") || strings.EqualFold(typ, "Offline") || strings.EqualFold(typ, "Logout") {
 		return tokenError("it is no access token but of the type %.200q", typ)
 	}
-	if claims.has("cnf") { // what it is bound to cannot be checked here, and stolen it would be worth as much as theirs
+	if claims.has("cnf") { // its binding cannot be checked here, and a stolen one would be worth as much as its owner's
 		return tokenError("it is bound to a key of its sender (cnf); ask the provider for a bearer token")
 	}
 	if !slices.ContainsFunc(claims.texts("aud"), func(aud string) bool { return slices.Contains(p.trust.Audience, aud) }) {

@@ -162,7 +162,7 @@ func (f gateFacts) metrics() map[string]api.GateMetric {
 		suites[e.Suite] = true
 		for _, m := range e.Metrics {
 			if old, ok := out[m.Metric]; ok && !old.Passed {
-				continue // what one suite has failed another does not make good
+				continue // a failure in one suite is not offset by another
 			}
 			out[m.Metric] = api.GateMetric{Value: m.Value, Baseline: m.Baseline, Passed: m.Passed}
 		}

@@ -114,7 +114,7 @@ func TestHungServiceIsWaitedForOnce(t *testing.T) {
 	for range 5 {
 		f.overview(t).WantPartial("audit")
 	}
-	if more := f.ControlPlane.Calls("") - asked; more > 3*asked { // asking anew for each view would be five times
+	if more := f.ControlPlane.Calls("") - asked; more > 3*asked { // a request for each view would be five times
 		t.Errorf("five more views asked %d times, the first %d; want them at once", more, asked)
 	}
 }

@@ -20,7 +20,7 @@ func rewriteCSS(body []byte, links *linkMap) []byte {
 	}
 	var out bytes.Buffer
 	out.Grow(len(body) + len(body)/8)
-	input := parse.NewInputBytes(slices.Clip(body)) // it writes behind the end of what it gets
+	input := parse.NewInputBytes(slices.Clip(body)) // it writes past the end of its input
 	lexer := css.NewLexer(input)
 	done := 0
 	imports := false // the next string is the operand of @import

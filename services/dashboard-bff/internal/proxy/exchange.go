@@ -30,7 +30,7 @@ type exchange struct {
 	in      *http.Request
 	who     caller.Caller
 	service upstream.Service
-	path    string   // the service's own, escaped as it came
+	path    string   // the service's path, escaped as received
 	target  *url.URL // the configured address, without the final slash
 	links   *linkMap
 
@@ -44,7 +44,7 @@ type exchange struct {
 	stopWatch func()          // ends the watch over an open stream or socket
 	recorded  bool            // the audit fact of this write is in the ledger
 	stripped  map[string]bool // tags that the caller knows with the mark of the rewritten body
-	failure   error           // why there is no answer of the service
+	failure   error           // why there is no answer from the service
 }
 
 type exchangeKey struct{}

@@ -24,7 +24,7 @@ type linkMap struct {
 	scheme string // of the service, for links that begin with //
 	base   string // escaped path of the service's address
 	places []place
-	prefix string // what a link from the root begins with on this origin
+	prefix string // prefix on this origin of a link from the root
 }
 
 // newLinks gathers where services are. Those of the service itself come first: where two share an address, it means

@@ -304,7 +304,7 @@ func decodable(h http.Header) bool {
 
 // markBody sets the headers of a body that is rewritten, or would be for GET.
 func (x *exchange) markBody(h http.Header) {
-	h.Del("Accept-Ranges") // ranges would be those of the service's own bytes
+	h.Del("Accept-Ranges") // ranges would refer to the service's own bytes
 	if tag := h.Get("Etag"); tag != "" {
 		h.Set("Etag", x.markTag(tag))
 	}
@@ -367,7 +367,7 @@ func (x *exchange) stripTags(h http.Header, name string) {
 			own += `"`
 			x.stripped[own] = true
 			tags = append(tags, own)
-		case !strings.Contains(tag, tagMark): // those of another fingerprint match nothing any more
+		case !strings.Contains(tag, tagMark): // those of another fingerprint no longer match
 			tags = append(tags, tag)
 		}
 	}

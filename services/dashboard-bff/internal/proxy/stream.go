@@ -135,7 +135,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 		b.timer.Stop()
 	}
 	if err != nil {
-		for name := range b.res.Trailer { // what is hidden in the head is hidden in the tail
+		for name := range b.res.Trailer { // headers hidden in the head are hidden in the trailer
 			if hiddenFromBrowser[name] {
 				delete(b.res.Trailer, name)
 			}

@@ -165,7 +165,7 @@ func TestRequestBodiesAreLimitedAndStreamed(t *testing.T) {
 			}
 			if !chunked {
 				r.ContentLength = size
-				r.Header.Set("Expect", "100-continue") // else the refusal meets a caller who is still sending
+				r.Header.Set("Expect", "100-continue") // else the refusal arrives while the caller is still sending
 			}
 			res, err := client.Do(r)
 			if err != nil {

@@ -29,7 +29,7 @@ type Data struct {
 	ACR                       string
 	AuthTime                  time.Time
 	IDToken                   string         // for the logout at the provider
-	Claims                    map[string]any // what the trust file's rules are checked against again
+	Claims                    map[string]any // for later checks against the trust file's rules
 	CreatedAt                 time.Time      // set by Begin
 	LastSeen                  time.Time      // set by Begin and Current
 }
@@ -202,7 +202,7 @@ func (m *Manager) ticketOf(r *http.Request) (ticket, error) {
 		return ticket{}, ErrNoSession
 	}
 	t, ok := parseTicket(found[0].Value)
-	if !ok || len(found) > 1 { // which of two is meant is anybody's guess; another site may have planted one
+	if !ok || len(found) > 1 { // the intended one of two cannot be known; another site may have planted one
 		return ticket{}, ended("The session cookie cannot be read")
 	}
 	return t, nil
@@ -261,7 +261,7 @@ func (m *Manager) remove(ctx context.Context, id string) error {
 	m.mu.Lock()
 	delete(m.seen, id)
 	m.mu.Unlock()
-	_ = m.cfg.Verdicts.store.Delete(ctx, seenKey(id)) // what is left of it means nothing without the state, and expires
+	_ = m.cfg.Verdicts.store.Delete(ctx, seenKey(id)) // the rest of it means nothing without the state, and expires
 	return nil
 }
 

@@ -20,7 +20,7 @@ import (
 
 // memory is an in-memory Store for tests; it can be switched off, and counts its calls.
 type memory struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	entries map[string][]byte
 	away    bool
 	gets    int

@@ -29,9 +29,9 @@ type Verdicts struct {
 	now   func() time.Time
 	calls singleflight.Group
 
-	mu      sync.Mutex // guards what follows; never held during I/O
-	writes  uint64     // counts what this process has written
-	dropped time.Time  // when what is too old was last dropped
+	mu      sync.Mutex // guards the fields below; never held during I/O
+	writes  uint64     // counts this process's writes
+	dropped time.Time  // when old entries were last dropped
 	entries map[string]verdict
 }
 
@@ -93,7 +93,7 @@ func (v *Verdicts) ask(ctx context.Context, key string) (verdict, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if known, have := v.entries[key]; have && known.write > began {
-		return known, nil // written here while the store was asked: its answer may be from before
+		return known, nil // written here during the read of the store: its answer may be older
 	}
 	return v.remember(key, verdict{value: value, at: at}), nil
 }

@@ -40,7 +40,7 @@ type fanOut struct {
 type benchReader struct {
 	received atomic.Uint64
 	awaited  atomic.Uint64 // 0: no waiter
-	reached  chan struct{} // told once when as many were received as are awaited
+	reached  chan struct{} // signalled once when received reaches awaited
 	_        [40]byte      // a cache line each
 }
 

@@ -121,7 +121,7 @@ type delivery struct {
 	ctx        context.Context // ends with request, session or hub
 	sessionEnd func() string
 	over       atomic.Bool // ctx has ended
-	idle       atomic.Bool // the time for a keep-alive has come, unless something was written meanwhile
+	idle       atomic.Bool // a keep-alive is due, unless something was written since
 	wrote      time.Time
 	said       string // the reason of the bye that was sent
 }
@@ -231,7 +231,7 @@ func (d *delivery) send(events []*event, dropped uint64) error {
 		frames, held = e.appendFrame(frames, dropped), held+1
 	}
 	err := d.count(d.w.Send(frames), held)
-	if cap(frames) == writeBytes { // the buffer of a large event is not worth keeping
+	if cap(frames) == writeBytes { // the buffer of a large event is not kept
 		*buffer = frames
 		buffers.Put(buffer)
 	}

@@ -59,7 +59,7 @@ func startNchan(b *testing.B) *fanOut {
 	}
 	nginx := filepath.Join(home, "usr/sbin/nginx")
 	if _, err := os.Stat(nginx); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintln(os.Stderr, "nchan is left out: run scripts/nchan.sh") // what b.Log says here is shown with -v alone
+		fmt.Fprintln(os.Stderr, "nchan is left out: run scripts/nchan.sh") // b.Log is shown with -v only
 		return nil
 	}
 	dir, addr := b.TempDir(), freeAddress(b)

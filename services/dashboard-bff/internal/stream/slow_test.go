@@ -62,7 +62,7 @@ func (r *replica) openSilent(session string, readBuffer int) net.Conn {
 // heap returns the bytes in use after a collection.
 func heap() uint64 {
 	runtime.GC()
-	runtime.GC() // what pools hold goes with the second
+	runtime.GC() // the second collection frees the contents of pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc

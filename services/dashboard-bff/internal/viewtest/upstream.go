@@ -32,7 +32,7 @@ var recorded embed.FS
 
 // recordings of each service, by "/path?query".
 var recordings = struct {
-	sync.Mutex // guards what follows
+	sync.Mutex // guards the fields below
 	of         map[string]map[string]exchange
 }{of: map[string]map[string]exchange{}}
 

@@ -33,7 +33,7 @@ var mediaTypes = map[string]string{
 
 // variant is one form of a file's bytes.
 type variant struct {
-	encoding string // empty: as it is
+	encoding string // empty: identity
 	body     []byte
 	tag      string
 }

@@ -24,7 +24,7 @@ const (
 type Control struct {
 	maxRequests, maxStreams int
 
-	mu                   sync.Mutex // guards what follows
+	mu                   sync.Mutex // guards the fields below
 	requests, streams    int
 	overloaded, drained  int64
 	draining, idleClosed bool

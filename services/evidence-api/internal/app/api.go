@@ -29,10 +29,10 @@ type Options struct {
 	Streams   *stream.Hub   // nil: no store
 	Admission *admission.Control
 	Launches  *loopback.Launches
-	Report    []byte // what the page opens with
+	Report    []byte // the report that the page opens with
 	AccessLog *accesslog.Log
 	Log       *slog.Logger
-	Lifetime  context.Context // ends when requests are cut: nothing waits for the store any more
+	Lifetime  context.Context // ends when requests are cut: nothing waits for the store after that
 }
 
 // App answers the requests of one server.

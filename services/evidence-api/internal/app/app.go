@@ -50,7 +50,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		}
 	}
 	err := serveTower(ctx, cfg, listener, log)
-	_ = listener.Close() // also if the server never came to own it
+	_ = listener.Close() // also if the server never took ownership
 	return err
 }
 

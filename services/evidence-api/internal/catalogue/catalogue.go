@@ -73,7 +73,7 @@ type Entry struct {
 	Code      Code
 	Status    int
 	Retryable bool
-	Message   string // what is wrong and what to do, unless the fault itself knows better
+	Message   string // what is wrong and what to do, unless the fault has a better text
 	When      string // for the reference
 }
 

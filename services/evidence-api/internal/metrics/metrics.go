@@ -17,7 +17,7 @@ var bounds = [...]int64{5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000}
 
 // Counters are the counters of one server. The zero value is ready to use.
 type Counters struct {
-	mu          sync.Mutex // guards what follows
+	mu          sync.Mutex // guards the fields below
 	classes     [5]int64   // by status class, 1xx first
 	count       int64
 	sum, max    float64 // milliseconds

@@ -19,7 +19,7 @@ const (
 // state read it once. The file is still checked for each answer: taking its stamp also finds a store that is locked,
 // unfinished or gone.
 type memo struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	stamp   store.Stamp
 	answers map[string]remembered
 	bytes   int

@@ -42,7 +42,7 @@ type Hub struct {
 	history chan struct{} // places to read history in
 	tailers sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	open   int
 	tailer *tailer // nil while no stream is open, and after a fault
 }
@@ -97,7 +97,7 @@ type tailer struct {
 	cancel context.CancelFunc
 	failed chan struct{} // closed when the store could not be read
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	low, high int64      // the window holds every event above low up to high
 	frames    []frame
 	bytes     int

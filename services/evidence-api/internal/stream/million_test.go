@@ -157,7 +157,7 @@ func TestTailerEndsWithTheLastStream(t *testing.T) {
 		_ = a.Close()
 		s.wantReason(t, stream.Gone)
 		await(1)
-		_, _ = io.WriteString(b, "x") // what a client says is of no interest
+		_, _ = io.WriteString(b, "x") // bytes from the client are ignored
 		_ = b.Close()
 		s.wantReason(t, stream.Gone)
 		await(0)

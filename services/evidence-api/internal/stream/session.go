@@ -49,7 +49,7 @@ type Session struct {
 	at     int64 // the newest sequence that was sent or passed over
 
 	past     []store.Event // history that was read and not yet sent
-	pastHigh int64         // what at becomes once it is
+	pastHigh int64         // the value of at afterwards
 	buffer   []byte        // of one write
 }
 

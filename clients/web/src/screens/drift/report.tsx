@@ -141,7 +141,7 @@ export function binsOf({
 const STEP = 10;
 const HEIGHT = 60;
 
-/** Two bars a bin: the window in colour, the baseline grey beside it. Heights are shares, from zero. */
+/** Two bars a bin: the window in colour, the baseline grey next to it. Heights are shares, from zero. */
 function Bars({ histogram, label }: { histogram: Histogram; label: string }) {
   const bins = binsOf(histogram);
   const most = Math.max(...bins.flatMap((bin) => [bin.live, bin.baseline]), 0.01);

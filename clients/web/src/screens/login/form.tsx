@@ -33,7 +33,7 @@ export function LoginForm({ returnTo, onSignedIn }: { returnTo: string; onSigned
   const [failure, setFailure] = useState<string>();
   const [pending, setPending] = useState(false);
   if (providers.isPending) return <Skeleton shape="text" rows={2} />;
-  // Without an answer the password form is worth a try: it is the break-glass way.
+  // Without an answer the password form is still offered: it is the break-glass way.
   const list = providers.data?.providers ?? [];
   const local = providers.data?.local_login ?? true;
   const submit = async (): Promise<void> => {

@@ -17,7 +17,7 @@ import (
 
 // Provider is a fake of the identity providers with a fixed set of bearers.
 type Provider struct {
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	bearers   map[string]caller.Caller
 	refused   error // of Admit
 	acrValues []string

@@ -54,7 +54,7 @@ type Issuer struct {
 
 	mu       sync.Mutex // guards those below
 	bends    Bends
-	person   map[string]any // claims of who signs in next
+	person   map[string]any // claims of the next sign-in
 	key      *ecdsa.PrivateKey
 	kid      int
 	codes    map[string]url.Values // by code: the authorization request
