@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// BenchmarkStart measures how long a person waits for mlp: for its help, for the list of models beside what the tracker
-// takes to answer, and for the completion of a name. Its floor is a program that does nothing.
+// BenchmarkStart measures how long a person waits for mlp: for its help, for the list of models beyond the tracker's
+// own response time, and for the completion of a name. Its floor is a program that does nothing.
 func BenchmarkStart(b *testing.B) {
 	bin := filepath.Join(b.TempDir(), "mlp")
 	if out, err := exec.CommandContext(b.Context(), "go", "build", "-tags", "urfave_cli_no_docs", "-buildvcs=false", "-trimpath", "-o", bin, "./cmd/mlp").CombinedOutput(); err != nil {
@@ -59,7 +59,7 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(median("help")/median("floor"), "help/floor")
 }
 
-// serveModels is a tracker that knows count models.
+// serveModels serves a fake tracker with count models.
 func serveModels(b *testing.B, count int) string {
 	b.Helper()
 	type alias struct {
@@ -88,7 +88,8 @@ func serveModels(b *testing.B, count int) string {
 	return srv.URL
 }
 
-// readModels is the API's own time, over a new connection as mlp needs one.
+// readModels reads the models from the API directly, over a new connection as mlp needs one, to measure the API's time
+// alone.
 func readModels(url string) error {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get(url + "/api/2.0/mlflow/registered-models/search")

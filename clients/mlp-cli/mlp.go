@@ -13,7 +13,7 @@ import (
 // Main runs mlp with the arguments, streams and environment of the process and returns its exit code: 0 done, 1 a
 // failure, 2 a wrong command line.
 func Main() int {
-	// Otherwise a reader that goes away, as under `| head -1`, kills the process with that signal instead of
+	// Otherwise a reader that closes its end, as under `| head -1`, kills the process with that signal instead of
 	// giving the write an error, which counts as success.
 	signal.Ignore(syscall.SIGPIPE)
 	return cli.Main(context.Background(), cli.System(), os.Args)

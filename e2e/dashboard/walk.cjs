@@ -118,7 +118,7 @@ const parts = {
     await admin.judge("confirm");
     await admin.page.locator("[role=alertdialog] .primary").click();
     await feed(viewer, /approved/);
-    await feed(viewer, /training started|training was asked for/);
+    await feed(viewer, /training started|training was requested/);
     await admin.gone("[role=alertdialog]"); // until then it covers the page
     await admin.page.getByRole("link", { name: "Runs" }).first().click();
     await admin.at("/runs", "Runs");

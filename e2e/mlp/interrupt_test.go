@@ -60,8 +60,8 @@ func checkInterrupts(t *testing.T, p *harness.Platform, mlp string) {
 			}
 			return nil
 		})
-		if said := c.interrupt(t); !strings.Contains(said, "run "+run+" goes on") {
-			t.Errorf("it says %q; want that run %s goes on", said, run)
+		if said := c.interrupt(t); !strings.Contains(said, "run "+run+" continues") {
+			t.Errorf("it says %q; want that run %s continues", said, run)
 		}
 	})
 	t.Run("a benchmark changes nothing", func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/recordstest"
 )
 
-// TestContractErrors walks the codes of "Errors and headers" and of the dashboard's rows in "Errors". A row is named by
-// its status and code; those of a login stand in TestContractPasswordSession and TestContractSSOErrors.
+// TestContractErrors covers the codes of "Errors and headers" and of the dashboard's rows in "Errors". A row is named
+// by its status and code; the login errors are covered by TestContractPasswordSession and TestContractSSOErrors.
 func TestContractErrors(t *testing.T) {
 	t.Parallel()
 	w := startForRows(t)
@@ -166,7 +166,7 @@ func (w *world) checkProblem(a answer, status, code string) {
 	}
 }
 
-// TestContractStreamUnavailable: without a broker the stream is refused and the views go on.
+// TestContractStreamUnavailable: without a broker the stream is refused and the views still work.
 func TestContractStreamUnavailable(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, "EVENT_PUBLISHER=log")

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/idp/idptest"
 )
 
-// resign is a session token whose header and claims a test changes, signed with a key.
+// resign returns a session token whose header and claims a test changes, signed with a key.
 func resign(t *testing.T, token, key string, change func(header, claims map[string]any)) string {
 	t.Helper()
 	claims := claimsOf(t, token)
@@ -84,7 +84,7 @@ func TestContractPasswordSession(t *testing.T) {
 				t.Errorf("%s: got %d %s, want 401 invalid_token", name, a.status, a.code())
 			}
 		}
-		// What is not of the dashboard's algorithm is taken for a provider's, and mlp-dashboard is none.
+		// A token of another algorithm is treated as a provider's, and mlp-dashboard is none.
 		none := strings.Join([]string{base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)), strings.Split(token, ".")[1], ""}, ".")
 		w.refused(401, "provider_untrusted", bearer(none), "GET", "/api/auth/me", "")
 		w.want(200, bearer(resign(t, token, jwtSecret, nil)), "GET", "/api/auth/me", "")
@@ -329,7 +329,7 @@ func TestContractStepUp(t *testing.T) {
 	})
 }
 
-// TestContractBearer walks "Bearer": access tokens of a provider, opaque ones, and what is refused.
+// TestContractBearer covers "Bearer": access tokens of a provider, opaque ones, and refused ones.
 func TestContractBearer(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t)

@@ -205,7 +205,7 @@ func TestContractCollaboration(t *testing.T) {
 	viewer, admin := w.signIn(viewerPassword), w.signIn(adminPassword)
 	comments := "/api/v1/collab/model/JPCP/comments"
 	for body, want := range map[string]struct{ stored, mentions string }{
-		"<scr<script>ipt>alert(1)":         {"", ""}, // whatever is left of it, never an element
+		"<scr<script>ipt>alert(1)":         {"", ""}, // whatever remains, it is not an element
 		`[x](java&#x73;cript:a)`:           {"", ""},
 		"a@b.c @eve `@code` @eve":          {"a@b.c @eve `@code` @eve", "[eve]"},
 		"e\u0301 @a.b-c: and @x.":          {"\u00e9 @a.b-c: and @x.", "[a.b-c x]"},

@@ -62,7 +62,7 @@ func wantLocation(want string) func(*world, answer) {
 	return func(_ *world, a answer) { a.hasHeader("Location", want) }
 }
 
-// checkAuthorizationRequest reads what the provider is asked for: the code flow with PKCE, and a step-up.
+// checkAuthorizationRequest checks the request sent to the provider: the code flow with PKCE, and a step-up.
 func checkAuthorizationRequest(w *world, a answer) {
 	to, err := url.Parse(a.header.Get("Location"))
 	if err != nil || !strings.HasPrefix(to.String(), w.issuer.URL+"/authorize?") {
@@ -221,8 +221,8 @@ func checkEveryHeader(a answer) {
 	}
 }
 
-// checkETag asks again with the answer's ETag. Some answers tell how many seconds a job has waited: one that came in the
-// next second has another body and another tag, and is asked for again with that.
+// checkETag repeats the request with the answer's ETag. Some answers contain how many seconds a job has waited, so a
+// request made a second later gets another body and another tag; it is then repeated with that tag.
 func (r row) checkETag(w *world, who person, a answer) {
 	w.t.Helper()
 	method, path := r.request()
@@ -243,8 +243,8 @@ func (r row) checkETag(w *world, who person, a answer) {
 	w.t.Errorf("%s with the If-None-Match of the answer before: got %d %s with ETag %q, want 304 without a body", a.request, again.status, again.body, again.header.Get("ETag"))
 }
 
-// TestEveryOperationHasARow holds the API's document against the tables: an operation without a row is one that no
-// contract test reads, and a row without an operation is a route that the document hides.
+// TestEveryOperationHasARow compares the API's document with the tables: an operation without a row has no contract
+// test, and a row without an operation is a route missing from the document.
 func TestEveryOperationHasARow(t *testing.T) {
 	t.Parallel()
 	var doc struct {

@@ -42,7 +42,7 @@ func TestContractEnvironment(t *testing.T) {
 		"DASHBOARD_JWT_TTL_HOURS is positive":     {"DASHBOARD_JWT_TTL_HOURS=0", "DASHBOARD_JWT_TTL_HOURS is 0"},
 		"DASHBOARD_SECRET_KEY is required":        {"DASHBOARD_SECRET_KEY=", "DASHBOARD_SECRET_KEY is not set"},
 		"DASHBOARD_SECRET_KEY is 32 bytes":        {"DASHBOARD_SECRET_KEY=c2hvcnQ=", "DASHBOARD_SECRET_KEY: entry 1"},
-		"DASHBOARD_LOCAL_LOGIN off without SSO":   {"DASHBOARD_LOCAL_LOGIN=false", "nobody could sign in"},
+		"DASHBOARD_LOCAL_LOGIN off without SSO":   {"DASHBOARD_LOCAL_LOGIN=false", "no one could sign in"},
 		"equal passwords":                         {"DASHBOARD_VIEWER_PASSWORD=" + adminPassword, "are equal"},
 		"placeholder password":                    {"DASHBOARD_ADMIN_PASSWORD=changeme", "DASHBOARD_ADMIN_PASSWORD"},
 		"public URL off loopback":                 {"DASHBOARD_ADDR=0.0.0.0:8099", "DASHBOARD_PUBLIC_URL is not set"},
@@ -153,7 +153,7 @@ func TestContractSettings(t *testing.T) {
 	}
 }
 
-// variables are the values of a configuration by the names of their variables.
+// variables returns the values of a configuration by the names of their variables.
 func variables(v reflect.Value, into map[string]any) map[string]any {
 	for i := range v.NumField() {
 		field, name := v.Type().Field(i), v.Type().Field(i).Tag.Get("env")

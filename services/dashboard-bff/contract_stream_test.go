@@ -41,7 +41,7 @@ func (w *world) stream(who person, query string, header ...string) *frames {
 	return &frames{w.t, res, bufio.NewReader(res.Body)}
 }
 
-// next is the next frame that is no comment.
+// next returns the next frame that is no comment.
 func (f *frames) next() string {
 	f.t.Helper()
 	for {

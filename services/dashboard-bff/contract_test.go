@@ -31,9 +31,9 @@ import (
 )
 
 // The files contract_*_test.go prove the contract row by row: a test is one table, a subtest one row and has its name.
-// The dashboard runs as in production, on a real Postgres, NATS and Redis. The services behind it answer what real ones
-// did, as package viewtest recorded it, and the assistant its recorded streams. Every answer is held against the API's
-// document too.
+// The dashboard runs as in production, on a real Postgres, NATS and Redis. The services behind it replay real answers
+// recorded by package viewtest, and the assistant its recorded streams. Every answer is also checked against the API's
+// document.
 
 // The broker leaves the loop of a stream's file, and the clock that it reads, when a stream is made while it shuts down.
 func TestMain(m *testing.M) {
@@ -48,7 +48,7 @@ const (
 	secretKey      = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlBQkNERUY="
 )
 
-// required are the settings without which nothing starts.
+// required returns the settings without which nothing starts.
 func required(database string) []string {
 	return []string{
 		"PLATFORM_DATABASE_URL=" + database, "DASHBOARD_VIEWER_PASSWORD=" + viewerPassword, "DASHBOARD_ADMIN_PASSWORD=" + adminPassword,
@@ -70,7 +70,7 @@ type world struct {
 	stop       func()
 }
 
-// redisDatabases tells the worlds of one Redis apart.
+// redisDatabases gives each world a separate database of one Redis.
 var redisDatabases atomic.Int64
 
 // startWorld starts a dashboard; environ replaces settings.
@@ -162,21 +162,21 @@ func (w *world) writeTrust(dir string) string {
 	return file
 }
 
-// on is the world for a subtest, whose failures are then its own.
+// on returns the world for a subtest, so that failures are reported there.
 func (w *world) on(t testing.TB) *world {
 	other := *w
 	other.t = t
 	return &other
 }
 
-// person is what a request proves about its sender.
+// person is the credentials that a request carries.
 type person []string // header pairs
 
 var nobody person
 
 func bearer(token string) person { return person{"Authorization", "Bearer " + token} }
 
-// provenCookie is a session's cookie with the proof that the dashboard's own page sent it.
+// provenCookie returns a session's cookie with the proof that the dashboard's own page sent it.
 func provenCookie(cookie string) person { return person{"Cookie", cookie, "X-PLATFORM-CSRF", "1"} }
 
 // answer is a response with its body read.
@@ -193,7 +193,7 @@ var client = &http.Client{
 	Transport: &http.Transport{DisableKeepAlives: true},
 }
 
-// call sends a request from an address of its own, so that no limit of addresses is met by chance.
+// call sends each request from a different address, so that no per-address limit is reached by chance.
 func (w *world) call(who person, method, path, body string, header ...string) answer {
 	w.t.Helper()
 	address := path
@@ -234,7 +234,7 @@ func (w *world) call(who person, method, path, body string, header ...string) an
 	return a
 }
 
-// want is call for an answer with that status.
+// want calls and requires an answer with that status.
 func (w *world) want(status int, who person, method, path, body string, header ...string) answer {
 	w.t.Helper()
 	a := w.call(who, method, path, body, header...)
@@ -244,7 +244,7 @@ func (w *world) want(status int, who person, method, path, body string, header .
 	return a
 }
 
-// refused is want for a problem document with that code.
+// refused calls and requires a problem document with that code.
 func (w *world) refused(status int, code string, who person, method, path, body string, header ...string) answer {
 	w.t.Helper()
 	a := w.call(who, method, path, body, header...)
@@ -260,7 +260,7 @@ func (a answer) code() string {
 	return p.Code
 }
 
-// at is a member by its path, such as registry.rows.0.name; nil without one.
+// at returns a member by its path, such as registry.rows.0.name; nil if absent.
 func (a answer) at(path string) any {
 	a.t.Helper()
 	var v any
@@ -320,7 +320,7 @@ func (a answer) hasHeader(pairs ...string) {
 	}
 }
 
-// signIn is a new password session.
+// signIn returns a new password session.
 func (w *world) signIn(password string) person { return bearer(w.token(password)) }
 
 func (w *world) token(password string) string {
@@ -328,7 +328,7 @@ func (w *world) token(password string) string {
 	return w.want(200, nobody, "POST", "/api/auth/login", `{"password": "`+password+`"}`).at("token").(string)
 }
 
-// cookieOf is the pair name=value of a cookie that an answer sets.
+// cookieOf returns the pair name=value of a cookie that an answer sets.
 func (a answer) cookieOf(name string) (pair string, whole *http.Cookie) {
 	a.t.Helper()
 	for _, c := range (&http.Response{Header: a.header}).Cookies() {
@@ -383,7 +383,7 @@ func claimsOf(t testing.TB, token string) map[string]any {
 	return out
 }
 
-// audits are the facts of an action so far.
+// audits returns the facts of an action so far.
 func (w *world) audits(action string) []map[string]any {
 	w.t.Helper()
 	return recordstest.Audits(w.t, w.pool, action)

@@ -1,5 +1,5 @@
-// Package dashboard is the backend of the web UI: login, composed views, what people note about the
-// platform, the event stream and a proxy to the tools behind it. docs/dashboard.md describes it from the outside.
+// Package dashboard is the backend of the web UI: login, composed views, comments and other records of people, the
+// event stream and a proxy to the tools behind it. docs/dashboard.md describes it from the outside.
 package dashboard
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/app"
 )
 
-// Config is everything the service can be told.
+// Config is the complete configuration of the service.
 type Config = app.Config
 
 // LoadConfig reads environ (os.Environ); the error lists every fault.
 func LoadConfig(environ []string) (Config, error) { return app.LoadConfig(environ) }
 
-// Migrate brings the service's schema up to date.
+// Migrate updates the service's schema.
 func Migrate(ctx context.Context, cfg Config) error { return app.Migrate(ctx, cfg) }
 
 // Run serves until ctx ends. The schema must have been migrated.
@@ -26,5 +26,5 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error { return app.R
 // RotateSecrets seals every stored secret with the first key of DASHBOARD_SECRET_KEY and returns how many it rewrote.
 func RotateSecrets(ctx context.Context, cfg Config) (int, error) { return app.RotateSecrets(ctx, cfg) }
 
-// Events are all that this service publishes.
+// Events returns all events that this service publishes.
 func Events() outbox.Catalogue { return announce.Events }

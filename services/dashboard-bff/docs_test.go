@@ -20,7 +20,7 @@ const (
 	below = "<!-- Below: go test ./services/dashboard-bff -run TestManual -update -->\n"
 )
 
-// TestManual holds docs/dashboard.md against the code: every route, every setting and every code of an error.
+// TestManual compares docs/dashboard.md with the code: every route, every setting and every error code.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(manual)

@@ -36,7 +36,7 @@ func TestRow54Fields(t *testing.T) {
 	if r := tw.Get("/api/v1/status", long(65537)); r.Status != 431 {
 		t.Errorf("%d %q; want r.Status == 431", r.Status, r.Body)
 	}
-	many := func(n int) (out []string) { // beside Host and the token
+	many := func(n int) (out []string) { // in addition to Host and the token
 		for i := range n - 2 {
 			out = append(out, fmt.Sprintf("X-%d: a", i))
 		}
@@ -88,8 +88,8 @@ func TestStalledHeads(t *testing.T) {
 	tw.Get("/api/v1/status").Want(200, "")
 }
 
-// TestOpenConnections: with requests and streams to spare and 256 more open, a newcomer takes the place of the connection
-// that has waited longest for its request; no more than that many are open. The listener pauses while none may go:
+// TestOpenConnections: with requests and streams to spare and 256 more open, a new connection replaces the one that
+// has waited longest for its request; no more than that many are open. The listener pauses while none can be replaced:
 // TestListenerPauses of libs/loopback/httpd.
 func TestOpenConnections(t *testing.T) {
 	t.Parallel()

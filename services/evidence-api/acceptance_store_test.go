@@ -35,8 +35,8 @@ func editStore(t testing.TB, path string, statements ...string) {
 	}
 }
 
-// replaceBytes changes bytes of the file itself: what a disk or an intruder does. Both texts
-// have one length.
+// replaceBytes changes bytes of the file itself, as a disk fault or an intruder would. Both texts have the same
+// length.
 func replaceBytes(t testing.TB, path, old, new string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -266,9 +266,8 @@ func TestRow36Evidence(t *testing.T) {
 	}
 }
 
-// answersWithin holds every answer of a tower against a bound, when the test has ended.
-// It is the tower's own clock that counts: how long a client waits for the machine says
-// nothing of the server.
+// answersWithin checks every answer of a tower against a bound, when the test has ended. It uses the tower's own
+// clock: how long a client waits for the machine does not measure the server.
 func answersWithin(t *testing.T, bound time.Duration) evidenceapitest.Option {
 	log := &evidenceapitest.Log{}
 	t.Cleanup(func() {

@@ -40,7 +40,7 @@ func openStream(t *testing.T, tw *evidenceapitest.Tower, target string, fields .
 	return c
 }
 
-// createRun makes the fixture run under another id.
+// createRun creates the fixture run under another id.
 func createRun(t *testing.T, path, id string) {
 	t.Helper()
 	run := fixture.Run()
@@ -51,7 +51,7 @@ func createRun(t *testing.T, path, id string) {
 	})
 }
 
-// twoEvents makes a store of the fixture run, created and cancelled.
+// twoEvents creates a store of the fixture run, created and cancelled.
 func twoEvents(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "f1.sqlite")
@@ -69,9 +69,8 @@ func twoEvents(t *testing.T) string {
 	return path
 }
 
-// TestRow43LiveEvent makes each event right after the server looked at the store, so that
-// each waits for the whole of the time between two looks. The best of them counts: what
-// the others take longer is the machine's doing.
+// TestRow43LiveEvent creates each event right after the server polled the store, so that each waits for a whole
+// polling interval. The fastest counts: the rest of the others' delay is the machine's.
 func TestRow43LiveEvent(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t)
@@ -108,7 +107,7 @@ func TestRow44Replay(t *testing.T) {
 	if got := again.Next(); got != second {
 		t.Errorf("%q; want %v", got, second)
 	}
-	// Filters hold for what is replayed.
+	// Filters also apply to replayed events.
 	only := openStream(t, tw, stream+"?event_type=run.cancelled&run_id=run/demo:0001&project_id=project/demo&work_unit_id=work/demo-0001", "Last-Event-ID: 0")
 	if got := only.Next(); got != second {
 		t.Errorf("%q; want %v", got, second)
@@ -205,7 +204,7 @@ func TestDrainEndsAfterItsTime(t *testing.T) {
 	}
 }
 
-// lockStore holds a store as a writer does, to the end of the test.
+// lockStore locks a store as a writer does, until the end of the test.
 func lockStore(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)") // a stream may be reading
@@ -219,8 +218,8 @@ func lockStore(t *testing.T, path string) {
 	}
 }
 
-// awaitWaiting asks for what a locked store has, beside what is under way already, and
-// returns when the server waits for it.
+// awaitWaiting sends requests that need the locked store, in addition to those already in flight, and returns when the
+// server waits for it.
 func awaitWaiting(t *testing.T, tw *evidenceapitest.Tower, already int) {
 	t.Helper()
 	for _, target := range []string{"/api/v1/runs", run2, run2 + "/evidence", "/api/v1/events/evt-000000000001/proof", stream} {
@@ -351,7 +350,7 @@ type held struct {
 	report []byte
 }
 
-// holdSlot announces a report and waits until it is asked for: then it has its slot.
+// holdSlot sends a report's head with Expect: 100-continue and returns at the 100: then the request has its slot.
 func holdSlot(t *testing.T, tw *evidenceapitest.Tower) held {
 	t.Helper()
 	report := fixtureReport(t)

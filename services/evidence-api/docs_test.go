@@ -25,8 +25,7 @@ const (
 	below = "<!-- Below: go test ./services/evidence-api -run TestManual -update -->\n"
 )
 
-// TestManual holds docs/evidence-api.md against the code: every route, setting, limit
-// and error.
+// TestManual compares docs/evidence-api.md with the code: every route, setting, limit and error.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(manual)

@@ -188,8 +188,8 @@ func TestNoGoldenFileIsLeftOver(t *testing.T) {
 	}
 }
 
-// TestFaultsAreLoggedOnce: the cause of a server's fault stands in the log under the
-// request's id, and what the caller did wrong does not.
+// TestFaultsAreLoggedOnce: the cause of a server's fault is logged under the request's id, and a caller's mistake is
+// not.
 func TestFaultsAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t)
@@ -202,8 +202,8 @@ func TestFaultsAreLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestLockedStoreHoldsNobodyLong: all who ask while a writer holds the store are
-// answered within its lock wait and a little.
+// TestLockedStoreHoldsNobodyLong: all requests while a writer holds the store are answered shortly after its lock
+// wait.
 func TestLockedStoreHoldsNobodyLong(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t, answersWithin(t, 3*time.Second))

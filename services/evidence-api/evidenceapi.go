@@ -19,7 +19,7 @@ const (
 // Version is the build's version; the linker sets it.
 var Version = "dev"
 
-// Config is everything the server can be told.
+// Config is the complete configuration of the server.
 type Config = app.Config
 
 // Token is the secret that callers present. It prints as [redacted].

@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/evidenceapitest"
 )
 
-// FuzzServer: whatever is sent, there is no answer or one, of 2xx or 4xx (505 for another
-// HTTP), and a document is canonical and has the digest that its header states.
+// FuzzServer: whatever is sent, there is at most one answer, of 2xx or 4xx (505 for another HTTP version), and a
+// document is canonical and has the digest that its header states.
 func FuzzServer(f *testing.F) {
 	tw := evidenceapitest.Start(f, func(c *evidenceapi.Config) { c.MaxStream = 10 * time.Millisecond })
 	report := fixtureReport(f)
@@ -60,7 +60,7 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// exchangeBytes sends bytes, says that there are no more, and reads what comes back.
+// exchangeBytes sends bytes, closes the write side, and reads the response.
 func exchangeBytes(t *testing.T, addr string, request []byte) []byte {
 	t.Helper()
 	c, err := net.Dial("tcp4", addr)

@@ -31,7 +31,7 @@ func FuzzInspectFraming(f *testing.F) {
 		if err := c.SetDeadline(time.Now().Add(evidenceapitest.Patience)); err != nil {
 			t.Fatal(err)
 		}
-		// An early answer may cut what is sent.
+		// An early answer may cut the request short.
 		_, _ = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nX-SVC-UI-Token: %s\r\nContent-Type: %s\r\nContent-Length: %s\r\n\r\n",
 			inspect, evidenceapitest.Token, contentType, length)
 		_, _ = c.Write(body)

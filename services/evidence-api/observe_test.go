@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/evidenceapitest"
 )
 
-// lines collects what is logged.
+// lines collects the log.
 type lines struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
@@ -109,7 +109,7 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// TestProofs checks what the server proves of its log, as a client would.
+// TestProofs checks the server's proofs of its log, as a client would.
 func TestProofs(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t)

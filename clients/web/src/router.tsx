@@ -1,4 +1,4 @@
-// Every address of the UI. Each screen is a chunk of its own.
+// Every address of the UI. Each screen is a separate chunk.
 
 import {
   createRootRouteWithContext,
@@ -49,7 +49,7 @@ const rootRoute = createRootRouteWithContext<{ queryClient: QueryClient }>()({
       <Toasts />
     </I18nProvider>
   ),
-  // Outside the shell there is no main part yet.
+  // Outside the shell there is no main element yet.
   notFoundComponent: () => (
     <main className="main">
       <NotFound />
@@ -74,7 +74,8 @@ const shellRoute = createRoute({
     try {
       await context.queryClient.ensureQueryData(meQuery);
     } catch (error) {
-      // Away or failing is not signed out: the page opens and its panels say what is wrong.
+      // An unreachable or failing service is not a sign-out: the page opens and its panels show
+      // what is wrong.
       if (!(error instanceof Problem) || !error.needsLogin) return;
       const returnTo = location.href === '/' || search.sso_error ? undefined : location.href;
       throw redirect({ to: '/login', search: { return_to: returnTo, sso_error: search.sso_error } });

@@ -144,7 +144,7 @@ describe('acts', () => {
     vi.useRealTimers();
   });
 
-  it('leaves its secrets behind on the way to the provider, and says which', () => {
+  it('leaves its secrets behind on the way to the provider, and names them', () => {
     const body = { forge_token: 'sesame-open', tracker_url: 'http://tracker', dashboards_api_key: null };
     storePendingAct({ act: { ...act, body, secrets: ['forge_token'] }, acrValues: [], maxAge: 900 });
     expect(JSON.stringify({ ...sessionStorage })).not.toContain('sesame');

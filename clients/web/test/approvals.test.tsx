@@ -19,7 +19,7 @@ const approval = (change: Partial<Approval>): Approval =>
 describe('four eyes', () => {
   it.each<[string, Partial<Approval>, string]>([
     ['another person’s change', {}, eyes.other('forge:push')],
-    ['one that the reader asked for', { requested_by: 'ana' }, eyes.own],
+    ['one that the reader requested', { requested_by: 'ana' }, eyes.own],
     ['one whose commit the reader pushed', { requesters: ['forge:push', 'ana'] }, eyes.own],
     ['one that another has approved', { person_unknown: true, first_approver: 'bob' }, eyes.first('bob')],
     ['one that the reader has approved', { person_unknown: true, first_approver: 'ana' }, eyes.ownFirst],

@@ -43,7 +43,7 @@ function show(items: unknown[], can: string[]): Request[] {
 
 afterEach(() => vi.unstubAllGlobals());
 
-it('shows what is in force and what is asked for, and sends the decision', async () => {
+it('shows what is in force and what is requested, and sends the decision', async () => {
   const sent = show([change], ['approval.decide']);
   const panel = await screen.findByRole('region', { name: 'Rule changes' });
   expect(panel.textContent).toContain('{"threshold":50}');
@@ -56,7 +56,7 @@ it('shows what is in force and what is asked for, and sends the decision', async
   ]);
 });
 
-it('gives whoever may not decide no buttons', async () => {
+it('shows no buttons to people who may not decide', async () => {
   show([change], []);
   const panel = await screen.findByRole('region', { name: 'Rule changes' });
   expect(within(panel).queryByRole('button')).toBeNull();

@@ -118,7 +118,7 @@ describe('QueryPanel', () => {
     expect(await screen.findByText('Not measured: serving')).toBeTruthy();
   });
 
-  it('says what is empty instead of showing zero', async () => {
+  it('names what is empty instead of showing zero', async () => {
     show(<Subject load={async () => ({ n: 0 })} />);
     expect(await screen.findByText('Nothing yet')).toBeTruthy();
     expect(screen.queryByText('figure 0')).toBeNull();

@@ -351,7 +351,7 @@ describe('the conversation', () => {
     });
   });
 
-  it('stores the session that the first answer names, and goes on with it', async () => {
+  it('stores the session that the first answer names, and continues it', async () => {
     const fetch = vi.fn((_path: string, _init?: RequestInit) =>
       Promise.resolve(streamOf(sent('1.1', token('Hi')), sent('1.2', stop), 'data: [DONE]\n\n')),
     );
@@ -363,14 +363,14 @@ describe('the conversation', () => {
     expect(second).toEqual({ session: 'dd-1', question: 'And?' });
   });
 
-  it('gives a refused question back and says why', async () => {
+  it('gives a refused question back with the reason', async () => {
     const refusal = new Problem(422, { code: 'validation_failed', detail: 'No.' });
     const talk = new Conversation(() => Promise.reject(refusal));
     await talk.ask('yes');
     expect(talk.getState()).toMatchObject({ turns: [], busy: false, unsent: 'yes', problem: refusal });
   });
 
-  it('sends a word as it is, and shows the answer that says where to decide beside the card', async () => {
+  it('sends a word as it is, and shows the answer that names where to decide beside the card', async () => {
     const answer = 'Nothing was decided: no word approves, denies or approves in advance in this chat.';
     const fetch = vi.fn((_path: string, _init?: RequestInit) =>
       Promise.resolve(
@@ -421,7 +421,7 @@ describe('the conversation', () => {
     expect(talk.getState()).toMatchObject({ busy: false, turns: [{ failure: { code: 'interrupted' } }] });
   });
 
-  it('begins anew where the session is somebody else’s or gone', async () => {
+  it('begins anew where the session is another person’s or gone', async () => {
     sessionStorage.setItem(SESSION_KEY, 'dd-other');
     const talk = new Conversation(() => Promise.reject(new Problem(404, { code: 'not_found' })));
     await talk.restore();

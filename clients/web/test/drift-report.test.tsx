@@ -92,8 +92,8 @@ describe('the report of the inputs', () => {
     await userEvent.click(screen.getByText('Show all 9'));
     expect(document.querySelectorAll('figure')).toHaveLength(9);
   });
-  it('says that nobody has set a baseline', () => {
+  it('reports a missing baseline', () => {
     show(report({ overall: 'NO_BASELINE', n_baseline: 0, features: [] }));
-    expect(screen.getByText('Nobody has set a baseline of the inputs.')).toBeTruthy();
+    expect(screen.getByText('No baseline of the inputs is set.')).toBeTruthy();
   });
 });

@@ -1,6 +1,7 @@
-// No page claims anything about what a service that is away has not said. What a page says of a service is found by
-// asking it: whatever differs between the answers of one that has nothing, one with everything well and one as ever
-// is said of that service. None of it may stand on the page while the service is away.
+// No page claims anything about a service that is unreachable. What a page shows of a service is
+// found by experiment: whatever differs between the answers of a service that has nothing, one with
+// everything well and a normal one is derived from that service. None of it may be on the page
+// while the service is unreachable.
 
 import { QueryClientProvider } from '@tanstack/react-query';
 import { createMemoryHistory, RouterProvider } from '@tanstack/react-router';
@@ -51,7 +52,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** Opens a page and waits until nothing is read any more. */
+/** Opens a page and waits until no request is in flight. */
 async function open(path: string, service: Service, mood: Mood): Promise<void> {
   cleanup();
   queryClient.clear();
@@ -76,7 +77,7 @@ async function open(path: string, service: Service, mood: Mood): Promise<void> {
   );
 }
 
-/** Returns what the page says: each text with the parts of the page that it stands in, and each tick. */
+/** Returns the statements of the page: each text with the parts of the page that contain it, and each tick. */
 function statements(): Set<string> {
   const said = new Set<string>();
   for (const element of document.querySelectorAll('.main *, .side .count')) {
@@ -86,7 +87,7 @@ function statements(): Set<string> {
       .join(' ')
       .trim();
     const tick = element.tagName === 'svg' && /st-ok|\bok\b/.test(element.getAttribute('class') ?? '');
-    // That something was not measured is no claim.
+    // "Not measured" is no claim.
     if ((own === '' && !tick) || element.closest('.nm, .big-nm, .asof, .conn, [data-unmeasured]')) continue;
     const places: string[] = [];
     for (let at = element.parentElement; at; at = at.parentElement) {
@@ -127,7 +128,7 @@ describe.each(services)('while %s is away', (service) => {
     '%s claims nothing of what it has not said',
     async (path) => {
       const answered: Set<string>[] = [];
-      // Only of serving does a view say that all is well.
+      // Only for serving does a view state that all is well.
       for (const mood of service === 'serving' ? (['full', 'empty', 'well'] as const) : (['full', 'empty'] as const)) {
         await open(path, service, mood);
         answered.push(statements());

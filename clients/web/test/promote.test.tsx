@@ -45,7 +45,7 @@ const wizard = (change: Partial<Wizard> = {}): Wizard => ({
 });
 
 describe('the candidate', () => {
-  it('is what the policy promotes from, else the newest that does not serve yet', () => {
+  it('is the version the policy promotes from, else the newest that does not serve yet', () => {
     const v1 = version(1, ['Production']);
     const v2 = version(2, ['Staging']);
     const v3 = version(3, []);
@@ -72,7 +72,7 @@ describe('the promotion that the steps are about', () => {
     const fresh = promotion({ state: 'promoted' });
     expect(promotionOf([fresh], held, 'Production', now)).toBe(fresh);
   });
-  it('is under way once somebody approved it', () => {
+  it('is under way once it is approved', () => {
     const states = ['pending', 'rejected', 'expired', 'superseded', 'approved', 'promoted', 'failed'] as const;
     expect(states.filter((state) => isUnderWay(promotion({ state })))).toEqual(['approved', 'promoted', 'failed']);
   });

@@ -85,7 +85,7 @@ describe('screens', () => {
     expect(row?.textContent).not.toMatch(/\b0\.00\b/);
   });
 
-  it('goes to sign-in when nobody is signed in, and remembers where to return', async () => {
+  it('goes to sign-in when no one is signed in, and remembers where to return', async () => {
     localStorage.clear();
     vi.stubGlobal(
       'fetch',

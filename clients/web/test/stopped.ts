@@ -1,4 +1,4 @@
-// The answers of the dashboard while a service behind it is away, has nothing, or answers as ever: what is read
+// The answers of the dashboard while a service behind it is unreachable, has no data, or answers normally: reads
 // through the proxy fails, and a view loses the members of that service, as docs/dashboard.md has it.
 
 // @ts-expect-error: plain JavaScript, for development and tests only
@@ -6,7 +6,7 @@ import { answer } from '../dev/fixtures.mjs';
 
 export const services = ['tracker', 'serving', 'control_plane'] as const;
 export type Service = (typeof services)[number];
-/** How a service is: as ever, without anything to tell, all well, or away. */
+/** The state of a service: normal, without any data, all well, or unreachable. */
 export type Mood = 'full' | 'empty' | 'well' | 'away';
 
 type Doc = Record<string, unknown>;
@@ -22,7 +22,7 @@ const registrySources: Record<Service, string[]> = {
   serving: ['drift', 'serving', 'traffic'],
   control_plane: ['freshness', 'promotion'],
 };
-/** What a service tells in the views that are objects of its members. */
+/** The members of each service in the views that are objects. */
 const members: Record<Service, Record<string, Record<string, string>>> = {
   tracker: { detail: { versions: 'tracker', description: 'tracker' } },
   serving: { detail: { drift: 'drift', traffic: 'traffic' } },
@@ -90,7 +90,7 @@ function without(view: Doc, service: Service, mood: Mood, kind: string, at?: str
   return mood === 'away' ? withPartial(out, Object.values(mine)) : out;
 }
 
-/** Returns what stands in a view whose shape stays, empty, without its source. */
+/** Returns the empty replacement of a view whose shape stays without its source. */
 function shaped(view: Doc, mood: Mood, sources: string[]): Doc {
   if (mood === 'full' || mood === 'well') return view;
   return mood === 'away' ? withPartial(as(emptied(view)), sources) : as(emptied(view));
@@ -104,7 +104,7 @@ const shapes: [RegExp, Service, string[]][] = [
   [/^\/api\/v1\/collab\/[^/]+\/[^/]+\/activity$/, 'control_plane', ['audit']],
 ];
 
-/** Returns the body, or undefined where the dashboard answers that the service behind is away. */
+/** Returns the body, or undefined where the dashboard reports that the service behind is unreachable. */
 export function answerWith(url: URL, service: Service, mood: Mood): unknown {
   const { pathname: path, searchParams: query } = url;
   const body = (answer as (...args: unknown[]) => unknown)('GET', path, query, undefined, 'admin');

@@ -1,4 +1,4 @@
-// A viewer's pages ask for nothing that the server refuses them.
+// A viewer's pages request nothing that the server refuses them.
 
 import { QueryClientProvider } from '@tanstack/react-query';
 import { createMemoryHistory, RouterProvider } from '@tanstack/react-router';

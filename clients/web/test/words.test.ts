@@ -3,7 +3,7 @@ import { isInPlace, type Gate } from '../src/screens/model/gate';
 import { matchWords } from '../src/shell/palette';
 import { explainCheck, nameMetric } from '../src/text/metrics';
 
-describe('metrics and checks in words', () => {
+describe('texts of metrics and checks', () => {
   it('names metrics, those of validation too, and leaves unknown keys', () => {
     expect(['male', 'val_f1_macro', 'own_score'].map(nameMetric)).toEqual([
       'Mean absolute log error',
@@ -12,7 +12,7 @@ describe('metrics and checks in words', () => {
     ]);
   });
 
-  it('says what a check needs and shortens digests', () => {
+  it('shows what a check needs and shortens digests', () => {
     expect(explainCheck('male is 0.7631; wanted ≤ 0.88')).toBe('Mean absolute log error is 0.7631, needs ≤ 0.88');
     expect(explainCheck(`files have digest ${'90d7'}${'0'.repeat(56)}fcc5`)).toBe('files have digest 90d7…fcc5');
   });

@@ -33,9 +33,9 @@ const (
 )
 
 // BenchmarkBrowser reports, as medians: navigation to painted data with nothing cached, for the overview and for a
-// registry of 5,000 models; the time between frames while the registry scrolls, beside that of the same page at rest; and
-// from a key in the filter to the changed rows on the screen. Without a GPU, Chromium draws on the processors that run
-// the service and its upstreams, so the frames at rest are what the machine allows.
+// registry of 5,000 models; the time between frames while the registry scrolls, and on the same page at rest; and the
+// time from a key press in the filter to the changed rows on the screen. Without a GPU, Chromium renders on the
+// processors that run the service and its upstreams, so the frame time at rest is this machine's minimum.
 func BenchmarkBrowser(b *testing.B) {
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {

@@ -109,7 +109,7 @@ func watchScreen(t *testing.T, person *os.File) *screen {
 	return s
 }
 
-// wait returns what was shown up to and with a text.
+// wait returns the output up to and including a text.
 func (s *screen) wait(text string) string {
 	s.t.Helper()
 	limit := time.After(30 * time.Second)
@@ -168,7 +168,7 @@ func TestChatAtATerminal(t *testing.T) {
 	s.press("forever\n")
 	s.wait("first words")
 	s.press("\x03")
-	s.wait("error: interrupted; a change that was being made goes on to its end")
+	s.wait("error: interrupted; a change in progress runs to its end")
 	s.wait("> ")
 	s.press("what does the log say\n")
 	s.wait(`a log says \x1b]0;owned\x07\x1b[31m\u202etxt`)
@@ -179,7 +179,7 @@ func TestChatAtATerminal(t *testing.T) {
 	s.wait("not decided; until 2026-11-23T14:40:54Z:\r\nmlp chat --session s1 approve " + chatAction)
 	s.wait("> ")
 	s.press("\x03")
-	s.wait("interrupted; go on later with: mlp chat --session s1")
+	s.wait("interrupted; continue later with: mlp chat --session s1")
 	var exit *exec.ExitError
 	if err := c.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Errorf("got %v, want exit 1", err)

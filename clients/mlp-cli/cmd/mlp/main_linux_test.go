@@ -33,7 +33,7 @@ func mlpProcess(t *testing.T, argv ...string) *exec.Cmd {
 	return c
 }
 
-// A reader that went away, as under `| head -1`, is no error.
+// A reader that closes its end, as under `| head -1`, is no error.
 func TestClosedStdoutIsNoError(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"config show", "--json config show", "-o csv config show", "--help", "--version"} {

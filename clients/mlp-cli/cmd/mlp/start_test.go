@@ -10,8 +10,9 @@ import (
 
 var initialised = regexp.MustCompile(`init (\S+) @.* (\d+) bytes`)
 
-// Nothing of the platform's own compiles patterns, parses templates or fills large tables before main: every command
-// would wait for it. What an initialisation allocates tells as much as its time, and is the same on every machine.
+// The platform's packages compile no patterns, parse no templates and fill no large tables before main: every command
+// would wait for it. The allocations of an initialisation show its cost as well as its time, and are the same on every
+// machine.
 func TestNothingIsPreparedAtStart(t *testing.T) {
 	t.Parallel()
 	const own, most = "github.com/mlp-platform/platform/", 16 << 10

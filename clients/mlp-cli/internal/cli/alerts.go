@@ -47,7 +47,7 @@ func alertsCommand(env *Env) *cli.Command {
 	}}
 }
 
-// shownAlert shows what is not known as null, where the dashboard leaves it out.
+// shownAlert shows unknown values as null, where the dashboard omits them.
 type shownAlert struct {
 	dashboard.Alert
 	AckedAt    any `json:"acked_at"`

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// serveInbox is a dashboard with one alert whose text tries to colour the terminal.
+// serveInbox serves a fake dashboard with one alert whose text tries to colour the terminal.
 func serveInbox(t *testing.T, acked *atomic.Int64) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -87,7 +87,7 @@ func TestGeneratedClientsRetryUnderOneKey(t *testing.T) {
 	}
 }
 
-// What is no JSON, or JSON of another service, is one sentence that names the address.
+// An answer that is not JSON, or JSON of another service, produces one sentence that names the address.
 func TestGeneratedClientsRefuseOtherAnswers(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{"a page": "<html>hello</html>", "another list": `[1,2]`} {

@@ -21,7 +21,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// maxAnswer bounds what is read of one answer.
+// maxAnswer limits the bytes read from one answer.
 const maxAnswer = 64 << 20
 
 func newDialer(connect time.Duration) func(context.Context, string, string) (net.Conn, error) {
@@ -36,12 +36,12 @@ type remote struct {
 	url   string
 	token string
 	http  *http.Client
-	// renew returns the token to send, a new one if the stored one has expired; nil: the token does not expire, or nobody
-	// but a person can renew it.
+	// renew returns the token to send, a new one if the stored one has expired; nil: the token does not expire, or
+	// only a person can renew it.
 	renew func(context.Context) (string, error)
 	// probing marks requests as those of a tool that tries the service.
 	probing bool
-	changes *changes // notes mutations that succeeded; nil: they are nobody's to record
+	changes *changes // records successful mutations; nil: none are recorded
 }
 
 func (e *Env) remote(r *config.Resolved, name, key, tokenKey string) *remote {
@@ -81,7 +81,7 @@ func (s *remote) ask(ctx context.Context, path string, payload []byte, out any) 
 	return err
 }
 
-// probe asks for a prediction from made-up values, marked as such: the service must not take it for traffic.
+// probe requests a prediction from made-up values, marked as such, so that the service does not count it as traffic.
 func (s *remote) probe(ctx context.Context, path string, payload []byte, out any) error {
 	marked := *s
 	marked.probing = true
@@ -109,7 +109,7 @@ func (s *remote) do(ctx context.Context, method, path string, body, out any) (ht
 	}
 }
 
-// lostConnection is a connection that ended after it stood; a refused one is not retried.
+// lostConnection reports whether an established connection was lost; a refused one is not retried.
 func lostConnection(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
@@ -185,7 +185,8 @@ func (s *remote) send(req *http.Request) (*http.Response, []byte, error) {
 	return resp, data, nil
 }
 
-// foreignAnswer is the fault of an answer that the service itself did not give: a proxy's page, or another program's.
+// foreignAnswer returns the fault for an answer that did not come from the service: a proxy's page, or another
+// program's.
 func foreignAnswer(name, key, tokenKey, url string, status int) *fault.Error {
 	code, what := fmt.Sprintf("http_%d", status), fmt.Sprintf("answered HTTP %d (%s) with something that is not its own answer", status, http.StatusText(status))
 	switch {
@@ -222,8 +223,8 @@ func (s *remote) fault(code string, resp *http.Response, format string, a ...any
 	return e
 }
 
-// notHTTP tells an answer of another protocol, such as that of a TLS server to plain HTTP or the other way round.
-// net/http has no types for most of these.
+// notHTTP reports whether the error came from an answer of another protocol, such as that of a TLS server to plain
+// HTTP or the other way round. net/http has no types for most of these.
 func notHTTP(err error) bool {
 	var record tls.RecordHeaderError
 	return errors.As(err, &record) || errors.Is(err, http.ErrSchemeMismatch) || strings.Contains(err.Error(), "malformed HTTP")
@@ -236,7 +237,7 @@ func (s *remote) unreachable(err error) error {
 	return unreachableFault(s.name, s.key, s.url, err)
 }
 
-// unreachableFault is the fault of a call without an answer, or with one that is not HTTP.
+// unreachableFault returns the fault for a call without an answer, or with one that is not HTTP.
 func unreachableFault(name, key, url string, err error) *fault.Error {
 	var netErr net.Error
 	what, code, hint := "cannot be reached", "unreachable", "start the platform with: make run; or set the address with: mlp config set %s <url>"
@@ -253,7 +254,7 @@ func unreachableFault(name, key, url string, err error) *fault.Error {
 	return f
 }
 
-// refused makes a fault of an answer other than 2xx, from its problem document where there is one.
+// refused converts an answer other than 2xx to a fault, from its problem document where there is one.
 func (s *remote) refused(resp *http.Response, data []byte) error {
 	var p struct {
 		Detail, Title, Code string

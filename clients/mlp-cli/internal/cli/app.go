@@ -92,7 +92,7 @@ func httpClient() *http.Client {
 	return &http.Client{
 		Transport: graceTransport{t, 3 * time.Second},
 		Timeout:   10 * time.Second,
-		// A redirect would carry the bearer somewhere nobody configured.
+		// A redirect would carry the bearer to an address that was not configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -191,7 +191,7 @@ func prepareCommand(env *Env, c *cli.Command, path string) {
 // hideFalse keeps "(default: false)" out of the help of switches: every switch is off unless given.
 func hideFalse(flags []cli.Flag) {
 	for _, f := range flags {
-		if b, ok := f.(*cli.BoolFlag); ok && !b.Value && f != cli.HelpFlag { // the library's own says nothing already, and all runs share it
+		if b, ok := f.(*cli.BoolFlag); ok && !b.Value && f != cli.HelpFlag { // the library's text is empty already, and all runs share it
 			b.DisableDefaultText = true
 		}
 	}
@@ -239,7 +239,7 @@ func readArguments(c *cli.Context, names ...string) ([]string, error) {
 	return got, usageFault(err)
 }
 
-// formatNames are the values of --output.
+// formatNames returns the values of --output.
 func formatNames() []string {
 	names := make([]string, len(output.Formats))
 	for i, f := range output.Formats {
@@ -302,7 +302,7 @@ func (e *Env) watch(ctx context.Context, every time.Duration, run func() error) 
 	}
 }
 
-// watchFlags are the options of commands that can repeat.
+// watchFlags returns the options of commands that can repeat.
 func watchFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "watch", Usage: "repeat until Ctrl-C"},

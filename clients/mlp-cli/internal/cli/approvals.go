@@ -186,7 +186,7 @@ func approvalGrid(list []listedApproval, all bool, now time.Time) output.Grid {
 	return g
 }
 
-// message is a change's commit message, or what a promotion would do.
+// message returns a change's commit message, or what a promotion would do.
 func (a listedApproval) message() string {
 	if a.Promotion == nil {
 		return a.CommitMsg
@@ -197,7 +197,7 @@ func (a listedApproval) message() string {
 func describeMove(version, from, to string, previous *string) string {
 	s := fmt.Sprintf("version %s: %s → %s", version, from, to)
 	if previous != nil {
-		s += ", which was " + *previous + " when it was asked for"
+		s += ", which was " + *previous + " when it was requested"
 	}
 	return s
 }

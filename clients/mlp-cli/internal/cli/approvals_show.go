@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// approvalDetail is the document of approvals show. Either promotion and gate are known, or the diff is;
-// diff_error says why there is none.
+// approvalDetail is the document of approvals show. Either promotion and gate are known, or the diff is; diff_error is
+// why there is none.
 type approvalDetail struct {
 	approval
 	Promotion *controlplane.Promotion    `json:"promotion"`
@@ -63,7 +63,7 @@ func approvalsShow(ctx context.Context, env *Env, subject string) error {
 	return env.printDiff(doc)
 }
 
-// recordGrid is a record as field and value.
+// recordGrid formats a record as fields and values.
 func recordGrid(d approvalDetail) output.Grid {
 	g := output.Grid{Columns: []string{"Field", "Value"}, Doc: d}
 	add := func(field string, value any) { g.Rows = append(g.Rows, []any{field, value}) }
@@ -93,7 +93,7 @@ func recordGrid(d approvalDetail) output.Grid {
 	return g
 }
 
-// checksGrid lists the checks of a gate. The approval itself is one of them, and fails as long as it is asked for.
+// checksGrid lists the checks of a gate. The approval itself is one of them, and fails while it is pending.
 func checksGrid(checks []controlplane.Check, pending bool) output.Grid {
 	g := output.Grid{Title: "Checks", Columns: []string{"Check", "Result", "Detail"}, Empty: "No checks."}
 	for _, c := range checks {

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// result is what one run of mlp printed and returned.
+// result is the output and exit code of one run of mlp.
 type result struct {
 	out, err string
 	code     int

@@ -75,7 +75,7 @@ func auditCommand(env *Env) *cli.Command {
 	}}
 }
 
-// auditSpan is the time that --last, or --since, and --until name; nil for no bound.
+// auditSpan returns the period that --last, or --since and --until select; nil for no bound.
 func (e *Env) auditSpan(c *cli.Context) (since, until *time.Time, err error) {
 	if c.String("until") != "" {
 		at, err := parseTime(c.String("until"), e.Now())
@@ -100,7 +100,7 @@ func (e *Env) auditSpan(c *cli.Context) (since, until *time.Time, err error) {
 	return since, until, err
 }
 
-// since is the beginning of a window; nil for none.
+// since returns the beginning of a window; nil for none.
 func (e *Env) since(last string) (*time.Time, error) {
 	if last == "" {
 		return nil, nil
@@ -154,7 +154,7 @@ func auditList(ctx context.Context, env *Env, q controlplane.ListAuditEventsPara
 	return env.printList(o, g, more)
 }
 
-// auditAction marks what was tried and not done.
+// auditAction marks actions that were attempted and not done.
 func auditAction(e controlplane.AuditEvent) any {
 	if e.Outcome == controlplane.AuditOutcomeOk {
 		return e.Action
@@ -207,7 +207,8 @@ func auditVerify(ctx context.Context, env *Env, q controlplane.VerifyAuditParams
 	return env.done(doc, "%d entries verified; %s; head %d %s", v.Checked, signed, v.Head.Seq, output.Clean(v.Head.Hash))
 }
 
-// auditExport writes a whole export or nothing: one without its last line is truncated, and nobody could tell later.
+// auditExport writes a whole export or nothing: an export without its last line is truncated, which could not be
+// detected later.
 func auditExport(ctx context.Context, env *Env, last, file string) error {
 	if file == "" && env.Format.Structured() {
 		return fault.Usage("audit export writes NDJSON; with --output %s, name a file for it: --file audit.ndjson", env.Format)

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 )
 
-// What was done on a day, or up to a time, can be asked for.
+// The entries of a day, or up to a time, can be listed.
 func TestAuditOfASpan(t *testing.T) {
 	t.Parallel()
 	var asked string

@@ -45,8 +45,8 @@ func (e *Env) readPassword(ctx context.Context) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-// tokenPlace returns the configuration and the file that a token will go into; without such a file it fails at once, before
-// anybody is asked for a password.
+// tokenPlace returns the configuration and the file that a token will go into; without such a file it fails at once,
+// before a password prompt.
 func (e *Env) tokenPlace() (*config.Resolved, *config.File, error) {
 	r, err := e.Config()
 	if err != nil {
@@ -124,7 +124,7 @@ func authWhoami(ctx context.Context, env *Env) error {
 	}})
 }
 
-// shownIdentity shows what is not known as null, where the dashboard leaves it out.
+// shownIdentity shows unknown values as null, where the dashboard omits them.
 type shownIdentity struct {
 	dashboard.Identity
 	Acr  *string `json:"acr"`

@@ -89,7 +89,7 @@ func (s *signInWorld) write(t *testing.T, text string) {
 	}
 }
 
-// expired is a sign-in whose token has expired.
+// expired returns a sign-in whose token has expired.
 func (s *signInWorld) expired() string {
 	return "[auth]\ndashboard_token = 'old'\n[session]\nprovider = 'corp'\nissuer = '" + s.url + "'\nclient_id = 'mlp'\nrefresh_token = 'refresh-1'\nexpires_at = 2026-01-02T03:04:05Z\n"
 }

@@ -24,7 +24,7 @@ const renewBefore = 30 * time.Second
 // renewLimit is how long a renewal may take, with the wait for another mlp that renews.
 const renewLimit = 20 * time.Second
 
-// identityProvider is what mlp reads of a discovery document.
+// identityProvider is the part of a discovery document that mlp reads.
 type identityProvider struct {
 	Issuer        string   `json:"issuer"`
 	Authorization string   `json:"authorization_endpoint"`
@@ -35,7 +35,7 @@ type identityProvider struct {
 	SendsIssuer   bool     `json:"authorization_response_iss_parameter_supported"`
 }
 
-// client is mlp as the provider knows it: public, so that it sends its id alone.
+// client returns mlp's OAuth client: public, so it sends its id alone.
 func (p identityProvider) client(id string, scopes []string) *oauth2.Config {
 	return &oauth2.Config{ClientID: id, Scopes: scopesWith(scopes, p.Scopes), Endpoint: oauth2.Endpoint{
 		AuthURL: p.Authorization, TokenURL: p.Token, DeviceAuthURL: p.Device, AuthStyle: oauth2.AuthStyleInParams,
@@ -85,8 +85,8 @@ func isProtected(address string) bool {
 
 func isLoopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
-// renewal returns the token of a sign-in, renewed once it has expired. The first request to need it renews it, for as long
-// as that request may take, and the others of this mlp share the result.
+// renewal returns the token of a sign-in, renewed once it has expired. The first request to need it renews it, within
+// that request's timeout, and the others of this mlp share the result.
 func (e *Env) renewal(session *config.Session, place, token string) func(context.Context) (string, error) {
 	if session.ExpiresAt.IsZero() || e.Now().Before(session.ExpiresAt.Add(-renewBefore)) {
 		return nil
@@ -102,14 +102,14 @@ func (e *Env) renewal(session *config.Session, place, token string) func(context
 			limited, cancel := context.WithTimeout(ctx, renewLimit)
 			defer cancel()
 			renewed, failure = e.renewToken(limited, place, token)
-			done = ctx.Err() == nil // what ended with one request says nothing to the next
+			done = ctx.Err() == nil // a result cancelled with one request does not hold for the next
 		}
 		return renewed, failure
 	}
 }
 
-// renewToken exchanges the stored refresh token. One mlp at a time: a provider that gives a new refresh token takes the
-// old one no more, and some end the whole sign-in if it comes twice.
+// renewToken exchanges the stored refresh token, one mlp process at a time: a provider that rotates refresh tokens no
+// longer accepts the old one, and some end the whole sign-in if it is used twice.
 func (e *Env) renewToken(ctx context.Context, place, expired string) (token string, err error) {
 	err = config.Update(ctx, e.configPath(), func(f *config.File) error {
 		token, err = e.renewIn(ctx, f, place, expired)
@@ -140,7 +140,7 @@ func (e *Env) renewIn(ctx context.Context, f *config.File, place, expired string
 	return token, f.SetSession(place, token, session)
 }
 
-// renewalFault tells an interrupted or overdue renewal by a sentence of its own.
+// renewalFault reports an interrupted or overdue renewal with a specific message.
 func renewalFault(ctx context.Context, provider string, err error) error {
 	var netErr net.Error
 	switch {
@@ -182,7 +182,7 @@ func (e *Env) exchangeRefresh(ctx context.Context, session *config.Session) (str
 	return token.AccessToken, nil
 }
 
-// revokeSession asks the provider to take the refresh token no more (RFC 7009). It is told whether it did, and fails
+// revokeSession asks the provider to revoke the refresh token (RFC 7009). It reports whether that succeeded, and fails
 // nothing: the token is forgotten here in any case.
 func (e *Env) revokeSession(ctx context.Context, s *config.Session) bool {
 	idp, err := e.discover(ctx, s.Issuer)

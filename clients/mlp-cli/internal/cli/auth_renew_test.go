@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// renewingEnv is the environment of a command that runs once the sign-in of s has expired.
+// renewingEnv returns the environment of a command that runs once the sign-in of s has expired.
 func renewingEnv(t *testing.T, s *signInWorld, client *http.Client) *remote {
 	t.Helper()
 	s.write(t, s.expired())
@@ -54,7 +54,7 @@ func TestRenewalIsInterrupted(t *testing.T) {
 	}
 }
 
-// A provider that does not answer is no provider that cannot be reached, and nobody was asked to sign in.
+// A provider that answers too slowly is not reported as unreachable, nor as a sign-in that timed out.
 func TestRenewalTakesTooLong(t *testing.T) {
 	t.Parallel()
 	s := newSignInWorld(t)

@@ -95,7 +95,7 @@ func signIn(ctx context.Context, env *Env, o signInOptions) error {
 	return env.done(nil, "signed in at %s as %s (%s) %s; the token is in %s", p.Name, me.Sub, me.Role, until, f.Location())
 }
 
-// findProvider asks the dashboard whom it trusts; its own trust file is the one source of issuer and client.
+// findProvider asks the dashboard which providers it trusts; its trust file is the only source of issuer and client.
 func (e *Env) findProvider(ctx context.Context, r *config.Resolved, name string) (dashboard.Provider, error) {
 	none := dashboard.Provider{}
 	s := e.remote(r, "dashboard", "dashboard", "") // the route is public, and an old token would be refused
@@ -131,7 +131,7 @@ func (e *Env) findProvider(ctx context.Context, r *config.Resolved, name string)
 	return none, fault.New("unknown_provider", "the dashboard trusts no provider %s; it trusts %s", name, strings.Join(names, ", "))
 }
 
-// identify asks the dashboard whom it takes the owner of a token for; a token that it refuses is not stored.
+// identify asks the dashboard who the owner of a token is; a token that it refuses is not stored.
 func (e *Env) identify(ctx context.Context, r *config.Resolved, token string) (dashboard.Identity, error) {
 	s := e.remote(r, "dashboard", "dashboard", "")
 	s.token = token
@@ -142,7 +142,7 @@ func (e *Env) identify(ctx context.Context, r *config.Resolved, token string) (d
 	me, err := decode[dashboard.Identity](client.Me(ctx))
 	if err != nil && (fault.From(err).Status == http.StatusUnauthorized || fault.From(err).Status == http.StatusForbidden) {
 		f := fault.From(err)
-		return me, f.WithHint("you signed in, but the dashboard does not admit you: ask whoever keeps its trust file")
+		return me, f.WithHint("you signed in, but the dashboard does not admit you: ask the operator who maintains its trust file")
 	}
 	return me, err
 }
@@ -196,14 +196,15 @@ func endServer(ctx context.Context, server *http.Server) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
-		server.Close() // a browser may keep a connection open on which it never asked
+		server.Close() // a browser may keep a connection open without sending a request
 	}
 }
 
-// browserAnswer is what the provider sends back through the browser.
+// browserAnswer holds the parameters that the provider sends back through the browser.
 type browserAnswer struct{ code, issuer, failure, why string }
 
-// takeCode takes the first answer with the right state; others, which any page could send, are refused and forgotten.
+// takeCode accepts the first answer with the right state; others, which any page could send, are refused and
+// forgotten.
 func takeCode(state string, answers chan<- browserAnswer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
@@ -231,7 +232,7 @@ func openBrowser(ctx context.Context, address string) {
 	_ = exec.CommandContext(context.WithoutCancel(ctx), program, address).Start() // the address is printed anyway
 }
 
-// signInFault makes a sentence of what the provider or its absence said.
+// signInFault converts an error from the provider, or its absence, to a fault.
 func signInFault(ctx context.Context, provider string, err error) error {
 	var known *fault.Error
 	var refused *oauth2.RetrieveError
@@ -239,7 +240,7 @@ func signInFault(ctx context.Context, provider string, err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fault.New("sign_in_timeout", "nobody signed in within %s; nothing is stored", signInLimit)
+		return fault.New("sign_in_timeout", "no one signed in within %s; nothing is stored", signInLimit)
 	case ctx.Err() != nil:
 		return fault.New("interrupted", "interrupted; nothing is stored")
 	case errors.As(err, &refused):

@@ -159,7 +159,7 @@ func busRegenerate(ctx context.Context, env *Env, asked, name string, dryRun boo
 		"%s is %s on the bus now; commit %s, and tell the producers", m.Name, id, f.path)
 }
 
-// withBusUUID is the model's definition with a new UUID.
+// withBusUUID returns the model's definition with a new UUID.
 func withBusUUID(m *modelrepo.Model) (scaffoldFile, string, error) {
 	id := uuid.NewString()
 	text, err := m.WithBusUUID(id)

@@ -12,12 +12,12 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// maxQuestion limits a question read from a pipe, in bytes; the assistant takes no more in one message.
+// maxQuestion limits a question read from a pipe, in bytes; the assistant accepts no more in one message.
 const maxQuestion = 512 << 10
 
 func chatCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "chat", Usage: "ask the cluster assistant, and approve the changes that it shows", ArgsUsage: "[question...]", Flags: []cli.Flag{
-		&cli.StringFlag{Name: "session", Usage: "go on with this conversation (default: a new one)"},
+		&cli.StringFlag{Name: "session", Usage: "continue this conversation (default: a new one)"},
 		&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Usage: "the namespace that the conversation is about"},
 	}, Action: func(c *cli.Context) error {
 		o := chatOptions{session: c.String("session"), namespace: c.String("namespace"), question: strings.Join(c.Args().Slice(), " ")}
@@ -76,7 +76,7 @@ func (c *conversation) run(ctx context.Context, question string) error {
 		line, err := c.prompt(keys, "\n> ")
 		switch {
 		case err == io.EOF: //nolint:errorlint // it comes as it is from typedLines
-			c.env.Talk("\ngo on later with: mlp chat --session %s", c.session)
+			c.env.Talk("\ncontinue later with: mlp chat --session %s", c.session)
 			return nil
 		case err != nil:
 			return err
@@ -92,7 +92,7 @@ func (c *conversation) run(ctx context.Context, question string) error {
 	}
 }
 
-// answerOnce answers the question of the command line and prints the document, if one is asked for.
+// answerOnce answers the question of the command line and prints the document, if the format requires one.
 func (c *conversation) answerOnce(ctx context.Context, keys *keys, question string) error {
 	turns, err := c.turn(ctx, keys, question)
 	if err != nil || !c.env.Format.Structured() {
@@ -125,8 +125,8 @@ func (c *conversation) turn(ctx context.Context, keys *keys, question string) ([
 	}
 }
 
-// decide asks whether to approve the change that the answer has just shown, and returns what to send; nothing leaves it
-// waiting. Nobody but a person, or --yes, approves: a pipe or a document decides nothing.
+// decide asks whether to approve the change that the answer has just shown, and returns the decision to send; an empty
+// one leaves it pending. Only a person, or --yes, approves: a pipe or a document decides nothing.
 func (c *conversation) decide(ctx context.Context, keys *keys, a chatAnswer) (string, error) {
 	p := a.Pending
 	if err := c.showRestOfDiff(ctx, a); err != nil {
@@ -140,7 +140,7 @@ func (c *conversation) decide(ctx context.Context, keys *keys, a chatAnswer) (st
 		c.env.Talk("%s", later)
 		return "", nil
 	}
-	c.lines.forget(c.env.In) // what was typed before the change was shown answers nothing
+	c.lines.forget(c.env.In) // input typed before the change was shown is no answer to it
 	line, err := c.prompt(keys, "\nApprove this change? [y/N/later] ")
 	switch {
 	case err != nil && fault.From(err).Code == "terminated":
@@ -163,7 +163,7 @@ func (c *conversation) decide(ctx context.Context, keys *keys, a chatAnswer) (st
 func (c *conversation) prompt(keys *keys, text string) (string, error) {
 	line, err := c.lines.next(keys, func() { fmt.Fprint(c.env.Err, text) })
 	if err != nil && fault.From(err).Code == "interrupted" {
-		return "", fault.New("interrupted", "interrupted; go on later with: mlp chat --session %s", c.session)
+		return "", fault.New("interrupted", "interrupted; continue later with: mlp chat --session %s", c.session)
 	}
 	return strings.TrimSpace(line), err
 }

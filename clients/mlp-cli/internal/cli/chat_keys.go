@@ -19,8 +19,8 @@ var (
 	errTerminated  = fault.New("terminated", "terminated")
 )
 
-// keys hears Ctrl-C for as long as a conversation lasts. Each press ends one answer or one wait, where elsewhere the
-// first one ends the command.
+// keys handles Ctrl-C during a conversation. Each press ends one answer or one wait; elsewhere the first press ends
+// the command.
 type keys struct{ signals chan os.Signal }
 
 func listenForKeys() *keys {
@@ -31,15 +31,15 @@ func listenForKeys() *keys {
 
 func (k *keys) stop() { signal.Stop(k.signals) }
 
-// during returns a context that the next signal ends, with why as its cause. A press from before is forgotten: what it
-// was to end is over.
+// during returns a context that the next signal ends, with why as its cause. Earlier presses are discarded: what they
+// were meant to end is over.
 func (k *keys) during(ctx context.Context) (context.Context, context.CancelFunc) {
 	select {
 	case s := <-k.signals:
 		if s == syscall.SIGTERM {
 			select {
 			case k.signals <- s:
-			default: // another came meanwhile
+			default: // another arrived in between
 			}
 		}
 	default:
@@ -60,15 +60,15 @@ func (k *keys) during(ctx context.Context) (context.Context, context.CancelFunc)
 	}()
 	return ctx, func() {
 		cancel(context.Canceled)
-		<-ended // it takes no press that is meant for what comes next
+		<-ended // it takes no press meant for the next prompt
 	}
 }
 
-// typedLines are what a person types. One goroutine reads, for as long as the program runs: a read of a terminal cannot
-// be given up, and the next prompt takes over the one that an earlier prompt left behind.
+// typedLines reads the lines a person types. One goroutine reads, for as long as the program runs: a read of a
+// terminal cannot be cancelled, and the next prompt takes over the one that an earlier prompt left behind.
 type typedLines struct {
 	lines chan typedLine
-	ended error // what ended the input, once it was read
+	ended error // the error that ended the input, once read
 }
 
 type typedLine struct {
@@ -91,12 +91,12 @@ func readTypedLines(in io.Reader) *typedLines {
 	return t
 }
 
-// next calls show, which shows that a line is awaited, and returns the line; io.EOF at the end of input, or which signal
-// ended the wait. A press that answers what is shown counts, however soon it comes.
+// next calls show, which prints the prompt, and returns the line; io.EOF at the end of input, or the signal that ended
+// the wait. A press after show counts, however soon it comes.
 func (t *typedLines) next(keys *keys, show func()) (string, error) {
 	if t.ended != nil {
 		show()
-		return "", t.ended // nobody reads any more
+		return "", t.ended // the input has ended
 	}
 	ctx, cancel := keys.during(context.Background())
 	defer cancel()
@@ -110,7 +110,7 @@ func (t *typedLines) next(keys *keys, show func()) (string, error) {
 	}
 }
 
-// forget drops what was typed and not yet asked for, but not the end of the input.
+// forget drops what was typed before a prompt, but not the end of the input.
 func (t *typedLines) forget(in io.Reader) {
 	if f, ok := in.(*os.File); ok {
 		_ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) // no terminal has nothing to drop

@@ -9,13 +9,13 @@ import (
 	"testing/synctest"
 )
 
-// The end of the input, as by Ctrl-D, may come while an answer is shown. The prompt after that answer must not wait for a
-// line that nobody will type.
+// The end of the input, as by Ctrl-D, may come while an answer is shown. The prompt after that answer must not wait
+// for a line that will never come.
 func TestTypedLinesRememberTheirEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		lines := readTypedLines(strings.NewReader(""))
-		synctest.Wait() // the end is read, and nobody has asked for it
+		synctest.Wait() // the end is read before any prompt
 		lines.forget(nil)
 		for range 2 {
 			line, err := lines.next(&keys{make(chan os.Signal, 1)}, func() {})

@@ -2,8 +2,8 @@ package cli
 
 import "io"
 
-// lineBreaker passes text on as it comes, and can end a line that has begun. Where answer and remarks go into one file or pipe,
-// a remark would otherwise follow the answer's last word.
+// lineBreaker passes text on as it comes, and can end a line that has begun. Where the answer and remarks go to one
+// file or pipe, a remark would otherwise follow the answer's last word.
 type lineBreaker struct {
 	out    io.Writer
 	begun  bool // the line has text
@@ -27,7 +27,7 @@ func (l *lineBreaker) Write(p []byte) (int, error) {
 
 func (l *lineBreaker) breakLine() {
 	if l.begun {
-		_, _ = l.out.Write([]byte{'\n'}) // a closed pipe is told by what is written before or after
+		_, _ = l.out.Write([]byte{'\n'}) // a closed pipe is reported by the writes before or after
 		l.begun, l.broken = false, true
 	}
 }

@@ -22,22 +22,23 @@ const codeIndent = "    "
 // longestFence is how many bytes of a line that may open or close a code block wait for its end.
 const longestFence = 128
 
-// markdownWriter shows the Markdown of an answer as it comes: bold text, code in a line, and code blocks. Only a marker
-// waits for the byte that says what it is, so a marker may be cut between two writes, and no text waits. What does not
-// look like a marker is text: a name such as a/**/b keeps its asterisks. Bold text and code end with their line.
+// markdownWriter renders the Markdown of an answer as it arrives: bold text, inline code, and code blocks. Only a
+// marker waits for the byte that decides its kind, so a marker may be cut between two writes, and no text waits. Text
+// that does not look like a marker is unchanged: a name such as a/**/b keeps its asterisks. Bold text and code end
+// with their line.
 //
-// Without colour, the asterisks and the fences of code blocks are left out; the backticks stay, since only they tell where
-// a name or a command ends.
+// Without colour, the asterisks and the fences of code blocks are left out; the backticks stay, since only they mark
+// where a name or a command ends.
 type markdownWriter struct {
 	out   io.Writer
 	color bool
 
-	line   bool   // what comes is within a line, not at its start
-	held   []byte // a marker, or at the start of a line what may be a fence
-	before byte   // the byte before held or, if nothing is held, before what comes
+	line   bool   // the next byte is within a line, not at its start
+	held   []byte // a marker, or at the start of a line a possible fence
+	before byte   // the byte before held or, if nothing is held, before the next one
 	bold   bool
 	code   int  // backticks that end the code in this line; 0 outside
-	styled bool // the line has a style of its own
+	styled bool // the whole line is styled
 
 	fence  int // backticks that end the code block; 0 outside
 	indent int // spaces before its fence
@@ -63,7 +64,7 @@ func (w *markdownWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// addAtLineStart holds the line back while it may be a fence: spaces, backticks, and the language behind them.
+// addAtLineStart holds the line back while it may be a fence: spaces, backticks, and the language after them.
 func (w *markdownWriter) addAtLineStart(b *strings.Builder, c byte) {
 	spaces, ticks := measureFence(w.held)
 	language := len(w.held) > spaces+ticks
@@ -105,8 +106,8 @@ func (w *markdownWriter) toggleFence(spaces, ticks int) {
 	w.fence, w.indent, w.diff = ticks, spaces, language == "diff"
 }
 
-// startCodeLine indents a line of a code block; start is what has come of it. A line of a diff has the colour of what it
-// does.
+// startCodeLine indents a line of a code block; start is the beginning of the line read so far. A line of a diff is
+// coloured by its kind.
 func (w *markdownWriter) startCodeLine(b *strings.Builder, start []byte) {
 	b.WriteString(codeIndent)
 	style := ""
@@ -142,8 +143,7 @@ func (w *markdownWriter) addWithinLine(b *strings.Builder, c byte) {
 	w.before = c
 }
 
-// settleMarker decides, with the byte behind it, what the held asterisks or backticks are, and writes them if they are
-// text.
+// settleMarker decides, by the next byte, what the held asterisks or backticks are, and writes them if they are text.
 func (w *markdownWriter) settleMarker(b *strings.Builder, next byte) {
 	if len(w.held) == 0 {
 		return

@@ -78,7 +78,7 @@ func TestAnswersWrapWithTheirMarkdown(t *testing.T) {
 		{"", "The \x1b[0m\x1b[1mvariable\x1b[0m\n\x1b[0m\x1b[36mDATABASE_URL\x1b[0m is\nset\\x1b[31m to\n\x1b[0m\x1b[1mnothing at all\x1b[0m.\n    kubectl rollout undo deployment.apps/api -n shop\n"},
 		{"1", "The variable\n`DATABASE_URL` is\nset\\x1b[31m to\nnothing at all.\n    kubectl rollout undo deployment.apps/api -n shop\n"},
 	} {
-		synctest.Test(t, func(t *testing.T) { // no word waits too long while nobody waits
+		synctest.Test(t, func(t *testing.T) { // no held word is flushed early: the clock is fake
 			var b strings.Builder
 			env := &Env{Out: printable.NewColorWriter(&b), OutTTY: true, OutWidth: 21, Getenv: func(name string) string {
 				return map[string]string{"NO_COLOR": c.noColor}[name]
@@ -93,7 +93,7 @@ func TestAnswersWrapWithTheirMarkdown(t *testing.T) {
 	}
 }
 
-// What is not a marker is shown while the answer halts.
+// Text that is not a marker is shown while the answer pauses.
 func TestMarkdownHoldsNoTextBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

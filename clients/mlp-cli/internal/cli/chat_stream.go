@@ -52,7 +52,7 @@ type chatPending struct {
 	Diff          string `json:"diff"`
 }
 
-// chatFrame is what a frame of the stream may hold.
+// chatFrame is the union of the fields of the stream's frames.
 type chatFrame struct {
 	Choices []struct {
 		Delta struct {
@@ -161,7 +161,7 @@ func (c *conversation) open(ctx context.Context, message string) (io.ReadCloser,
 	return resp.Body, nil
 }
 
-// explain makes a fault of what ended an answer.
+// explain converts the error that ended an answer to a fault.
 func (c *conversation) explain(ctx context.Context, err error) error {
 	var known *fault.Error
 	switch {
@@ -171,7 +171,7 @@ func (c *conversation) explain(ctx context.Context, err error) error {
 		return c.s.fault("timeout", nil, "the assistant at %s sent nothing for %.0f s", c.s.url, maxSilence.Seconds()).
 			WithHint("ask again: mlp chat --session %s", c.session)
 	case ctx.Err() != nil:
-		return fault.New("interrupted", "interrupted; a change that was being made goes on to its end").WithHint("go on with: mlp chat --session %s", c.session)
+		return fault.New("interrupted", "interrupted; a change in progress runs to its end").WithHint("continue with: mlp chat --session %s", c.session)
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, sse.ErrFrameTooLarge):
@@ -182,8 +182,8 @@ func (c *conversation) explain(ctx context.Context, err error) error {
 	return f
 }
 
-// showRestOfDiff fetches the whole change, whose diff the answer cuts at some length: what is approved must have been
-// shown.
+// showRestOfDiff fetches the whole change, whose diff the answer truncates: a person must have seen all that they
+// approve.
 func (c *conversation) showRestOfDiff(ctx context.Context, a chatAnswer) error {
 	var action assistant.Action
 	path := "/v1/sessions/" + escapeSegment(c.session) + "/actions/" + escapeSegment(a.Pending.ActionID)
@@ -275,7 +275,7 @@ func (v *chatView) addResult(id string, ok bool, text string) {
 	}
 }
 
-// talk writes a line to people, below what has come of the answer.
+// talk writes a line to people, below the answer so far.
 func (v *chatView) talk(format string, a ...any) {
 	if v.lines != nil && !v.env.Quiet && !v.env.Format.Structured() {
 		v.lines.breakLine()
@@ -289,11 +289,11 @@ func (v *chatView) end() {
 		v.wrap.flush()
 	}
 	if !v.env.Format.Structured() && v.answer.Text != "" && !strings.HasSuffix(v.answer.Text, "\n") {
-		_, _ = io.WriteString(v.out, "\n") // a closed pipe is told by what is written before or after
+		_, _ = io.WriteString(v.out, "\n") // a closed pipe is reported by the writes before or after
 	}
 }
 
-// answerGrid is the document of one question: all its answers as one, since a change that was approved continues it.
+// answerGrid returns the document of one question: all its answers as one, since an approved change continues it.
 func answerGrid(session, question string, turns []chatAnswer) output.Grid {
 	tools := []chatTool{}
 	texts := make([]string, 0, len(turns))

@@ -12,17 +12,17 @@ import (
 // mostHeld is how many bytes of a word wait for its end.
 const mostHeld = 1 << 10
 
-// longestHeld is how long a word waits for its end: a person who reads along sees all that has come.
+// longestHeld is how long an unfinished word is held: a person who reads along sees everything received.
 const longestHeld = 200 * time.Millisecond
 
 // wordWrapper breaks text between words while it comes. Lines of code and of tables stay as they are.
 type wordWrapper struct {
 	out    io.Writer
 	width  int
-	mu     sync.Mutex  // guards what follows and out
+	mu     sync.Mutex  // guards the fields below and out
 	timer  *time.Timer // flushes a word that waits
 	column int
-	hang   int    // spaces before what goes on from the line before
+	hang   int    // spaces before a continuation line
 	gap    string // blanks since the last word
 	word   []byte // the word that has not ended
 	whole  bool   // the line is not wrapped
@@ -59,7 +59,7 @@ func (w *wordWrapper) Write(p []byte) (int, error) {
 		default:
 			if w.word = append(w.word, c); len(w.word) >= mostHeld {
 				w.end(&b)
-				w.whole = true // nobody waits for the end of such a word
+				w.whole = true // such a word is not held until its end
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func (w *wordWrapper) startWhole(b *strings.Builder) {
 	w.gap, w.whole, w.broken = "", true, false
 }
 
-// end writes the word, on a new line if it does not fit. The lines of a list go on below its text.
+// end writes the word, on a new line if it does not fit. Continuation lines of a list item are indented to its text.
 func (w *wordWrapper) end(b *strings.Builder) {
 	if len(w.word) == 0 {
 		return
@@ -105,7 +105,7 @@ func (w *wordWrapper) end(b *strings.Builder) {
 	w.gap, w.word = "", w.word[:0]
 }
 
-// breakLine ends a line that has begun, for a line of somebody else's on the same terminal.
+// breakLine ends a line that has begun, so that other output on the same terminal starts on a new line.
 func (w *wordWrapper) breakLine() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,14 +115,14 @@ func (w *wordWrapper) breakLine() {
 		b.WriteByte('\n')
 		w.column, w.gap, w.broken = 0, "", true
 	}
-	_, _ = io.WriteString(w.out, b.String()) // a closed pipe is told by what is written before or after
+	_, _ = io.WriteString(w.out, b.String()) // a closed pipe is reported by the writes before or after
 }
 
-// flush writes what has come of the last word.
+// flush writes the part of the last word received so far.
 func (w *wordWrapper) flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var b strings.Builder
 	w.end(&b)
-	_, _ = io.WriteString(w.out, b.String()) // a closed pipe is told by what is written before or after
+	_, _ = io.WriteString(w.out, b.String()) // a closed pipe is reported by the writes before or after
 }

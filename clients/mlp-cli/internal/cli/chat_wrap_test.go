@@ -14,7 +14,7 @@ import (
 // However an answer is cut into parts, its lines end between words, and tables and commands stay whole.
 func TestAnswersWrapBetweenWords(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, testAnswersWrapBetweenWords) // no word waits too long while nobody waits
+	synctest.Test(t, testAnswersWrapBetweenWords) // no held word is flushed early: the clock is fake
 }
 
 func testAnswersWrapBetweenWords(t *testing.T) {
@@ -49,7 +49,7 @@ func testAnswersWrapBetweenWords(t *testing.T) {
 	}
 }
 
-// An answer that comes to a halt within a word is shown so far, and goes on where it was.
+// An answer that pauses within a word is shown so far, and continues there.
 func TestAnswersThatHaltAreShown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -68,10 +68,10 @@ func TestAnswersThatHaltAreShown(t *testing.T) {
 	})
 }
 
-// What the assistant does while it answers stands on lines of its own, and breaks the answer's line at most once.
+// The assistant's activity during an answer is shown on separate lines, and breaks the answer's line at most once.
 func TestWhatIsDoneStandsBelowTheAnswer(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // no word waits too long while nobody waits
+	synctest.Test(t, func(t *testing.T) { // no held word is flushed early: the clock is fake
 		var screen strings.Builder
 		view := newChatView(&Env{Out: &screen, Err: &screen, Format: output.Table, OutTTY: true, OutWidth: 40, Getenv: func(string) string { return "1" }})
 		frame := func(data string) {
@@ -106,7 +106,8 @@ func TestWhatIsDoneStandsBelowTheAnswer(t *testing.T) {
 	})
 }
 
-// Where the answer goes into a pipe, what the assistant does stands on lines of its own as well, and the answer is whole.
+// Where the answer goes into a pipe, the assistant's activity is on separate lines as well, and the answer is
+// complete.
 func TestWhatIsDoneStandsBelowAPipedAnswer(t *testing.T) {
 	t.Parallel()
 	var both, answer strings.Builder

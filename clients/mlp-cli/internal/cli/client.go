@@ -68,7 +68,7 @@ func discard(resp *http.Response, err error) error {
 func (e *Env) dashboard(r *config.Resolved) *remote {
 	s := e.remote(r, "dashboard", "dashboard", "dashboard_token")
 	if strings.HasPrefix(e.command, "auth ") {
-		s.changes = nil // who signs in or out is the dashboard's to record: the session is no credential of the ledger
+		s.changes = nil // the dashboard records sign-ins and sign-outs: the session is no credential of the ledger
 	}
 	if session, place := r.Session(); session != nil {
 		s.renew = e.renewal(session, place, s.token)
@@ -107,7 +107,7 @@ func (e *Env) dashboardClient() (*dashboard.Client, error) {
 // pageSize is how many items one request of a list asks for.
 const pageSize = 500
 
-// readItems reads the pages of a list until limit items are there; 0 is all. more tells that the list goes on.
+// readItems reads the pages of a list until limit items are there; 0 is all. more reports that the list continues.
 func readItems[T any](limit int, page func(limit *int, cursor *string) ([]T, *string, error)) (items []T, more bool, err error) {
 	items = []T{}
 	var cursor *string

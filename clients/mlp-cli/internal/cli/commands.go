@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// allCommands are all of mlp's, in the order of its help.
+// allCommands returns all commands of mlp, in the order of its help.
 func allCommands(env *Env) []*cli.Command {
 	return []*cli.Command{
 		statusCommand(env),

@@ -70,7 +70,7 @@ func completeCommand(env *Env) *cli.Command {
 	}}
 }
 
-// optionValues are the values of an option that takes one of a list.
+// optionValues returns the values of an option that takes one of a list.
 func (e *Env) optionValues(q completion.Query) []string {
 	if q.Option == nil {
 		return nil
@@ -98,7 +98,7 @@ func (e *Env) optionValues(q completion.Query) []string {
 		return modelTypes
 	case "service":
 		return stackServices
-	case "state": // one option of several commands, each with states of its own
+	case "state": // one option of several commands, each with different states
 		switch usage := q.Option.(*cli.StringFlag).Usage; {
 		case strings.HasPrefix(usage, "resolved"):
 			return alertStates
@@ -110,7 +110,7 @@ func (e *Env) optionValues(q completion.Query) []string {
 	return nil
 }
 
-// contextNames are the contexts of the configuration file, if it can be read.
+// contextNames returns the contexts of the configuration file, if it can be read.
 func (e *Env) contextNames() []string {
 	f, err := config.Load(config.Path(e.Getenv))
 	if err != nil {
@@ -119,7 +119,7 @@ func (e *Env) contextNames() []string {
 	return sortedKeys(f.Contexts)
 }
 
-// takesModel tells whether a command's first positional is a model.
+// takesModel reports whether a command's first positional is a model.
 func takesModel(c *cli.Command) bool {
 	return strings.HasPrefix(c.ArgsUsage, "<model") || strings.HasPrefix(c.ArgsUsage, "[model]")
 }

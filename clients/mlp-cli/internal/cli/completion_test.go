@@ -96,7 +96,7 @@ func TestEveryListOfValuesIsOffered(t *testing.T) {
 		}
 		for _, f := range c.Flags {
 			s, ok := f.(*cli.StringFlag)
-			if !ok || c.Hidden || path[0] == "auth" || path[0] == "stack" && s.Name != "service" { // what else these do is not for a test to start
+			if !ok || c.Hidden || path[0] == "auth" || path[0] == "stack" && s.Name != "service" { // a test must not start anything else that these do
 				continue
 			}
 			words := slices.Clone(path)

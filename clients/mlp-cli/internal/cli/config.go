@@ -22,7 +22,7 @@ func configCommand(env *Env) *cli.Command {
 			}
 			return configShow(env)
 		}},
-		{Name: "set", Usage: "store a value; a secret is asked for without echo when left out", ArgsUsage: "<key> [value]", Action: func(c *cli.Context) error {
+		{Name: "set", Usage: "store a value; a secret is prompted for without echo when left out", ArgsUsage: "<key> [value]", Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "key", "[value]")
 			if err != nil {
 				return err
@@ -36,7 +36,7 @@ func configCommand(env *Env) *cli.Command {
 			}
 			return configUnset(c.Context, env, a[0])
 		}},
-		{Name: "init", Usage: "ask for every value", Action: func(c *cli.Context) error {
+		{Name: "init", Usage: "prompt for every value", Action: func(c *cli.Context) error {
 			if _, err := readArguments(c); err != nil {
 				return err
 			}

@@ -75,7 +75,7 @@ func TestConfigPriority(t *testing.T) {
 	want("control_plane_token", "", "default")
 }
 
-// Somebody who names a context and reaches another platform, because of a forgotten export, is told so: once, on standard
+// A user who names a context and reaches another platform, because of a forgotten export, is warned: once, on standard
 // error, and never beside a document.
 func TestVariablesThatOverrideTheNamedContextAreTold(t *testing.T) {
 	t.Parallel()
@@ -137,7 +137,7 @@ func TestBrokenConfigNamesItsLine(t *testing.T) {
 	}
 }
 
-// Without a home directory reading works and storing says what to set.
+// Without a home directory reading works and storing fails with the variable to set.
 func TestNoHome(t *testing.T) {
 	t.Parallel()
 	if r := runMLP(t, nil, "", "config", "show"); r.code != 0 {

@@ -71,7 +71,7 @@ func (e *Env) findApproval(ctx context.Context, subject string) (*approval, erro
 		WithHint("name one by its id, as in: mlp approvals show %s", found[0].Id)
 }
 
-// approvalSubject is a record with the promotion it stands for, if it stands for one.
+// approvalSubject is a record with the promotion that it represents, if any.
 type approvalSubject struct {
 	*approval
 	promotion *controlplane.Promotion
@@ -98,7 +98,7 @@ func (e *Env) approvalSubject(ctx context.Context, subject string) (*approvalSub
 	return s, nil
 }
 
-// describe says in one line what is decided about.
+// describe summarizes the subject of the decision in one line.
 func (s *approvalSubject) describe() string {
 	if p := s.promotion; p != nil {
 		return s.ModelId + "  " + describeMove(p.Version, p.From, p.To, p.PreviousVersion)
@@ -162,7 +162,7 @@ func dryDecision(env *Env, d decision, s *approvalSubject, err error) error {
 	return env.DryRun(target, would, []Check{check})
 }
 
-// sendDecision decides by the id that was shown, so that a record that replaced it meanwhile stays undecided.
+// sendDecision decides by the id that was shown, so that a record that has replaced it since stays undecided.
 func (e *Env) sendDecision(ctx context.Context, d decision, s *approvalSubject) error {
 	cp, err := e.controlPlaneClient()
 	if err != nil {
@@ -210,7 +210,7 @@ func (s *approvalSubject) version() any {
 	return s.promotion.Version
 }
 
-// name is what was decided about, for one sentence.
+// name returns the subject of the decision, for one sentence.
 func (s *approvalSubject) name() string {
 	if s.promotion == nil {
 		return s.ModelId
@@ -232,7 +232,7 @@ func (e *Env) changedMeanwhile(ctx context.Context, d decision, s *approvalSubje
 		WithHint("look at it, then decide again: mlp approvals show %s; mlp approvals %s %s", now.Id, d.verb(), now.Id)
 }
 
-// optional is nil for a text that was not given.
+// optional returns nil for an empty text.
 func optional(s string) *string {
 	if s == "" {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A run may log NaN: its figure is null in a document and NaN in a table, for every command that shows it.
+// A run may log NaN: the value is null in a document and NaN in a table, for every command that shows it.
 func TestFiguresThatAreNoNumbersCostNoDocument(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
@@ -55,7 +55,7 @@ func TestFiguresThatAreNoNumbersCostNoDocument(t *testing.T) {
 	}
 }
 
-// What others wrote is escaped in YAML, at a terminal and in a pipe.
+// Untrusted text is escaped in YAML, at a terminal and in a pipe.
 func TestYAMLOfHostileText(t *testing.T) {
 	t.Parallel()
 	message := "\x1b]0;owned\x07\u202eevil\x7f\u009b2J"

@@ -29,8 +29,8 @@ type driftRow struct {
 	Measures     map[string]driftMeasure `json:"measures"`
 }
 
-// driftMeasure and driftRow are printed instead of inference's own types because those leave out what is
-// not known, and mlp's documents show it as null.
+// driftMeasure and driftRow are printed instead of inference's own types because those omit unknown values, and mlp's
+// documents show them as null.
 type driftMeasure struct {
 	Value  *float64 `json:"value"`
 	PValue *float64 `json:"p_value"`
@@ -50,7 +50,7 @@ func driftRowOf(d inference.DriftStatus) driftRow {
 	return row
 }
 
-// series is the recent predictions as numbers; labels become their place among those seen, in order of name.
+// series returns the recent predictions as numbers; labels become their index among those seen, in order of name.
 func (d driftRow) series() []float64 {
 	seen := map[string]int{}
 	for _, v := range d.Recent {
@@ -97,11 +97,11 @@ func driftCommand(env *Env) *cli.Command {
 	}}
 }
 
-// driftKind is what is compared with a baseline.
+// driftKind is a kind of measurement compared with a baseline.
 type driftKind struct {
 	path              string // of its routes
-	many              string // what it is made of
-	forget, forgotten string // what a reset does with them
+	many              string // the measured values
+	forget, forgotten string // verbs for what a reset does with them
 }
 
 var (
@@ -135,7 +135,7 @@ func (e *Env) drift(ctx context.Context, model string) ([]driftRow, error) {
 	return rows, err
 }
 
-// driftStatuses are those of one model or, without a name, of all.
+// driftStatuses returns the statuses of one model or, without a name, of all.
 func (e *Env) driftStatuses(ctx context.Context, kind driftKind, model string) ([]inference.DriftStatus, error) {
 	r, err := e.Config()
 	if err != nil {
@@ -150,7 +150,7 @@ func (e *Env) driftStatuses(ctx context.Context, kind driftKind, model string) (
 	return list, err
 }
 
-// driftUnder is the status under an alias, or nil.
+// driftUnder returns the status under an alias, or nil.
 func (e *Env) driftUnder(ctx context.Context, kind driftKind, model, alias string) (*inference.DriftStatus, error) {
 	list, err := e.driftStatuses(ctx, kind, model)
 	for i := range list {
@@ -191,12 +191,12 @@ func driftStatus(ctx context.Context, env *Env, model string, o listOptions, plo
 	return env.plotDrift(rows)
 }
 
-// notServed is the answer to a question about what only a served model has.
+// notServed returns the fault for a request that only a served model can answer.
 func notServed(model, what string) error {
 	return fault.New("model_not_loaded", "%s is not served, so nothing is known of its %s", strings.ToUpper(model), what).WithHint("see what is served: mlp models list")
 }
 
-// driftNotes say what to do about what the rows show: set a baseline, or find out why a model drifts.
+// driftNotes suggests what to do about the rows: set a baseline, or find out why a model drifts.
 func driftNotes(rows []driftRow) (notes []string) {
 	var drifted []driftRow
 	for _, d := range rows {

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 )
 
-// inputDriftRow shows what is not known as null.
+// inputDriftRow shows unknown values as null.
 type inputDriftRow struct {
 	Model      string                       `json:"model"`
 	Alias      string                       `json:"alias"`

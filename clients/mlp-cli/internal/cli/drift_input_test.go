@@ -116,7 +116,7 @@ func TestAutoRetrainKind(t *testing.T) {
 	}
 }
 
-// A dry run shows what is left to the service as absent.
+// A dry run shows values that the service chooses as absent.
 func TestDryRunOfAbsentOptions(t *testing.T) {
 	t.Parallel()
 	url := serveAnswer(t, 200, "application/json", `[{"model_name":"JPCP","datasets":["JobEmbeddings"]}]`)
@@ -142,7 +142,7 @@ func TestBaselineIsOfferedWhereItCanBeSet(t *testing.T) {
 	}
 }
 
-// Who sees that a model drifts is told how to see why.
+// The output for a drifting model names the command that shows why.
 func TestDriftLeadsToItsReport(t *testing.T) {
 	t.Parallel()
 	row := func(model, alias, overall string) string {

@@ -163,7 +163,7 @@ func autoRetrainPut(ctx context.Context, env *Env, model string, in controlplane
 	if err != nil {
 		return err
 	}
-	question := "Stop training " + model + " by itself when it drifts?"
+	question := "Stop automatic training of " + model + " on drift?"
 	if in.Enabled {
 		question = "Let the drift of " + model + " start training?"
 	}
@@ -202,7 +202,7 @@ func autoRetrainStatus(ctx context.Context, env *Env, o listOptions) error {
 		Doc: mapRows(list, func(a controlplane.AutoRetrain) autoRetrainRow {
 			return autoRetrainRow{a, a.DatasetName, a.CooldownSeconds, a.LastTriggeredAt}
 		}),
-		Empty: "No model trains by itself. Start with: mlp drift auto-retrain enable <model>"}
+		Empty: "No model trains automatically. Start with: mlp drift auto-retrain enable <model>"}
 	for _, a := range list {
 		g.Rows = append(g.Rows, []any{a.Model, a.Enabled, a.MinZ, a.DatasetName, int(a.CooldownSeconds), string(a.Gate), a.LastTriggeredAt, string(a.Kind)})
 	}

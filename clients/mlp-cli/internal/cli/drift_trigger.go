@@ -32,8 +32,8 @@ func driftTriggerCommand(env *Env) *cli.Command {
 	}}
 }
 
-// triggerRow shows what is not known as null, where the control plane leaves it out. State and Version are those of the
-// run, once it was followed to its end.
+// triggerRow shows unknown values as null, where the control plane omits them. State and Version are those of the run,
+// once it was followed to its end.
 type triggerRow struct {
 	Model    string   `json:"model"`
 	ZScore   *float64 `json:"z_score"`
@@ -93,11 +93,11 @@ func driftTrigger(ctx context.Context, env *Env, model string, follow bool) erro
 	if err != nil {
 		return err
 	}
-	var stopped error // why the runs were not followed to their end: they were started all the same, and are shown
+	var stopped error // why the runs were not followed to their end: they were started, and are shown
 	if follow {
 		stopped = env.followTriggered(ctx, rows)
 	}
-	g := output.Grid{Columns: []string{"Model", "z-score", "Outcome", "Run", "Approval", "Reason"}, Doc: rows, Spare: []string{"Reason", "Approval"}, Empty: "No model trains by itself. Start with: mlp drift auto-retrain enable <model>"}
+	g := output.Grid{Columns: []string{"Model", "z-score", "Outcome", "Run", "Approval", "Reason"}, Doc: rows, Spare: []string{"Reason", "Approval"}, Empty: "No model trains automatically. Start with: mlp drift auto-retrain enable <model>"}
 	if follow {
 		g.Columns = append(g.Columns, "State", "Version")
 	}
@@ -136,7 +136,7 @@ func driftTrigger(ctx context.Context, env *Env, model string, follow bool) erro
 	return env.Printer().Print(g)
 }
 
-// followTriggered waits for the runs that a trigger started, one after the other: they go on beside each other.
+// followTriggered waits for the runs that a trigger started, one after the other: they run in parallel.
 func (e *Env) followTriggered(ctx context.Context, rows []triggerRow) error {
 	r, err := e.Config()
 	if err != nil {
@@ -153,7 +153,7 @@ func (e *Env) followTriggered(ctx context.Context, rows []triggerRow) error {
 		stop()
 		switch {
 		case errors.Is(err, context.Canceled):
-			return fault.New("interrupted", "stopped watching; the training that drift started goes on").WithHint("see the runs: mlp runs list")
+			return fault.New("interrupted", "stopped watching; the training that drift started continues").WithHint("see the runs: mlp runs list")
 		case err != nil:
 			return err
 		}

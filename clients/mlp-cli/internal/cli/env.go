@@ -23,7 +23,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// Env is what a command may touch of the world; tests pass buffers and a fixed clock.
+// Env is a command's access to the outside world; tests pass buffers and a fixed clock.
 type Env struct {
 	In     io.Reader
 	Out    io.Writer // data
@@ -34,7 +34,7 @@ type Env struct {
 
 	OutTTY, ErrTTY, InTTY bool
 	Joined                bool // Out and Err go into one file or pipe
-	OutWidth              int  // columns of the terminal behind Out; 0 when it is none
+	OutWidth              int  // columns of the terminal behind Out; 0 if it is not a terminal
 	ErrWidth              int  // of the one behind Err
 
 	// Set from the global options before a command runs.
@@ -43,18 +43,18 @@ type Env struct {
 	Yes         bool
 	Quiet       bool
 	Verbose     bool
-	data        io.Writer         // Out for bytes that must not change; a terminal's is cleaned all the same
-	bars        io.Writer         // Err for progress bars, which move the cursor; what they show of others is cleaned before
+	data        io.Writer         // Out for bytes that must not change; a terminal's is still cleaned
+	bars        io.Writer         // Err for progress bars, which move the cursor; untrusted text in them is cleaned before
 	selection   *output.Selection // of --fields and --jq
 	compact     bool              // documents of one line: those of --watch
 	command     string            // the command that runs, for dry runs
 	interrupted func() bool       // whether Ctrl-C came
 	lines       *bufio.Reader     // over In, for all prompts of one run
-	changes     *changes          // what a command has changed, to be recorded
+	changes     *changes          // the command's changes, to be recorded
 	overrides   *sync.Once        // guards the one line about variables that override --context
 }
 
-// System is the real world.
+// System returns the Env of the real process.
 func System() *Env {
 	return &Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now, Format: output.Table,
 		OutTTY: terminal.IsTerminal(os.Stdout), ErrTTY: terminal.IsTerminal(os.Stderr), InTTY: terminal.IsTerminal(os.Stdin),
@@ -67,8 +67,8 @@ func isSameFile(a, b *os.File) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// cleanStreams returns e with streams that show what others wrote and let nothing of it act on the terminal. Documents
-// to a pipe are data and pass as they are.
+// cleanStreams returns e with streams that show untrusted text without letting it control the terminal. Documents to a
+// pipe are data and pass unchanged.
 func (e *Env) cleanStreams() *Env {
 	own := *e
 	own.overrides, own.changes = new(sync.Once), new(changes)
@@ -83,7 +83,7 @@ func (e *Env) cleanStreams() *Env {
 	return &own
 }
 
-// Color tells whether to colour the terminal (NO_COLOR, TERM=dumb).
+// Color reports whether to colour the terminal (NO_COLOR, TERM=dumb).
 func (e *Env) Color() bool {
 	return e.OutTTY && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
 }
@@ -93,8 +93,8 @@ func (e *Env) Printer() *output.Printer {
 	return &output.Printer{Out: e.Out, Format: e.Format, Width: e.OutWidth, Now: e.Now, Color: e.Color() && e.Format == output.Table, Select: e.selection, Compact: e.compact}
 }
 
-// Config resolves the settings in force. Variables win over the context, even one named by --context; whoever named it is
-// told once per run, or a forgotten export would send a command to another platform unnoticed.
+// Config resolves the settings in force. Variables override the context, even one named by --context; that case is
+// reported once per run, or a forgotten export would send a command to another platform unnoticed.
 func (e *Env) Config() (*config.Resolved, error) {
 	f, err := config.Load(config.Path(e.Getenv))
 	if err != nil {
@@ -116,8 +116,8 @@ func (e *Env) Talk(format string, a ...any) {
 	}
 }
 
-// Confirm asks before a mutation. --yes, a structured format and a stdin that is no terminal count as yes.
-// A declined question says that nothing changed.
+// Confirm asks before a mutation. --yes, a structured format and a stdin that is no terminal count as yes. After a
+// declined question it prints that nothing changed.
 func (e *Env) Confirm(ctx context.Context, question string, yesByDefault bool) (bool, error) {
 	if e.Yes || e.Format.Structured() || !e.InTTY {
 		return true, nil
@@ -153,7 +153,7 @@ type Check struct {
 // DryRun prints what a mutation would do; it never writes and always succeeds.
 func (e *Env) DryRun(target string, would map[string]any, checks []Check) error {
 	if e.interrupted != nil && e.interrupted() {
-		return fault.New("interrupted", "interrupted; a dry run changes nothing") // the checks would tell of that alone
+		return fault.New("interrupted", "interrupted; a dry run changes nothing") // else each check reports just that
 	}
 	if checks == nil {
 		checks = []Check{}
@@ -211,7 +211,8 @@ func dryRunCell(v any) any {
 	return string(data)
 }
 
-// failWith prints what was found, then fails: a document holds both, so there the error's alone is printed.
+// failWith prints the findings, then fails: a document holds both, so in that format only the error's document is
+// printed.
 func (e *Env) failWith(f *fault.Error, found output.Grid) error {
 	if !e.Format.Structured() {
 		if err := e.Printer().Print(found); err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// serveAnswer is a service that gives the same answer to everything: what a real one cannot be made to do at
-// will. The happy path runs against the real services in the end-to-end tests.
+// serveAnswer serves the same answer to every request: faults that a real service cannot be made to produce at will.
+// The happy path runs against the real services in the end-to-end tests.
 func serveAnswer(t *testing.T, status int, contentType, body string, headers ...string) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

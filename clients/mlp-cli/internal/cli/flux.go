@@ -37,7 +37,7 @@ func fluxUsage(ctx context.Context, job string) (gpuHours, cpuHours float64, err
 	return j.hours()
 }
 
-// fluxJob is a job as flux jobs prints it; what a version of Flux does not print is nil.
+// fluxJob is a job as flux jobs prints it; fields that a version of Flux does not print are nil.
 type fluxJob struct {
 	State    string   `json:"state"`
 	Runtime  *float64 `json:"runtime"` // seconds
@@ -51,7 +51,7 @@ type fluxJob struct {
 // fluxEnded is the state of a job that is over, however it ended.
 const fluxEnded = "INACTIVE"
 
-// fluxR is what a job was allotted, version 1 (Flux RFC 20).
+// fluxR is a job's allocation, R version 1 (Flux RFC 20).
 type fluxR struct {
 	Execution struct {
 		Lite []struct {
@@ -107,7 +107,7 @@ func (j fluxJob) hours() (gpuHours, cpuHours float64, err error) {
 	}
 	for _, n := range []float64{seconds, cores, gpus} {
 		if !(n >= 0 && n <= maxAmount) {
-			return 0, 0, fault.New("no_usage", "Flux does not say how long the job ran, or on how many cores and GPUs")
+			return 0, 0, fault.New("no_usage", "Flux does not report how long the job ran, or on how many cores and GPUs")
 		}
 	}
 	return gpus * seconds / 3600, cores * seconds / 3600, nil

@@ -57,7 +57,7 @@ func fakeFlux(t *testing.T, cases string) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// costsServer is a platform with one version whose job ran under Flux; it keeps the last cost that is recorded.
+// costsServer serves a platform with one version whose job ran under Flux; it keeps the last cost that is recorded.
 func costsServer(t *testing.T, sent *map[string]any) string {
 	t.Helper()
 	mux := http.NewServeMux()

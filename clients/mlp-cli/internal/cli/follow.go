@@ -23,8 +23,8 @@ func followFlag(usage string) cli.Flag {
 	return &cli.BoolFlag{Name: "follow", Usage: usage}
 }
 
-// poll calls ask until it reports the end. The control plane may be restarting while what it started goes on, so up to
-// 60 failures in a row pass; a refusal ends the polling, since it will not become an answer.
+// poll calls ask until it reports the end. The control plane may be restarting while what it started continues, so up
+// to 60 consecutive failures are tolerated; a refusal ends the polling, since it is permanent.
 func poll(ctx context.Context, ask func() (ended bool, err error)) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -50,7 +50,7 @@ func poll(ctx context.Context, ask func() (ended bool, err error)) error {
 	}
 }
 
-// isRefusal tells a 4xx answer other than 429.
+// isRefusal reports whether the error is a 4xx answer other than 429.
 func isRefusal(err error) bool {
 	status := fault.From(err).Status
 	return status/100 == 4 && status != http.StatusTooManyRequests
@@ -62,7 +62,7 @@ func (e *Env) follow(ctx context.Context, cp *remote, doc map[string]any, id str
 	run, err := e.waitForRun(ctx, cp, id, show)
 	stop()
 	if errors.Is(err, context.Canceled) {
-		return fault.New("interrupted", "stopped watching; run %s goes on", id).WithHint("cancel it with: mlp runs cancel %s", id)
+		return fault.New("interrupted", "stopped watching; run %s continues", id).WithHint("cancel it with: mlp runs cancel %s", id)
 	}
 	if err != nil {
 		return err
@@ -113,8 +113,8 @@ func (e *Env) waitForRun(ctx context.Context, cp *remote, id string, show func(s
 	return run, err
 }
 
-// spinner shows the state of what is followed on stderr: on a terminal in place, else a line for each change. stop
-// takes it away.
+// spinner shows the state of the followed item on stderr: on a terminal in place, else a line for each change. stop
+// removes it.
 func (e *Env) spinner(ctx context.Context, what string) (show func(state string), stop func()) {
 	if !e.ErrTTY || e.Quiet || e.Format.Structured() {
 		last := ""
@@ -147,7 +147,7 @@ func (e *Env) spinner(ctx context.Context, what string) (show func(state string)
 type followedMove struct {
 	id   uuid.UUID // of the promotion
 	what string    // for sentences
-	see  string    // the command that shows how it stands
+	see  string    // the command that shows its state
 }
 
 // followPromotion waits until a promotion has moved its alias, or failed to; one that is pending waits for a person.
@@ -168,7 +168,7 @@ func (e *Env) followPromotion(ctx context.Context, cp *controlplane.Client, doc 
 	case errors.Is(err, context.Canceled) && p.State == controlplane.PromotionStatePending:
 		return fault.New("interrupted", "stopped watching; the promotion of %s still waits for another person's approval", move.what).WithHint("see it with: %s", move.see)
 	case errors.Is(err, context.Canceled):
-		return fault.New("interrupted", "stopped watching; the promotion of %s goes on", move.what).WithHint("see it with: %s", move.see)
+		return fault.New("interrupted", "stopped watching; the promotion of %s continues", move.what).WithHint("see it with: %s", move.see)
 	case err != nil:
 		return fault.New("not_followed", "how the promotion of %s ended is not known: %v", move.what, err).WithHint("see it with: %s", move.see)
 	case p.State != controlplane.PromotionStatePromoted:

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// serveSequence is a control plane whose answers to method and path are given, the last of each for ever.
+// serveSequence serves a control plane with the given answers by method and path; the last of each repeats.
 func serveSequence(t *testing.T, answers map[string][]string) string {
 	t.Helper()
 	asked := map[string]*atomic.Int64{}
@@ -103,7 +103,7 @@ func TestFollowOfTrigger(t *testing.T) {
 	}
 }
 
-// What a trigger started is shown, also when it cannot be followed.
+// The result of a trigger is shown, also when it cannot be followed.
 func TestTriggerShowsRunsThatItCannotFollow(t *testing.T) {
 	t.Parallel()
 	url := serveSequence(t, map[string][]string{"POST /drift/trigger": {`{"results":[{"model":"JPCP","outcome":"dispatched","flow_run_id":"f1","z_score":4.5}]}`}})

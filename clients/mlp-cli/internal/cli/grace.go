@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// graceTransport lets a request that changes something, and so carries an idempotency key, live on for a while after
-// Ctrl-C. Cut off at once, it may have taken effect all the same, and nobody would know: whoever waited for the answer can
-// say what goes on.
+// graceTransport lets a mutating request, which carries an idempotency key, complete for a while after Ctrl-C. If cut
+// off at once, it might take effect unnoticed; the command, still waiting for the answer, can report what continues.
 type graceTransport struct {
 	next  http.RoundTripper
 	grace time.Duration // from the interrupt to the end of the request
@@ -55,7 +54,7 @@ func (b endingBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// CloseIdleConnections is for http.Client.CloseIdleConnections.
+// CloseIdleConnections serves http.Client.CloseIdleConnections.
 func (g graceTransport) CloseIdleConnections() {
 	if c, ok := g.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

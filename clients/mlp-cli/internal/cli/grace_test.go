@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// slowServer answers once release is closed; arrived tells that a request is there.
+// slowServer answers once release is closed; arrived signals that a request has arrived.
 func slowServer(t *testing.T) (url string, arrived, release chan struct{}) {
 	t.Helper()
 	arrived, release = make(chan struct{}), make(chan struct{})

@@ -129,12 +129,12 @@ func guardedGrid(c controlplane.GuardedChange) output.Grid {
 		{"Decided by", c.DecidedBy}, {"Reason", c.Reason},
 	}}
 	if c.PersonUnknown {
-		g.Rows = append(g.Rows, []any{"Approvals needed", "2: it came by the environment, from nobody known"})
+		g.Rows = append(g.Rows, []any{"Approvals needed", "2: it came through the environment, author unknown"})
 	}
 	return g
 }
 
-// settingsGrid lists what a change changes, member by member where both sides are objects.
+// settingsGrid lists the differences of a change, member by member where both sides are objects.
 func settingsGrid(c controlplane.GuardedChange) output.Grid {
 	g := output.Grid{Title: "Change", Columns: []string{"Setting", "Before", "After"}, Empty: "Nothing would change."}
 	before, _ := c.Old.(map[string]any)

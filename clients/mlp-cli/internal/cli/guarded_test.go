@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An empty list of guarded changes speaks of the state that was asked for.
+// An empty list of guarded changes names the requested state.
 func TestEmptyListOfGuardedChangesNamesItsState(t *testing.T) {
 	t.Parallel()
 	vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": serveAnswer(t, 200, "application/json", `{"items":[],"next_cursor":null}`)}

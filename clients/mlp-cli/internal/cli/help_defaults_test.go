@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A default is shown once, and as what it means.
+// A default is shown once, in readable form.
 func TestHelpShowsEachDefaultOnce(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{

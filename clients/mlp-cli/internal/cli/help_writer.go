@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 )
 
-// minDescription is the fewest columns that a description is wrapped into beside its option. With fewer, it goes below.
+// minDescription is the minimum width of a description beside its option. If less is left, it goes below.
 const minDescription = 24
 
 // helpWriter wraps the lines of a help between words. A terminal would break them inside words, and the flag library
@@ -38,13 +38,13 @@ func (w *helpWriter) Write(p []byte) (int, error) {
 // flush writes a last line that does not end in a newline.
 func (w *helpWriter) flush() {
 	if len(w.rest) > 0 {
-		_, _ = io.WriteString(w.out, wrapHelpLine(string(w.rest), w.width)) // nobody is left to tell
+		_, _ = io.WriteString(w.out, wrapHelpLine(string(w.rest), w.width)) // nowhere to report an error
 		w.rest = nil
 	}
 }
 
-// wrapHelpLine breaks a line of a help between words. What follows two spaces is the description of an option or command:
-// its further lines stand below its first one.
+// wrapHelpLine breaks a line of a help between words. The text after two spaces is the description of an option or
+// command: its continuation lines are aligned below the first.
 func wrapHelpLine(line string, width int) string {
 	if utf8.RuneCountInString(line) <= width {
 		return line

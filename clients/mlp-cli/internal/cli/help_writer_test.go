@@ -8,7 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// The same words in the same order, none of them cut, at every width; options of a narrow terminal stand above what they do.
+// The same words in the same order, none of them cut, at every width; on a narrow terminal an option is on the line
+// above its description.
 func TestHelpWrapsBetweenWords(t *testing.T) {
 	t.Parallel()
 	for _, line := range helpLines() {
@@ -47,7 +48,7 @@ func TestWrapHelpLine(t *testing.T) {
 	}
 }
 
-// helpLines are the command lines that show every help there is.
+// helpLines returns the command lines that show every help text.
 func helpLines() []string {
 	lines := []string{"help"}
 	var walk func(commands []*cli.Command, path string)

@@ -17,7 +17,7 @@ import (
 // hostile is text of others that a terminal would obey or not show.
 const hostile = "m\x1b[2J\x1b]0;t\x07\u009b1m\u202ex\u200b"
 
-// hostileList is an answer whose every text is hostile.
+// hostileList returns an answer in which every text is hostile.
 func hostileList(t *testing.T) string {
 	t.Helper()
 	text, err := json.Marshal(hostile)

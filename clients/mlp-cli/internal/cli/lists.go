@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// listOptions are what every list takes.
+// listOptions are the options common to all lists.
 type listOptions struct {
 	limit   int // 0 is all
 	sort    string
@@ -22,12 +22,12 @@ type listOptions struct {
 	wrapped bool // the document is {items, more}
 }
 
-// listFlags are the options of a list; limit is the default of --limit, 0 for all.
+// listFlags returns the options of a list; limit is the default of --limit, 0 for all.
 func listFlags(limit int) []cli.Flag {
 	return append(arrangeFlags(limit), &cli.BoolFlag{Name: "all", Usage: "show every row; overrides --limit"})
 }
 
-// arrangeFlags are those of a list whose --all means something else.
+// arrangeFlags returns the options of a list whose --all has another meaning.
 func arrangeFlags(limit int) []cli.Flag {
 	unlimited := "" // the help shows the number
 	if limit == 0 {
@@ -61,7 +61,7 @@ func (e *Env) readListOptions(c *cli.Context) (listOptions, error) {
 	return o, nil
 }
 
-// hasLimitOverride tells whether the command's --all is the one of listFlags.
+// hasLimitOverride reports whether the command's --all is the one of listFlags.
 func hasLimitOverride(c *cli.Context) bool {
 	for _, f := range c.Command.Flags {
 		if b, ok := f.(*cli.BoolFlag); ok && b.Name == "all" {
@@ -71,7 +71,7 @@ func hasLimitOverride(c *cli.Context) bool {
 	return false
 }
 
-// fetch is how many rows a service is asked for; 0 is all: what is sorted here must be whole.
+// fetch returns the number of rows to request from a service; 0 is all: a list that is sorted here must be complete.
 func (o listOptions) fetch() int {
 	if o.sort != "" {
 		return 0
@@ -79,7 +79,7 @@ func (o listOptions) fetch() int {
 	return o.limit
 }
 
-// printList prints a list as its options ask. more tells that the service has further rows than were read.
+// printList prints a list as its options specify. more reports that the service has further rows than were read.
 func (e *Env) printList(o listOptions, g output.Grid, more bool) error {
 	if o.limit > 0 && len(g.Rows) > o.limit {
 		more = true
@@ -178,7 +178,7 @@ func sortGrid(g *output.Grid, doc reflect.Value, by string) error {
 	}
 	slices.SortStableFunc(order, func(i, j int) int {
 		a, b := sortKey(g.Rows[i][at]), sortKey(g.Rows[j][at])
-		if (a == nil) != (b == nil) { // what is not known comes last, both ways
+		if (a == nil) != (b == nil) { // unknown values are last, in both orders
 			if a == nil {
 				return 1
 			}
@@ -207,7 +207,7 @@ func sortGrid(g *output.Grid, doc reflect.Value, by string) error {
 	return nil
 }
 
-// sortKey is a cell as a number or a text; nil when it is not known.
+// sortKey returns a cell as a number or a text; nil when it is not known.
 func sortKey(v any) any {
 	if r := reflect.ValueOf(v); r.Kind() == reflect.Pointer {
 		if r.IsNil() {

@@ -48,7 +48,7 @@ func runsLogs(ctx context.Context, env *Env, id string, tail int, follow bool) e
 	if err != nil {
 		return err
 	}
-	// The control plane is asked first: it tells which runs are the caller's, and when this one ends.
+	// The control plane is asked first: it knows which runs are the caller's, and when this one ends.
 	status, err := decode[controlplane.RunStatus](cp.GetRetrain(ctx, id))
 	if err != nil {
 		return runFault(err, id)
@@ -63,7 +63,7 @@ func runsLogs(ctx context.Context, env *Env, id string, tail int, follow bool) e
 		for {
 			page, err := orch.Logs(ctx, run, 0, read)
 			if ctx.Err() != nil {
-				return fault.New("interrupted", "stopped watching; run %s goes on", id).WithHint("cancel it with: mlp runs cancel %s", id)
+				return fault.New("interrupted", "stopped watching; run %s continues", id).WithHint("cancel it with: mlp runs cancel %s", id)
 			}
 			if err != nil {
 				return orchestratorFault(r.Get("orchestrator"), err)
@@ -116,8 +116,8 @@ func runsLogs(ctx context.Context, env *Env, id string, tail int, follow bool) e
 	return env.Printer().Print(g)
 }
 
-// readFailure is why a run failed, as a last line of its log; none for a run that did not. The orchestrator keeps the reason
-// with the state and not in the log: a run that fails early has written nothing else.
+// readFailure returns why a run failed, as a last line of its log; none for a run that did not fail. The orchestrator
+// keeps the reason with the state and not in the log: a run that fails early has written nothing else.
 func readFailure(ctx context.Context, orch *orchestrator.Client, run uuid.UUID, status controlplane.RunStatus) ([]logLine, error) {
 	if !failed(status) {
 		return nil, nil

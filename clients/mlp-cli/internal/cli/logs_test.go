@@ -11,7 +11,7 @@ import (
 
 const loggedRun = "01a21f5c-7aa9-7377-95d3-e22ca59b115c"
 
-// serveRun is the control plane and the orchestrator of one run in a state, with one line in its log.
+// serveRun serves the control plane and the orchestrator of one run in a state, with one line in its log.
 func serveRun(t *testing.T, state string) map[string]string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -66,7 +66,7 @@ func TestLogsOfOtherRunsEndAsTheyDo(t *testing.T) {
 	}
 }
 
-// A state that no run can have is refused: an empty list would say that no run is in it.
+// A state that no run can have is refused: an empty list would suggest that no run is in it.
 func TestUnknownStatesAreRefused(t *testing.T) {
 	t.Parallel()
 	vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": "http://127.0.0.1:1"}
@@ -78,7 +78,7 @@ func TestUnknownStatesAreRefused(t *testing.T) {
 	}
 }
 
-// An empty list says what was asked for: under a filter, nobody needs to start a run.
+// An empty list names its filters, and suggests starting a run only where no state is given.
 func TestEmptyListOfRunsNamesItsFilter(t *testing.T) {
 	t.Parallel()
 	vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": serveAnswer(t, 200, "application/json", `{"items":[],"next_cursor":null}`)}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A misspelt model is a fault that names the nearest one, and no empty answer about a model that nobody knows.
+// A misspelt model is a fault that names the nearest one, not an empty answer about an unknown model.
 func TestMisspeltModelsGetTheNearest(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()

@@ -48,7 +48,7 @@ func modelsCommand(env *Env) *cli.Command {
 	}}
 }
 
-// tracker is the client of the experiment tracker; its failures become sentences in trackerFault.
+// tracker returns the client of the experiment tracker; trackerFault explains its failures.
 func (e *Env) tracker() (*tracker.Client, string, error) {
 	r, err := e.Config()
 	if err != nil {
@@ -60,7 +60,7 @@ func (e *Env) tracker() (*tracker.Client, string, error) {
 func trackerFault(url string, err error) error {
 	var te *tracker.Error
 	switch {
-	case errors.As(err, &te) && te.Code == "": // not the tracker's own words: a proxy's, or another program's
+	case errors.As(err, &te) && te.Code == "": // not an answer of the tracker: a proxy's, or another program's
 		f := foreignAnswer("tracker", "tracker", "tracker_token", url, te.Status)
 		f.Cause = err
 		return f
@@ -95,7 +95,8 @@ func (e *Env) registered(ctx context.Context) ([]tracker.RegisteredModel, error)
 	return out, nil
 }
 
-// nearestRegistered is the registered model whose name is most like this one; empty if none is, or the tracker does not say.
+// nearestRegistered returns the registered model with the most similar name; empty if none is similar, or the tracker
+// does not answer.
 func (e *Env) nearestRegistered(ctx context.Context, name string) string {
 	list, err := e.registered(ctx)
 	if err != nil {

@@ -68,7 +68,7 @@ func (e *Env) findVersion(ctx context.Context, tr *tracker.Client, url string, m
 // lowerIsBetter are the parts of metric names that say so.
 var lowerIsBetter = []string{"rmse", "mae", "mse", "mape", "male", "loss", "error", "latency"}
 
-// betterOf says which of two values of a metric is the better; nil when neither is.
+// betterOf returns which of two values of a metric is the better; nil when neither is.
 func betterOf(metric string, v1, v2 *float64) *string {
 	if v1 == nil || v2 == nil || *v1 == *v2 || math.IsNaN(*v1-*v2) || math.IsInf(*v1-*v2, 0) {
 		return nil

@@ -52,7 +52,7 @@ func modelsAtCommand(env *Env) *cli.Command {
 				return err
 			}
 			if at.After(env.Now()) {
-				return fault.Usage("%s is in the future: nobody knows yet which version it will be", when)
+				return fault.Usage("%s is in the future: which version it will be is not known yet", when)
 			}
 			if len(a) == 1 {
 				return allModelsAt(c.Context, env, alias, at)

@@ -171,7 +171,7 @@ func pipelineValidate(env *Env, repo string) error {
 		return err
 	}
 	all := r.Faults
-	for _, name := range modelrepo.Registries(dir) { // each may break what base alone does not
+	for _, name := range modelrepo.Registries(dir) { // each may have faults that base alone does not
 		_, other, err := env.modelRepo(dir, name)
 		if err != nil {
 			return err
@@ -296,8 +296,9 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 	return env.Printer().Print(g)
 }
 
-// foreignCommit is a commit that the control plane has read and this folder does not have, the last push first: it is behind, or
-// nothing that is committed here is ever read. Empty if it has, or if the control plane does not say.
+// foreignCommit returns a commit that the control plane has read and this folder does not have, the last push first:
+// the folder is behind, or the control plane reads another repository. Empty if the folder has it, or if the control
+// plane does not answer.
 func (e *Env) foreignCommit(ctx context.Context, dir string) string {
 	r, err := e.Config()
 	if err != nil {
@@ -322,7 +323,8 @@ func (e *Env) foreignCommit(ctx context.Context, dir string) string {
 	return ""
 }
 
-// publishCommands bring the definition of a model to the control plane, which reads commits only.
+// publishCommands returns the commands that publish a model's definition to the control plane, which reads commits
+// only.
 func publishCommands(dir string, m *modelrepo.Model, r *modelrepo.Repo) []string {
 	files := []modelrepo.SourceFile{m.File}
 	for _, d := range m.Datasets {
@@ -349,7 +351,7 @@ func commitCommands(dir, model string, committed bool) []string {
 	return out
 }
 
-// unfinishedFault says how far a training got that did not end well: its version may be registered already.
+// unfinishedFault reports how far a failed training got: its version may be registered already.
 func unfinishedFault(res trainer.Result, model string, err error, interrupted bool) error {
 	code, what := "training_failed", fmt.Sprintf("training %s failed: %v", model, err)
 	if interrupted {

@@ -28,7 +28,7 @@ func pipelineDeployCommand(env *Env) *cli.Command {
 		&cli.StringFlag{Name: "repo", Aliases: []string{"registry"}, Usage: "model repository with its registries (default: PLATFORM_MODELREPO, else this folder)"},
 		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "only this model"},
 		registryFlag("e"),
-		&cli.BoolFlag{Name: "no-schedule", Usage: "deploy without a schedule: the model is trained only when somebody asks"},
+		&cli.BoolFlag{Name: "no-schedule", Usage: "deploy without a schedule: the model is trained only on request"},
 		dryRunFlag(),
 	}, Action: func(c *cli.Context) error {
 		if _, err := readArguments(c); err != nil {
@@ -47,7 +47,7 @@ type deployOptions struct {
 	noSchedule, dryRun bool
 }
 
-// deployedModel is what became of one model's deployment.
+// deployedModel is the result of one model's deployment.
 type deployedModel struct {
 	Model      string  `json:"model"`
 	Deployment string  `json:"deployment"`
@@ -112,7 +112,7 @@ func pipelineDeploy(ctx context.Context, env *Env, o deployOptions) error {
 	return env.Printer().Print(g)
 }
 
-// modelsToDeploy are the enabled models of a repository without faults, or the one asked for.
+// modelsToDeploy returns the enabled models of a repository without faults, or the requested one.
 func (e *Env) modelsToDeploy(o deployOptions) ([]*modelrepo.Model, error) {
 	dir, repo, err := e.modelRepo(o.repo, o.env)
 	if err != nil {
@@ -140,7 +140,8 @@ func (e *Env) modelsToDeploy(o deployOptions) ([]*modelrepo.Model, error) {
 	return models, nil
 }
 
-// dispatchTemplate is the deployment through which the control plane trains: scheduled training runs where and how it does.
+// dispatchTemplate returns the deployment through which the control plane trains: scheduled training runs in the same
+// place and way.
 func (e *Env) dispatchTemplate(ctx context.Context, r *config.Resolved) (*orchestrator.Client, orchestrator.Deployment, error) {
 	orch := orchestrator.New(r.Get("orchestrator"), e.HTTP, orchestrator.Key(r.Get("orchestrator_token")))
 	template, err := orch.ReadDeploymentByName(ctx, dispatchFlow, dispatchDeployment)
@@ -154,7 +155,7 @@ func (e *Env) dispatchTemplate(ctx context.Context, r *config.Resolved) (*orches
 	return orch, template, nil
 }
 
-// deploymentOf is the model's scheduled training, carried out where and how the template is.
+// deploymentOf returns the model's scheduled training, run in the same place and way as the template.
 func deploymentOf(m *modelrepo.Model, template orchestrator.Deployment, noSchedule bool) orchestrator.CreateDeployment {
 	d := scheduled.Deployment(m)
 	for to, from := range map[*string]*string{&d.Entrypoint: template.Entrypoint, &d.WorkPoolName: template.WorkPoolName, &d.WorkQueueName: template.WorkQueueName} {
@@ -168,8 +169,8 @@ func deploymentOf(m *modelrepo.Model, template orchestrator.Deployment, noSchedu
 	return d
 }
 
-// deployOne makes a deployment or brings it up to date. One that is as wanted is left alone: writing it again would
-// throw away the runs that its schedule has made ahead.
+// deployOne creates a deployment or brings it up to date. One that is already as wanted is left alone: writing it
+// again would discard the runs that its schedule has created ahead.
 func deployOne(ctx context.Context, orch *orchestrator.Client, wanted orchestrator.CreateDeployment) (string, error) {
 	old, err := orch.ReadDeploymentByName(ctx, scheduled.Flow, wanted.Name)
 	result := "updated"

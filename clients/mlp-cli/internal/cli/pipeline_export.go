@@ -29,8 +29,8 @@ func pipelineExportCommand(env *Env) *cli.Command {
 	}}
 }
 
-// pipelineExport prints what the platform would run by. A repository with faults has no such registry: the models that
-// a fault hides would be missing from it.
+// pipelineExport prints the registry that the platform would use. A repository with faults has none: the models hidden
+// by a fault would be missing from it.
 func pipelineExport(env *Env, repo, name, file string) error {
 	dir, r, err := env.modelRepo(repo, name)
 	if err != nil {
@@ -78,7 +78,7 @@ func pipelineExport(env *Env, repo, name, file string) error {
 	return env.done(map[string]any{"file": file, "env": name, "models": len(models)}, "%d models written to %s", len(models), file)
 }
 
-// exportModel is a model under the names of its file, with the backend, which the file may leave to the registry.
+// exportModel returns a model under the names of its file, with the backend, which the file may leave to the registry.
 func exportModel(m *modelrepo.Model) (map[string]any, error) {
 	text, err := yaml.Marshal(m)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// joinConditions makes --if=METRIC-OP=VALUE of --if-METRIC-OP VALUE, which no flag library can know beforehand.
-// Only pipeline promote has such options.
+// joinConditions converts --if-METRIC-OP VALUE to --if=METRIC-OP=VALUE, since no flag library can know such names
+// beforehand. Only pipeline promote has such options.
 func joinConditions(line []string) []string {
 	at := -1
 	for i := 0; i+1 < len(line); i++ {
@@ -179,7 +179,7 @@ func savePolicy(ctx context.Context, env *Env, o promoteOptions) error {
 		return err
 	}
 	in := controlplane.PolicyInput{Metric: c.Metric, Operator: c.Op, Threshold: c.Value, FromAlias: &o.from, ToAlias: &o.to}
-	// What the command does not set stays as it is: left out, it would go back to its default.
+	// Settings that the command does not give stay as they are: if omitted, they would revert to their defaults.
 	switch old, err := decode[controlplane.Policy](cp.GetPolicy(ctx, o.model)); {
 	case err == nil:
 		in.Enabled, in.RequireEval, in.ApprovalMode = &old.Enabled, &old.RequireEval, &old.ApprovalMode
@@ -258,7 +258,7 @@ func promote(ctx context.Context, env *Env, o promoteOptions) error {
 		if _, err := decode[controlplane.Policy](cp.GetPolicy(ctx, o.model)); err != nil {
 			if fault.From(err).Status == 404 {
 				if _, _, _, err := env.findRegistered(ctx, o.model); err != nil {
-					return err // a model that does not exist is no mistake of the line's form
+					return err // a model that does not exist is not a usage error
 				}
 				return fault.Usage("%s has no saved policy, and no condition is given", o.model).WithHint("for example: mlp pipeline promote %s --if-rmse-lte 50", o.model)
 			}
@@ -294,7 +294,7 @@ func promote(ctx context.Context, env *Env, o promoteOptions) error {
 			return f
 		}
 	}
-	// The version that was judged and shown is named: another one may come under the alias meanwhile.
+	// The version that was judged and shown is named: the alias may move in between.
 	yes, err := env.Confirm(ctx, "Make version "+version+" of "+o.model+", which is "+o.from+", "+o.to+"?", false)
 	if err != nil || !yes {
 		return err

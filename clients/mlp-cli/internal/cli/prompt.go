@@ -34,7 +34,7 @@ func awaitRead[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	}
 }
 
-// readLine reads a line that a prompt asked for. At the end of input it returns what there was and io.EOF.
+// readLine reads the line typed at a prompt. At the end of input it returns what there was and io.EOF.
 func (e *Env) readLine(ctx context.Context) (string, error) {
 	if e.lines == nil {
 		e.lines = bufio.NewReader(e.In)
@@ -54,7 +54,7 @@ func (e *Env) readLine(ctx context.Context) (string, error) {
 func (e *Env) hidden(ctx context.Context, prompt string) (string, error) {
 	f, ok := e.In.(*os.File)
 	if !ok {
-		return "", fault.New("no_terminal", "a secret can only be asked for on a terminal")
+		return "", fault.New("no_terminal", "a secret can only be entered on a terminal")
 	}
 	before, err := term.GetState(int(f.Fd()))
 	if err != nil {

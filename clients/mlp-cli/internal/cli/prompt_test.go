@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// prompted tells when a prompt stands, and keeps what was written.
+// prompted signals when a prompt is shown, and keeps the output.
 type prompted struct {
 	bytes.Buffer
 	stands chan struct{}
@@ -28,7 +28,7 @@ func (p *prompted) Write(b []byte) (int, error) {
 
 func TestConfirmEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	in, typing := io.Pipe() // nobody types
+	in, typing := io.Pipe() // no input ever arrives
 	talk := &prompted{stands: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -62,7 +62,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// Two prompts of one run share what was typed ahead.
+// Two prompts of one run share input typed ahead.
 func TestPromptsShareTheirInput(t *testing.T) {
 	t.Parallel()
 	env := &Env{In: strings.NewReader("y\nn\n"), Err: io.Discard, InTTY: true, Format: output.Table}

@@ -26,8 +26,8 @@ func (c *changes) note() {
 // recordTimeout is how long a command waits for its entry in the audit ledger, after all else is done.
 const recordTimeout = 3 * time.Second
 
-// recordChange enters what a command changed into the audit ledger, as a fact of the source cli. The services record what
-// they did themselves, under their own names; only mlp knows that it was a command line that asked them to.
+// recordChange enters a command's change into the audit ledger, as a fact of the source cli. The services record their
+// own acts under their own names; only mlp knows that a command line requested them.
 func (e *Env) recordChange(c *cli.Context, commandErr error) {
 	if e.changes == nil || !e.changes.made.Load() || c.Bool("dry-run") {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ledger answers as a platform with one model, and keeps what is recorded.
+// ledger serves a platform with one model, and keeps the recorded facts.
 type ledger struct {
 	mu     sync.Mutex
 	facts  []map[string]any
@@ -50,7 +50,7 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// What mlp changes is recorded as a fact of the source cli; what it reads, asks or only would change is not.
+// Changes by mlp are recorded as facts of the source cli; reads, questions and dry runs are not.
 func TestChangesAreRecorded(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]map[string]any{
@@ -77,7 +77,7 @@ func TestChangesAreRecorded(t *testing.T) {
 	}
 }
 
-// A change that cannot be recorded is made all the same, and people are told.
+// A change that cannot be recorded is still made, with a warning.
 func TestUnrecordedChangesAreSaid(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(&ledger{status: http.StatusForbidden})

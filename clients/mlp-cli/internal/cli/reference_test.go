@@ -50,7 +50,7 @@ func describeCommand(b *strings.Builder, c *cli.Command, path string) {
 	}
 	path += " " + c.Name
 	if len(c.Subcommands) > 0 {
-		if len(c.Flags) > 0 { // a group with an action of its own
+		if len(c.Flags) > 0 { // a group with an action
 			defer func() {
 				for _, s := range c.Subcommands {
 					describeCommand(b, s, path)

@@ -45,8 +45,8 @@ type retrainOptions struct {
 	dummy, follow, dryRun   bool
 }
 
-// reasonFlag and noReason are for mutations whose API records no reason: a reason given is refused, since
-// dropping it silently would lose what somebody meant to be on record.
+// reasonFlag and noReason are for mutations whose API records no reason: a reason given is refused, since dropping it
+// silently would lose what the user meant to be on record.
 func reasonFlag() cli.Flag {
 	return &cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "not supported: the service records no reason for this command"}
 }
@@ -82,8 +82,8 @@ func findDeclared(ctx context.Context, cp *remote, model string) (*controlplane.
 	return nil, f
 }
 
-// refuseUnknownModel is for a question about a model to which nothing was found: a misspelt name is a fault and not an empty
-// answer. Nothing is refused if the control plane does not say which models it knows.
+// refuseUnknownModel is for a query about a model that found nothing: a misspelt name is a fault and not an empty
+// answer. Nothing is refused if the control plane does not return the models it knows.
 func (e *Env) refuseUnknownModel(ctx context.Context, model string) error {
 	r, err := e.Config()
 	if err != nil {
@@ -95,8 +95,8 @@ func (e *Env) refuseUnknownModel(ctx context.Context, model string) error {
 	return nil
 }
 
-// requireModel is for a setting that its service would store for any name: one that neither the tracker nor the control
-// plane knows is a fault. Nothing is refused if the tracker does not say which models there are.
+// requireModel is for a setting that its service would store for any name: one that neither the tracker nor the
+// control plane knows is a fault. Nothing is refused if the tracker does not return its models.
 func (e *Env) requireModel(ctx context.Context, model string) error {
 	list, err := e.registered(ctx)
 	if err != nil {
@@ -124,8 +124,7 @@ func (e *Env) requireModel(ctx context.Context, model string) error {
 	return f.WithHint("see what is registered: mlp models list")
 }
 
-// orMisspelt is err; where a service says that it serves no such model, and nobody knows one of that name, its hint names the
-// nearest.
+// orMisspelt returns err; if a service serves no such model and the name is unknown, its hint names the nearest.
 func (e *Env) orMisspelt(ctx context.Context, model string, err error) error {
 	if err == nil || fault.From(err).Code != "model_not_loaded" {
 		return err

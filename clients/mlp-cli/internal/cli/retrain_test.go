@@ -18,7 +18,8 @@ import (
 	"github.com/mlp-platform/platform/services/trainer"
 )
 
-// serveDispatcher is a control plane that starts runs, and answers questions about them as told, the last for ever.
+// serveDispatcher serves a control plane that starts runs, and answers requests for their state as given, repeating
+// the last.
 func serveDispatcher(t *testing.T, polls *atomic.Int64, got func([]byte), followed ...string) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -107,7 +108,7 @@ func TestReasonThatWouldBeLost(t *testing.T) {
 	}
 }
 
-// What a training that did not end well left behind is said as it is.
+// The remains of a failed training are reported.
 func TestUnfinished(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("ladder: no answer")
@@ -195,7 +196,7 @@ func TestPipelineRunRefusesSSH(t *testing.T) {
 	}
 }
 
-// The operator's list of commands for estimators holds for a training on this machine, too.
+// The operator's list of commands for estimators also applies to a training on this machine.
 func TestPipelineRunAllowsListedCommands(t *testing.T) {
 	repo := t.TempDir()
 	if err := os.CopyFS(repo, os.DirFS(filepath.Join("..", "..", "..", "..", "deploy", "modelrepo"))); err != nil {

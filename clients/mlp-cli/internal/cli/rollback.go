@@ -91,7 +91,7 @@ func modelsRollback(ctx context.Context, env *Env, o rollbackOptions, dryRun boo
 	if err != nil {
 		return err
 	}
-	// The version that was shown is named, so that another rollback meanwhile cannot change what this one does.
+	// The version that was shown is named, so that a concurrent rollback cannot change what this one does.
 	res, err := decode[controlplane.Rollback](cp.RollbackAlias(ctx, o.model, o.alias, controlplane.RollbackRequest{Reason: o.reason, Version: &to}))
 	if err != nil {
 		return err
@@ -106,8 +106,8 @@ func modelsRollback(ctx context.Context, env *Env, o rollbackOptions, dryRun boo
 	return env.done(doc, "%s of %s: version %s instead of %s (%s)", res.Alias, res.Model, res.Version, derefString(res.PreviousVersion), res.State)
 }
 
-// failedMove returns why the control plane gave up a rollback, once its ledger tells so. A ledger that cannot be read says
-// nothing: the history of the alias is what the rollback is followed by.
+// failedMove returns why the control plane gave up a rollback, once its ledger records it. A ledger that cannot be
+// read is not an error: the rollback is followed by the history of the alias.
 func (e *Env) failedMove(ctx context.Context, move controlplane.Rollback) (reason string, failed bool) {
 	cp, err := e.controlPlaneClient()
 	if err != nil {
@@ -148,7 +148,7 @@ func (e *Env) followRollback(ctx context.Context, doc map[string]any, o rollback
 	see := "mlp models history " + o.model + " --alias " + o.alias
 	switch {
 	case errors.Is(err, context.Canceled):
-		return fault.New("interrupted", "stopped watching; the rollback of %s to version %s goes on", o.model, to).WithHint("see it with: %s", see)
+		return fault.New("interrupted", "stopped watching; the rollback of %s to version %s continues", o.model, to).WithHint("see it with: %s", see)
 	case err != nil:
 		return fault.New("not_followed", "how the rollback of %s ended is not known: %v", o.model, err).WithHint("see it with: %s", see)
 	case failed:

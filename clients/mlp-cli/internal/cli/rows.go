@@ -50,7 +50,7 @@ type approvalRow struct {
 	Age     int64  `json:"age"`
 }
 
-// mapRows makes the rows of a document.
+// mapRows converts a list to the rows of a document.
 func mapRows[T, R any](list []T, row func(T) R) []R {
 	rows := make([]R, len(list))
 	for i, x := range list {

@@ -44,7 +44,7 @@ func runsCommand(env *Env) *cli.Command {
 		}},
 		{Name: "logs", Usage: "the log of one run", ArgsUsage: "<run>", Flags: []cli.Flag{
 			&cli.IntFlag{Name: "tail", Aliases: []string{"n"}, DefaultText: "all", Usage: "only the last lines"},
-			followFlag("go on until the run ends"),
+			followFlag("keep printing new lines until the run ends"),
 		}, Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "run")
 			if err != nil {
@@ -70,7 +70,7 @@ func runsCommand(env *Env) *cli.Command {
 	}}
 }
 
-// runStates are the values of --state of runs.
+// runStates returns the values of --state of runs.
 func runStates() []string {
 	states := make([]string, len(orchestrator.StateTypes))
 	for i, s := range orchestrator.StateTypes {
@@ -79,7 +79,7 @@ func runStates() []string {
 	return states
 }
 
-// checkState refuses what is no state of a run, with the nearest that is one; empty means any.
+// checkState refuses text that is not a state of a run, and names the nearest one; empty means any.
 func checkState(state string) error {
 	states := runStates()
 	err := oneOf("--state", state, states...)
@@ -120,7 +120,7 @@ func runsList(ctx context.Context, env *Env, model, state string, o listOptions)
 	return env.printList(o, g, more)
 }
 
-// noRuns says that a list is empty, and of what.
+// noRuns returns the text for an empty list, with its filters.
 func noRuns(model, state string) string {
 	switch {
 	case state != "" && model != "":
@@ -161,7 +161,7 @@ func runsShow(ctx context.Context, env *Env, id string, follow bool) error {
 		g.Notes = append(g.Notes, "", "see why it failed: mlp runs logs "+id)
 	}
 	if run.Stale {
-		g.Notes = append(g.Notes, "", "The orchestrator does not answer just now; this is what was known last.")
+		g.Notes = append(g.Notes, "", "The orchestrator does not answer just now; this is the last known state.")
 	}
 	return env.Printer().Print(g)
 }

@@ -146,8 +146,8 @@ func isEmptyGitRepository(dir string) bool {
 	return err == nil && git
 }
 
-// writeAll writes all files or none: what was there before a failure is put back. Nothing is written outside of dir, whatever
-// links it has, nor through what is no regular file.
+// writeAll writes all files or none: after a failure the previous files are restored. Nothing is written outside of
+// dir, whatever links it has, nor through anything but regular files.
 func writeAll(dir string, files []scaffoldFile) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -156,7 +156,7 @@ func writeAll(dir string, files []scaffoldFile) error {
 	defer root.Close()
 	type earlier struct {
 		path string
-		data []byte // nil: there was none
+		data []byte // nil: there was no file
 	}
 	var done []earlier
 	var made []string // folders, the outermost first
@@ -225,7 +225,7 @@ func replaceFile(root *os.Root, name string, data []byte) error {
 	return err
 }
 
-// scaffoldTarget is what a new model of a task predicts, and its unit.
+// scaffoldTarget returns the column that a new model of a task predicts, and its unit.
 func scaffoldTarget(task, kind string) (column, unit string) {
 	if kind == string(modelrepo.Classification) {
 		return map[string]string{"performance_prediction": "slow", "power_consumption_prediction": "power_hungry", "anomaly_detection": "anomalous"}[task], ""
@@ -284,8 +284,8 @@ Predicts %s from what is known of a job when it is submitted. What it learns fro
 
 | Input | Meaning |
 |---|---|
-| nodes | nodes asked for |
-| req_hours | hours asked for |
+| nodes | nodes requested |
+| req_hours | hours requested |
 | app | application |
 `, o.name, "`"+column+"`", sample)},
 		{"datasets/" + set + ".yaml", fmt.Sprintf(`# Made-up rows; replace %s by your own.
@@ -320,7 +320,7 @@ func scaffoldHyperparameters(t modelrepo.Type) string {
 	return b.String()
 }
 
-// sampleRows makes the same rows each time, with a signal that a model can learn.
+// sampleRows generates the same rows each time, with a signal that a model can learn.
 func sampleRows(column, kind string) string {
 	rng := rand.New(rand.NewPCG(42, 0))
 	apps := []string{"cfd", "md", "train", "render"}

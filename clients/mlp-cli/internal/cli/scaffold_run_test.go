@@ -32,7 +32,7 @@ func TestScaffoldedModelIsPublishedFirst(t *testing.T) {
 	var recorded atomic.Int64
 	tracker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { recorded.Add(1); w.WriteHeader(500) }))
 	t.Cleanup(tracker.Close)
-	var read atomic.Value // what the control plane says of commits
+	var read atomic.Value // the control plane's answer about commits
 	read.Store(`{"models": [], "last_event": null}`)
 	control := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/modelrepo/status" {

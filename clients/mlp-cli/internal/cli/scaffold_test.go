@@ -37,7 +37,7 @@ func TestScaffoldedModelsValidate(t *testing.T) {
 	}
 }
 
-// When one file cannot be written, none is left, and what was there is as it was.
+// When one file cannot be written, none is left, and the previous files are unchanged.
 func TestScaffoldWritesAllOrNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -69,7 +69,7 @@ func TestDryRunNamesItsCommandOnce(t *testing.T) {
 	}
 }
 
-// Help says nothing of the defaults of switches: every switch is off unless given.
+// Help omits the defaults of switches: every switch is off unless given.
 func TestHelpOmitsDefaultsOfSwitches(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"--help", "approvals --help", "models list --help"} {
@@ -79,7 +79,7 @@ func TestHelpOmitsDefaultsOfSwitches(t *testing.T) {
 	}
 }
 
-// A redirect, a page and another protocol are told apart from nobody being there, at each service.
+// A redirect, a page and another protocol are distinguished from an unreachable address, at each service.
 func TestWrongAddressesAreNamed(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, url, code, sentence string }{
@@ -120,7 +120,7 @@ func TestAuthValidateTellsWhatAnswers(t *testing.T) {
 	}
 }
 
-// serveBytes is a server of another protocol: it answers with a greeting.
+// serveBytes serves another protocol: it answers with a greeting.
 func serveBytes(t *testing.T, greeting string) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -51,7 +51,7 @@ func serveCommand(env *Env) *cli.Command {
 	}}
 }
 
-// sampleBody makes one valid predict body from a model's own schema.
+// sampleBody builds one valid predict body from a model's own schema.
 func sampleBody(m inference.LoadedModel) ([]byte, error) {
 	features := map[string]any{}
 	for _, in := range m.Inputs {

@@ -91,7 +91,7 @@ func serveReload(ctx context.Context, env *Env, model string, dryRun bool) error
 	return env.failWith(f, g)
 }
 
-// orEmpty makes a list of none an array in documents.
+// orEmpty returns an empty list for nil, so that documents have an array.
 func orEmpty(list []string) []string {
 	if list == nil {
 		return []string{}
@@ -205,7 +205,7 @@ func trafficShow(ctx context.Context, env *Env, model string) error {
 	return env.Printer().Print(g)
 }
 
-// checkWeights says what is wrong with percentages, before anything is asked of the service.
+// checkWeights reports what is wrong with percentages, before any request to the service.
 func checkWeights(weights inference.TrafficWeights) error {
 	sum := 0
 	for alias, w := range weights {
@@ -220,7 +220,7 @@ func checkWeights(weights inference.TrafficWeights) error {
 	return nil
 }
 
-// knownCheck is the check of a dry run for what [Env.requireModel] found.
+// knownCheck returns the check of a dry run for the result of [Env.requireModel].
 func knownCheck(unknown error) Check {
 	check := Check{Name: "the model is known", Pass: unknown == nil}
 	if unknown != nil {

@@ -15,7 +15,7 @@ const served = `[{"model_name":"JPCP","model_version":"3","status":"ok","alias":
 	"loaded_at":"2026-01-02T03:04:05Z","output":{"kind":"number"},
 	"inputs":[{"name":"embedding","kind":"vector","length":3},{"name":"nodes","kind":"integer"},{"name":"queue","kind":"category"},{"name":"gpu","kind":"boolean"}]}]`
 
-// Predictions are asked for once and without a key: a retry would hide lost connections from the measurement.
+// Predictions are requested once and without a key: a retry would hide lost connections from the measurement.
 func TestPredictionsAreAskedOnce(t *testing.T) {
 	t.Parallel()
 	var predictions, keys, wrong, probes atomic.Int64

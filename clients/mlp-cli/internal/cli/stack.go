@@ -49,7 +49,7 @@ func stackCommand(env *Env) *cli.Command {
 		command("restart", "stop and start what runs", []cli.Flag{service, dryRunFlag()}, stackRestart),
 		command("logs", "show the logs of the services", []cli.Flag{service,
 			&cli.IntFlag{Name: "tail", Aliases: []string{"n"}, Value: 50, Usage: "only the last lines of each service"},
-			&cli.BoolFlag{Name: "follow", Value: true, Usage: "go on until Ctrl-C (default for people)", DefaultText: "true"},
+			&cli.BoolFlag{Name: "follow", Value: true, Usage: "keep printing new lines until Ctrl-C (default for people)", DefaultText: "true"},
 			&cli.BoolFlag{Name: "no-follow", Usage: "stop at the end"}}, stackLogs),
 		command("status", "each service, its state and its ports", nil, stackStatus),
 	}}

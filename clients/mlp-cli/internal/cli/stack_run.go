@@ -20,7 +20,8 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// stackScript is what mlp stack runs: it finds the engine and compose, makes secrets and images, and waits for health.
+// stackScript is the script that mlp stack runs: it finds the engine and compose, makes secrets and images, and waits
+// for health.
 const stackScript = "scripts/up.sh"
 
 // stack is a checkout of the platform that can be started as containers.
@@ -29,7 +30,7 @@ type stack struct {
 	root string
 }
 
-// findStack finds the checkout: the one asked for, else upwards from this folder, else upwards from the program.
+// findStack finds the checkout: the requested one, else upwards from this folder, else upwards from the program.
 func (e *Env) findStack(asked string) (*stack, error) {
 	if asked != "" {
 		if isCheckout(asked) {
@@ -67,8 +68,8 @@ func isCheckout(dir string) bool {
 	return true
 }
 
-// command is one run of the script, in a process group of its own: Ctrl-C reaches it through the context alone, and ends
-// with it whatever it started.
+// command prepares one run of the script, in a separate process group: Ctrl-C reaches it through the context alone,
+// and ends it with all processes that it started.
 func (s *stack) command(ctx context.Context, line ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(s.root, stackScript), line...) //nolint:gosec // the checkout's own script
 	cmd.Dir = s.root
@@ -78,7 +79,7 @@ func (s *stack) command(ctx context.Context, line ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs the script and shows what it says to people.
+// run runs the script and shows its messages to people.
 func (s *stack) run(ctx context.Context, line ...string) error {
 	return s.execute(ctx, io.Discard, line...)
 }
@@ -88,14 +89,14 @@ func (s *stack) stream(ctx context.Context, line ...string) error {
 	return s.execute(ctx, s.env.Out, line...)
 }
 
-// output is what the script prints.
+// output returns the output of the script.
 func (s *stack) output(ctx context.Context, line ...string) (string, error) {
 	var out bytes.Buffer
 	err := s.execute(ctx, &out, line...)
 	return out.String(), err
 }
 
-// execute runs the script; its last complaint becomes the fault's sentence, and what it says before is talk.
+// execute runs the script; its last error message becomes the fault's message, and earlier ones are printed.
 func (s *stack) execute(ctx context.Context, out io.Writer, line ...string) error {
 	cmd := s.command(ctx, line...)
 	stdout := &recordingWriter{w: out}
@@ -150,7 +151,7 @@ func (r *recordingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// engine tells whether an engine answers, also one that an earlier mlp stack up started.
+// engine reports whether an engine answers, also one that an earlier mlp stack up started.
 func (s *stack) engine(ctx context.Context) (ok bool, detail string) {
 	hosts := []string{s.env.Getenv("DOCKER_HOST")}
 	if hosts[0] == "" {
@@ -168,7 +169,7 @@ func (s *stack) engine(ctx context.Context) (ok bool, detail string) {
 			return false, "no docker command here"
 		}
 	}
-	return false, "none answers; mlp stack up starts one of its own where it may"
+	return false, "none answers; mlp stack up starts a private one where it may"
 }
 
 // container is one line of docker compose ps.
@@ -182,7 +183,7 @@ type container struct {
 	}
 }
 
-// ports are those that are published, without repeats.
+// ports returns the published ports, without repeats.
 func (c container) ports() []string {
 	ports := []string{}
 	for _, p := range c.Publishers {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// checkout is a checkout whose script notes what it was asked for and then does as told: no engine runs where these tests
-// run. The real script, where no engine answers, is run by e2e/mlp.
+// checkout creates a checkout whose script records its arguments and then runs the given script: no engine runs where
+// these tests run. The real script, where no engine answers, is run by e2e/mlp.
 func checkout(t *testing.T, script string) (dir string, asked func() string) {
 	t.Helper()
 	dir = t.TempDir()

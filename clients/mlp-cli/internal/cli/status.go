@@ -55,8 +55,8 @@ func (e *Env) loaded(ctx context.Context, s *remote) ([]loadedModel, error) {
 
 const unreachable = "unreachable"
 
-// describeNoAnswer tells what a failed health check says of a service: only one that gave no answer is unreachable,
-// one that drains or wants another token is there.
+// describeNoAnswer describes a failed health check: only a service that gave no answer is unreachable; one that drains
+// or requires another token is running.
 func describeNoAnswer(err error) string {
 	switch status := fault.From(err).Status; {
 	case status == 0:
@@ -67,7 +67,7 @@ func describeNoAnswer(err error) string {
 	return "degraded"
 }
 
-// refusedCredential is err if a service refused the credential: its health is for anyone to read, and says nothing of that.
+// refusedCredential returns err if a service refused the credential: its health is public, and does not show that.
 func refusedCredential(err error) error {
 	if err == nil {
 		return nil
@@ -78,7 +78,8 @@ func refusedCredential(err error) error {
 	return nil
 }
 
-// showStatus asks all at once; what does not answer is a row that says so. Only when nothing answers is it an error.
+// showStatus queries all services in parallel; one that does not answer is a row that shows it. It fails only when
+// none answers.
 func showStatus(ctx context.Context, env *Env) error {
 	r, err := env.Config()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// Only a service that gives no answer is unreachable; the errors stand in one order.
+// Only a service that gives no answer is unreachable; the errors are in a fixed order.
 func TestStatusOfServicesThatRefuse(t *testing.T) {
 	t.Parallel()
 	draining := serveAnswer(t, 503, "application/problem+json", `{"status":503,"detail":"draining","code":"draining"}`)
@@ -70,7 +70,7 @@ func TestStatusOfServicesThatRefuse(t *testing.T) {
 	}
 }
 
-// Ages are counted by the clock that was passed in.
+// Ages are relative to the clock that was passed in.
 func TestAgesFollowTheClock(t *testing.T) {
 	t.Parallel()
 	url := serveAnswer(t, 200, "application/json", `[{"id":"01930000-0000-7000-8000-000000000001","model_id":"JPCP","kind":"retrain","status":"pending","commit_sha":"0123456789abcdef","commit_msg":"m","changed_files":null,"requested_by":"ci","requested_at":"2026-01-02T03:04:05Z"}]`)
@@ -86,7 +86,7 @@ func TestAgesFollowTheClock(t *testing.T) {
 	if code := Main(t.Context(), env, []string{"mlp", "approvals", "approve", "JPCP"}); code != 0 || !strings.Contains(talk.String(), "requested by ci, 2h 5m ago") || !strings.Contains(talk.String(), "Nothing changed.") {
 		t.Fatalf("exit %d\n%s; want code == 0 && strings.Contains(talk.String(), \"requested by ci, 2h 5m ago\") && strings.Contains(talk.String(), \"Nothing changed.\")", code, talk.String())
 	}
-	// In a record, no heading says that it is an age.
+	// In a record, no heading marks it as an age.
 	out.Reset()
 	var record approvalDetail
 	record.RequestedAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -174,7 +174,7 @@ func TestInfoAsksForTheTrackersName(t *testing.T) {
 	}
 }
 
-// inference leaves out what it does not know; mlp says null.
+// inference omits unknown values; mlp prints null.
 func TestDriftDocument(t *testing.T) {
 	t.Parallel()
 	url := serveAnswer(t, 200, "application/json", `[{"model":"JPCP","alias":"Production","live_mean":null,"live_std":null,"n_baseline":0,"n_snapshots":2,"overall":"CRITICAL","decided_by":"psi","status":"OK","version":"1","recent":null,"measures":{"psi":{"status":"INSUFFICIENT"}}}]`)

@@ -23,7 +23,8 @@ import (
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 )
 
-// exampleLines are the arguments of each command's example: a new command comes into these tests by having one.
+// exampleLines returns the arguments of each command's example: a new command is covered by these tests once it has
+// one.
 func exampleLines(t *testing.T) [][]string {
 	t.Helper()
 	var lines [][]string
@@ -64,14 +65,14 @@ func splitExample(line string) []string {
 	return words
 }
 
-// world is what mlp finds around it.
+// world is the environment of a run of mlp.
 type world struct {
 	vars map[string]string
 	http *http.Client
 	out  io.Writer
 }
 
-// worldAt has every service at one address.
+// worldAt returns a world with every service at one address.
 func worldAt(t *testing.T, url string) world {
 	t.Helper()
 	return world{vars: map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url, "SERVING_URL": url, "TRACKING_URI": url, "ORCHESTRATOR_API_URL": url,
@@ -87,7 +88,7 @@ func (w world) run(ctx context.Context, line ...string) result {
 	}
 	one.Lock()
 	defer one.Unlock()
-	ctx, stop := context.WithTimeout(ctx, 30*time.Second) // what waits longer is interrupted, and seen by that
+	ctx, stop := context.WithTimeout(ctx, 30*time.Second) // one that waits longer is interrupted, and so detected
 	defer stop()
 	code := Main(ctx, env, append([]string{"mlp"}, line...))
 	return result{out.String(), errOut.String(), code}
@@ -113,8 +114,8 @@ func checkFailure(t *testing.T, line []string, r result) {
 	}
 }
 
-// Every command in each world that is not as it should be: a sentence for people, one document for programs, and no
-// wait for what does not come.
+// Every command in each faulty world prints a sentence for people or one document for programs, and does not wait for
+// an answer that will not come.
 func TestEveryCommandInBadWorlds(t *testing.T) {
 	t.Chdir(t.TempDir()) // some write a file into the working directory
 	html := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -148,7 +149,7 @@ func TestEveryCommandInBadWorlds(t *testing.T) {
 	} {
 		for _, line := range exampleLines(t) {
 			if name == "no answer in time" && line[0] == "chat" {
-				continue // an answer may take its time; its limit on silence has a test of its own
+				continue // an answer may be slow; its limit on silence has a separate test
 			}
 			checkFailure(t, line, w.run(t.Context(), line...))
 			if line[0] == "--context" {
@@ -172,7 +173,7 @@ type closedPipe struct{}
 
 func (closedPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
-// `mlp … | head -1` ends quietly: whatever a command would print, its reader is gone, and what it talks of is no pipe.
+// `mlp … | head -1` ends quietly: whatever a command would print, its reader is gone, and it does not mention a pipe.
 func TestEveryCommandIntoAClosedPipe(t *testing.T) {
 	t.Chdir(t.TempDir())
 	w := worldAt(t, "http://127.0.0.1:1")
@@ -189,12 +190,12 @@ func TestEveryCommandIntoAClosedPipe(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends each command while it waits for a service: exit 1 and a sentence that tells so.
+// Ctrl-C ends each command while it waits for a service: exit 1 and a sentence that reports it.
 func TestEveryCommandInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, line := range exampleLines(t) {
 		if line[0] == "chat" {
-			continue // it reads the key itself, to cancel an answer and go on: cmd/mlp tests it at a terminal
+			continue // it reads the key itself, to cancel an answer and continue: cmd/mlp tests it at a terminal
 		}
 		ctx, interrupt := context.WithCancel(t.Context())
 		var asked atomic.Bool // one command may ask several services at once
@@ -214,7 +215,7 @@ func TestEveryCommandInterrupted(t *testing.T) {
 	}
 }
 
-// A slip in any command or option gets what it is most like.
+// A typo in any command or option is answered with the nearest match.
 func TestEverySlipGetsTheNearest(t *testing.T) {
 	t.Parallel()
 	w := worldAt(t, "http://127.0.0.1:1")

@@ -78,8 +78,7 @@ func (s *Sections) table(k Key) *map[string]string {
 	return &s.Auth
 }
 
-// layout is what the file may hold, which strict decoding compares it with: decoding into the maps of File
-// would take any key.
+// layout is the schema of the file for strict decoding: decoding into the maps of File would accept any key.
 type layout struct {
 	ActiveContext string `toml:"active_context"`
 	layoutSections
@@ -116,8 +115,8 @@ type File struct {
 	path string
 }
 
-// Path tells which file is used: PLATFORM_CONFIG, else ~/.config/platform/config.toml. Without a home
-// directory it is empty, and reading gives an empty configuration.
+// Path returns the configuration file: PLATFORM_CONFIG, else ~/.config/platform/config.toml. Without a home directory
+// it is empty, and reading gives an empty configuration.
 func Path(getenv func(string) string) string {
 	if p := getenv("PLATFORM_CONFIG"); p != "" {
 		return p
@@ -242,7 +241,7 @@ func (f *File) Save() error {
 	return nil
 }
 
-// Location is the file's path, for messages.
+// Location returns the file's path, for messages.
 func (f *File) Location() string { return f.path }
 
 // ContextNames lists the named contexts, sorted.
@@ -283,7 +282,7 @@ func (f *File) Set(key Key, context, value string) error {
 	return nil
 }
 
-// Unset removes key and tells whether it was there.
+// Unset removes key and reports whether it was there.
 func (f *File) Unset(key Key, context string) bool {
 	s := &f.Sections
 	if context != "" {
@@ -385,7 +384,7 @@ func (r *Resolved) All() []Value {
 	return out
 }
 
-// CheckURL refuses what is no absolute http(s) address.
+// CheckURL refuses anything but an absolute http(s) address.
 func CheckURL(name, value string) error {
 	u, err := url.Parse(value)
 	if err != nil || !slices.Contains([]string{"http", "https"}, u.Scheme) || u.Host == "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv/hostiletest"
 )
 
-// FuzzLoad: whatever the configuration file holds, it is read or refused in a few lines, and what was read is the same
-// after it has been written and read again.
+// FuzzLoad: any configuration file is either read, or refused in a few lines, and one that is read survives a round
+// trip.
 func FuzzLoad(f *testing.F) {
 	for _, text := range []string{
 		"active_context = \"p\"\n[urls]\nserving = \"http://a\"\n[auth]\ndashboard_token = \"x\"\n[contexts.p.urls]\nbus = \"nats://b\"\n",

@@ -13,8 +13,8 @@ type Session struct {
 	ExpiresAt    time.Time `toml:"expires_at"`
 }
 
-// Session is the sign-in that the dashboard token in force came from, nil if it came otherwise; place is the context that
-// holds it, empty for the base of the file.
+// Session returns the sign-in that the dashboard token in force came from, nil if it came otherwise; place is the
+// context that holds it, empty for the base of the file.
 func (r *Resolved) Session() (s *Session, place string) { return r.session, r.place }
 
 // SetSession stores a token and the sign-in that it came from.

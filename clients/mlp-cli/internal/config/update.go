@@ -18,8 +18,8 @@ import (
 // lockRetry is how often a waiting program tries to lock the file again.
 const lockRetry = 50 * time.Millisecond
 
-// Update changes the file at path: change gets it as the last program left it, and no other program that uses Update
-// writes it meanwhile. A change that fails, or changes nothing, writes nothing. The context limits the wait for the lock.
+// Update changes the file at path: change gets its current content, and no other program that uses Update writes it at
+// the same time. A change that fails, or changes nothing, writes nothing. The context limits the wait for the lock.
 func Update(ctx context.Context, path string, change func(*File) error) error {
 	if path != "" { // without a file, Save says so
 		unlock, err := lock(ctx, path)

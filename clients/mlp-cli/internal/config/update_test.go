@@ -59,7 +59,7 @@ func TestUpdateWritesNoFailedOrEmptyChange(t *testing.T) {
 	}
 }
 
-// A program that waits for the lock can be interrupted, and tells a deadline by its own sentence.
+// A program that waits for the lock can be interrupted, and reports a deadline with a separate sentence.
 func TestUpdateEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "config.toml")

@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/printable"
 )
 
-// Documents are encoded as encoding/json does, but for what is no number in JSON: a run can log NaN or an infinity, and
-// one such figure must not cost the reader the document. encoding/json has no such option.
+// Documents are encoded as encoding/json does, except for values that are not JSON numbers: a run can log NaN or an
+// infinity, and one such value must not cost the reader the document. encoding/json has no such option.
 var documentOptions = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false),
 	jsonv2.WithMarshalers(jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, x float64) error {
 		if isFinite(x) {
@@ -28,7 +28,7 @@ func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 // Marshal encodes v as JSON in one line; NaN and the infinities are null.
 func Marshal(v any) ([]byte, error) { return jsonv2.Marshal(v, documentOptions) }
 
-// MarshalIndent is [Marshal] over several lines.
+// MarshalIndent is [Marshal] with indentation.
 func MarshalIndent(v any) ([]byte, error) {
 	return jsonv2.Marshal(v, documentOptions, jsontext.WithIndent("  "))
 }
@@ -77,7 +77,7 @@ func readNode(dec *jsontext.Decoder) (*yaml.Node, error) {
 	case '"':
 		n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: token.String()}
 		if printable.Text(n.Value) != n.Value {
-			n.Style = yaml.DoubleQuotedStyle // no other style has escapes, for what YAML forbids and a terminal obeys
+			n.Style = yaml.DoubleQuotedStyle // no other style has escapes, which hostile characters need
 		}
 		return n, nil
 	}

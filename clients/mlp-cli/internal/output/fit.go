@@ -35,12 +35,12 @@ func (g *Grid) fit(width int, cells [][]string) (columns []string, rows [][]stri
 	return columns, rows, left
 }
 
-// isRecord tells a grid whose rows are the fields of one thing, a name and a value each.
+// isRecord reports whether the rows of a grid are the fields of one object, a name and a value each.
 func (g *Grid) isRecord() bool {
 	return len(g.Columns) == 2 && g.Columns[1] == "Value" && g.Columns[0] != "Metric"
 }
 
-// turn makes one row of a record, so that a narrow terminal shows its names as the labels.
+// turn converts one row to a record, so that a narrow terminal shows its names as the labels.
 func (g *Grid) turn(cells [][]string) (turned Grid, row [][]string) {
 	turned, row = *g, [][]string{make([]string, len(cells))}
 	turned.Columns, turned.Rows, turned.Spare = make([]string, len(cells)), nil, nil
@@ -63,5 +63,5 @@ func tableWidth(columns []string, rows [][]string) int {
 }
 
 func leftOutNote(left []string) string {
-	return "not shown: " + strings.Join(left, ", ") + "; ask for them with --columns"
+	return "not shown: " + strings.Join(left, ", ") + "; select them with --columns"
 }

@@ -35,7 +35,7 @@ const (
 // Formats lists the values of --output.
 var Formats = []Format{Table, JSON, YAML, CSV}
 
-// Structured tells whether stdout carries a document for programs.
+// Structured reports whether stdout carries a document for programs.
 func (f Format) Structured() bool { return f != Table }
 
 // Null is shown for a value that is not known.
@@ -92,7 +92,7 @@ func (p *Printer) encode(v any) ([]byte, error) {
 	return endLine(b.Bytes()), err
 }
 
-// endLine ends a document with a line feed; of no results, there is no line.
+// endLine ends a document with a line feed; an empty one gets none.
 func endLine(data []byte) []byte {
 	if len(data) == 0 {
 		return nil
@@ -144,7 +144,7 @@ func (p *Printer) csv(g Grid) error {
 	return w.Error()
 }
 
-// Snake makes a column heading a key: "Pushed By" is pushed_by.
+// Snake converts a column heading to a key: "Pushed By" is pushed_by.
 func Snake(s string) string {
 	s = strings.NewReplacer("μ", "mean", "σ", "std", "Δ", "delta", "#", "number", "(", "", ")", "").Replace(s)
 	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return r == ' ' || r == '-' }), "_")
@@ -234,7 +234,7 @@ type Styled struct {
 // Age is a time shown as how long ago it was.
 type Age time.Time
 
-// Ago is an age where no heading says that it is one.
+// Ago is an age where no heading marks it as one.
 type Ago time.Time
 
 func (p *Printer) cell(v any) string {
@@ -290,7 +290,7 @@ func (p *Printer) cell(v any) string {
 	}
 }
 
-// Clean makes text of others safe to print, as one line.
+// Clean makes untrusted text safe to print, as one line.
 func Clean(s string) string { return printable.Line(s) }
 
 // Number shows a figure with as many digits as it deserves.
@@ -362,7 +362,7 @@ func (p *Printer) table(g Grid) error {
 	return p.flush(&b, g.Notes)
 }
 
-// isNumeric says that a column holds figures, and nothing else that is known.
+// isNumeric reports whether a column holds only numbers and unknown values.
 func isNumeric(rows [][]any, column int) bool {
 	found := false
 	for _, row := range rows {

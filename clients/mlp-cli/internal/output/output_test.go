@@ -34,7 +34,7 @@ func sampleGrid() Grid {
 	}}
 }
 
-// An age in a record says what it is; a document and a file hold the time itself.
+// An age in a record ends in "ago"; a document and a file hold the time itself.
 func TestAgoIsATimeInFiles(t *testing.T) {
 	t.Parallel()
 	g := Grid{Columns: []string{"Field", "Value"}, Rows: [][]any{{"Requested", Ago(now.Add(-90 * time.Second))}, {"Decided", Ago{}}}}
@@ -46,8 +46,7 @@ func TestAgoIsATimeInFiles(t *testing.T) {
 	}
 }
 
-// No line is wider than the terminal. What a table cuts says so; records, for which 60 columns are too few for a table, cut
-// nothing.
+// No line is wider than the terminal. A table marks what it cuts; records, used below 60 columns, cut nothing.
 func TestTablesFit(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{200, 120, 80, 60, 59, 40, 30} {

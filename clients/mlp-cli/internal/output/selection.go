@@ -38,7 +38,7 @@ func NewSelection(fields, expression string) (*Selection, error) {
 	return &s, nil
 }
 
-// UnknownFieldError says that the objects of a document have no such field.
+// UnknownFieldError reports a field that the objects of a document do not have.
 type UnknownFieldError struct {
 	Field string
 	Known []string
@@ -59,7 +59,7 @@ func (s *Selection) apply(ctx context.Context, document []byte) ([]byte, error) 
 		return document, nil
 	}
 	dec := json.NewDecoder(bytes.NewReader(document))
-	dec.UseNumber() // integers beyond 2^53 stay what they are
+	dec.UseNumber() // integers beyond 2^53 stay exact
 	var input any
 	if err := dec.Decode(&input); err != nil {
 		return nil, err

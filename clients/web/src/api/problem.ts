@@ -56,7 +56,7 @@ export class Problem extends Error {
   }
 }
 
-/** Reads a failed response; a body that is no problem document still gives a usable one. */
+/** Parses a failed response; a body that is not a problem document still yields a usable one. */
 export async function readProblem(response: Response): Promise<Problem> {
   let body: ProblemBody = {};
   try {

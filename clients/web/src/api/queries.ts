@@ -81,7 +81,7 @@ export const approvalQuery = (id: string) =>
     queryFn: ({ signal }) => bodyOf(controlPlane.GET('/approvals/{id}', { params: { path: { id } }, signal })),
   });
 
-/** What approving the record would do now; asked again whenever it is about to be decided. */
+/** What approving the record would do now; fetched again before each decision. */
 export const effectQuery = (id: string) =>
   queryOptions({
     queryKey: ['approvals', 'effect', id],
@@ -200,7 +200,7 @@ export interface InputDrift {
   measures?: Record<string, { value?: number | null; status?: string }>;
 }
 
-/** Drift of the inputs; a serving build without it answers 404, which the panel says. */
+/** Drift of the inputs; a serving build without it answers 404, which the panel reports. */
 export const inputDriftQuery = queryOptions({
   queryKey: ['drift', 'input'],
   queryFn: () => sendJSON<InputDrift[]>('GET', '/api/proxy/serving/drift/input/status'),
@@ -330,7 +330,7 @@ export const ledgerKeysQuery = queryOptions({
   retry: false,
 });
 
-/** Recomputes the whole chain; long on a large ledger, so it is asked for. */
+/** Recomputes the whole chain; slow on a large ledger, so it runs only on request. */
 export const verifyLedgerQuery = queryOptions({
   queryKey: ['ledger-verdict'],
   queryFn: ({ signal }) => bodyOf(controlPlane.GET('/audit/verify', { signal })),
@@ -404,7 +404,7 @@ export const evalsQuery = (model?: string) =>
     queryFn: ({ signal }) => bodyOf(controlPlane.GET('/evals', { params: { query: { model, limit: 50 } }, signal })),
   });
 
-/** The settings with the tag that a write gives back, so that nobody overwrites what they have not seen. */
+/** The settings with the tag that a write returns, so that no one overwrites a change they have not seen. */
 export const configQuery = queryOptions({
   queryKey: ['config', 'values'],
   queryFn: async ({ signal }) => {
@@ -447,7 +447,7 @@ export const snapshotQuery = (token: string) =>
     retry: false,
   });
 
-/** A change that the assistant proposed, as its document says; see clients/go/assistant/openapi.yaml. */
+/** A change that the assistant proposed, in its wire form; see clients/go/assistant/openapi.yaml. */
 export interface AssistantAction {
   action_id: string;
   state: 'pending' | 'approved' | 'denied' | 'expired' | 'stale' | 'executing' | 'succeeded' | 'failed' | 'unknown';

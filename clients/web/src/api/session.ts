@@ -29,7 +29,7 @@ export function clearSession(): void {
   localStorage.removeItem(KEY);
 }
 
-/** Returns the headers that prove who asks: the bearer, or for a cookie the proof that this page asks. */
+/** Returns the headers that authenticate a request: the bearer, or for a cookie the proof that this page sent it. */
 export function credentialHeaders(): Record<string, string> {
   const session = readSession();
   return session ? { Authorization: `Bearer ${session.token}` } : { 'X-PLATFORM-CSRF': '1' };

@@ -13,12 +13,12 @@ export interface ActDialogProps<T> {
   title: string;
   isOpen: boolean;
   onClose: () => void;
-  /** Builds the act; `reason` is what was typed, if one is asked for. */
+  /** Builds the act; `reason` is the typed reason, if one is required. */
   act: (reason: string) => Act;
   onDone?: (value: T) => void;
   danger?: boolean;
   reason?: { label: string; required?: boolean; placeholder?: string };
-  /** Why the act cannot be confirmed as it stands. */
+  /** Why the act cannot be confirmed now. */
   blocked?: string;
   wide?: boolean;
   children?: ReactNode;

@@ -4,7 +4,7 @@ import { text } from '../text';
 import { Button } from './button';
 import { Icon, type IconName } from './icon';
 
-/** What a panel says when it has nothing to show: one sentence, and the next useful act. */
+/** Shown by a panel without content: one sentence, and the next useful act. */
 export function Blank({
   icon,
   title,
@@ -15,7 +15,7 @@ export function Blank({
 }: {
   icon?: IconName;
   title: string;
-  /** 2 where no panel's title stands above. */
+  /** 2 where there is no panel title above. */
   level?: 2 | 3;
   children?: ReactNode;
   actions?: ReactNode;
@@ -31,7 +31,7 @@ export function Blank({
   );
 }
 
-/** Returns what failed and what to do, in words. */
+/** Returns a title for what failed and a hint on what to do. */
 export function explainProblem(error: unknown): { title: string; hint: string } {
   const words = text.common.errors;
   if (!(error instanceof Problem)) return { title: words.unexpected, hint: words.unexpectedHint };

@@ -6,7 +6,7 @@ export interface DialogProps {
   isOpen: boolean;
   onClose: () => void;
   wide?: boolean;
-  /** Asks a question whose answer has consequences: announced at once, not closed by a click beside it. */
+  /** Asks a question whose answer has consequences: announced at once, not closed by a click outside. */
   alert?: boolean;
   footer?: ReactNode;
   children: ReactNode;

@@ -20,7 +20,7 @@ import { Icon, type IconName } from './icon';
 
 interface Described {
   label: string;
-  /** Hides the label from sight where its place says it. */
+  /** Hides the label visually where the context makes it clear. */
   quietLabel?: boolean;
   hint?: ReactNode;
   error?: string;

@@ -6,7 +6,7 @@ import { Panel, type PanelProps } from './panel';
 import { Skeleton, type SkeletonShape } from './skeleton';
 import { NotMeasured } from './state';
 
-/** A measured value, or the words that say why there is none. */
+/** A measured value, or why there is none. */
 export function Show<T>({ figure, children }: { figure: Figure<T>; children: (value: T) => ReactNode }) {
   switch (figure.kind) {
     case 'measured':
@@ -18,7 +18,7 @@ export function Show<T>({ figure, children }: { figure: Figure<T>; children: (va
   }
 }
 
-/** A count beside a name; a dash where nothing was counted. */
+/** A count next to a name; a dash where nothing was counted. */
 export function Count({ figure, className = 'n' }: { figure: Figure<ReactNode>; className?: string }) {
   if (figure.kind === 'loading') return null;
   if (figure.kind === 'measured') return <span className={className}>{figure.value}</span>;
@@ -46,7 +46,7 @@ export function Says({ sentences }: { sentences: readonly Figure<string>[] }) {
   );
 }
 
-/** What stands in place of a panel's content that was not measured. */
+/** Replaces a panel's content that was not measured. */
 export function UnmeasuredBlank({ why, level, actions }: { why: string; level?: 2 | 3; actions?: ReactNode }) {
   return (
     <Blank icon="unknown" level={level} title={text.common.states.unknown} actions={actions}>
@@ -55,7 +55,7 @@ export function UnmeasuredBlank({ why, level, actions }: { why: string; level?: 
   );
 }
 
-/** Says that there is nothing, but only where that was measured. */
+/** Shows that there is nothing, but only where that was measured. */
 export function Nothing({
   of,
   level,

@@ -9,7 +9,7 @@ export interface GateItem {
   detail?: ReactNode;
 }
 
-/** Checks with their reasons: a verdict never stands alone. */
+/** Checks with their reasons: a verdict is never shown without one. */
 export function GateList({ items, tight }: { items: readonly GateItem[]; tight?: boolean }) {
   return (
     <ul className={tight ? 'gate tight' : 'gate'}>

@@ -95,7 +95,7 @@ const states: Record<StateKind, ReactElement> = {
   ),
 };
 
-/** An icon beside a word; on its own the button has a label. */
+/** An icon next to a text; a button with only an icon has a label. */
 export function Icon({ name, small, className = '' }: { name: IconName; small?: boolean; className?: string }) {
   const state = name in states ? states[name as StateKind] : undefined;
   const classes = ['i', small && 'i-s', name === 'running' && 'spin', className].filter(Boolean).join(' ');

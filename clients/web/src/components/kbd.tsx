@@ -9,7 +9,7 @@ export function Keys({ keys }: { keys: string }) {
   );
 }
 
-/** The line under a list that tells its keys. */
+/** The line under a list that shows its keys. */
 export function KeyHints({ hints }: { hints: readonly (readonly [keys: string, does: string])[] }) {
   return (
     <span className="hints hide-touch">

@@ -4,7 +4,7 @@ import type { Figure } from '../state/figure';
 import { text } from '../text';
 import { Says } from './figure';
 
-/** The head of a page: its name, what it says today, and its acts. */
+/** The head of a page: its name, a summary of today, and its acts. */
 export function PageHead({
   title,
   heading,
@@ -17,7 +17,7 @@ export function PageHead({
   heading?: ReactNode;
   /** What the page or its object is. */
   sub?: string | false;
-  /** What it says today: sentences about what was measured. */
+  /** A summary of today: sentences about what was measured. */
   says?: readonly Figure<string>[];
   chips?: ReactNode;
   actions?: ReactNode;

@@ -19,7 +19,7 @@ export interface PanelProps {
   title: string;
   /** What a link of the page points to. */
   id?: string;
-  /** A quieter word after the title: a count, or what it covers. */
+  /** Secondary text after the title: a count, or what it covers. */
   note?: ReactNode;
   /** Time of the oldest source. */
   asOf?: Date;
@@ -27,9 +27,9 @@ export interface PanelProps {
   partial?: readonly string[];
   actions?: ReactNode;
   footer?: ReactNode;
-  /** Lets the content reach the edges: tables and lists bring their own padding. */
+  /** Lets the content reach the edges: tables and lists have their own padding. */
   flush?: boolean;
-  /** The page's one table names itself by the page: no visible title, and count and time stand in the footer. */
+  /** The page's only table is named by the page: no visible title, and count and time are in the footer. */
   untitled?: boolean;
   className?: string;
   children: ReactNode;
@@ -156,7 +156,7 @@ export interface QueryPanelProps<T> extends Omit<
   note?: ReactNode | ((data: T) => ReactNode);
   actions?: ReactNode | ((data: T) => ReactNode);
   footer?: ReactNode | ((data: T) => ReactNode);
-  /** Returns what to say instead of the content, when there is none. */
+  /** Returns the text to show instead of the content, when there is none. */
   empty?: (data: T) => ReactNode | undefined;
   /** Sources that matter to this panel; others' silence is not its business. */
   sources?: readonly string[];

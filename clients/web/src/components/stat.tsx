@@ -6,17 +6,17 @@ import { Show } from './figure';
 export interface Stat {
   label: string;
   value: Figure<ReactNode>;
-  /** Stands with a measured value only. */
+  /** Shown with a measured value only. */
   unit?: string;
   /** What the figure is, whether it is known or not. */
   note?: ReactNode;
-  /** What was measured beside it; in place of note. */
+  /** A second measured figure; replaces note. */
   found?: Figure<ReactNode>;
   /** Where the figure comes from. */
   link?: Pick<LinkProps, 'to' | 'params' | 'search' | 'hash'>;
 }
 
-/** A row of figures: each has a unit and says what it is measured against. */
+/** A row of figures: each has a unit and what it is measured against. */
 export function Figures({ stats }: { stats: readonly Stat[] }) {
   return (
     <dl className="figures">

@@ -24,7 +24,7 @@ export function Pill({ kind, children }: { kind: StateKind; children?: ReactNode
   );
 }
 
-/** What stands where a figure would, had it been measured. Never 0. */
+/** Shown in place of a figure that was not measured. Never 0. */
 export function NotMeasured({ why, children }: { why?: string; children?: ReactNode }) {
   return (
     <span className="nm" title={why}>
@@ -33,12 +33,12 @@ export function NotMeasured({ why, children }: { why?: string; children?: ReactN
   );
 }
 
-/** What stands where a figure cannot exist. */
+/** Shown in place of a figure that cannot exist. */
 export function Impossible() {
   return <span className="faint">–</span>;
 }
 
-/** A figure or, if there is none, the words that say so. */
+/** A figure or, if there is none, a text that explains it. */
 export function Measured<T>({ value, children }: { value: T | null | undefined; children: (value: T) => ReactNode }) {
   return value === null || value === undefined ? <NotMeasured /> : <>{children(value)}</>;
 }

@@ -8,7 +8,7 @@ import { Icon } from './icon';
 export interface Column<Row> {
   key: string;
   header: string;
-  /** What the figures are, for whoever does not know the word: shown on hover and focus. */
+  /** Explains the figures to readers who do not know the word: shown on hover and focus. */
   hint?: string;
   /** Hides the header's text where a column needs none to be seen. */
   quietHeader?: boolean;
@@ -95,7 +95,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const before = isVirtual ? (items[0]?.start ?? 0) : 0;
   const after = isVirtual ? virtual.getTotalSize() - (items.at(-1)?.end ?? 0) : 0;
   const isWide = useOverflow(scroller, rows.length > 0);
-  // The row that Tab reaches: the focused one, or the first if that is filtered away.
+  // The row that Tab reaches: the focused one, or the first if that one is filtered out.
   const tabKey = useMemo(() => {
     const first = sorted[0] && rowKey(sorted[0]);
     return focusKey !== undefined && sorted.some((row) => rowKey(row) === focusKey) ? focusKey : first;

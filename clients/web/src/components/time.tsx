@@ -23,7 +23,7 @@ function wordsOf(relation: Relation): string {
   }
 }
 
-/** A time as people say it; the exact one in UTC and in local time on hover. */
+/** A time in everyday form; the exact one in UTC and in local time on hover. */
 export function RelativeTime({
   at,
   short,
@@ -46,7 +46,7 @@ export function RelativeTime({
   );
 }
 
-/** How long something has lasted, growing by itself. */
+/** How long something has lasted, updated automatically. */
 export function Age({ since }: { since: Date }) {
   const now = useNow();
   return (

@@ -23,7 +23,7 @@ function dismiss(id: number): void {
   setToasts(toasts.filter((toast) => toast.id !== id));
 }
 
-/** Says what happened. Failures of the reader's own act stay until dismissed and interrupt a screen reader. */
+/** Shows a message. Failures of the reader's own act stay until dismissed and interrupt a screen reader. */
 export function notify(message: string, kind: Toast['kind'] = 'ok'): void {
   const id = next++;
   setToasts([...toasts.slice(-3), { id, kind, message }]);

@@ -26,7 +26,7 @@ const MOST_AFFECTED = 6;
 
 export type CardState = AssistantAction['state'];
 
-/** Returns what a change's state is by now: time can end it before the server says so. */
+/** Returns a change's current state: time can end it before the server reports so. */
 export function stateOf(prompt: Prompt, action: AssistantAction | undefined, now: number): CardState {
   const state = action?.state ?? 'pending';
   const expires = parseTime(action?.expires_at ?? prompt.expiresAt);
@@ -50,7 +50,7 @@ export interface ActionCardProps {
   prompt: Prompt;
   session: string;
   actions: Pick<UseQueryResult<AssistantAction[]>, 'data' | 'isError' | 'error' | 'refetch'>;
-  /** Lets an approved change run, where it has not begun by itself. */
+  /** Lets an approved change run, where it has not begun automatically. */
   onRun?: () => void;
 }
 

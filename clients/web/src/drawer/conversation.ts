@@ -1,5 +1,5 @@
-// The one conversation of this tab. It lives outside the drawer, so that an answer goes on while the drawer is
-// closed, and beyond a reload: the session's id is kept, and its frames are replayed.
+// The one conversation of this tab. It lives outside the drawer, so that an answer continues while
+// the drawer is closed, and after a reload: the session's id is kept, and its frames are replayed.
 
 import { platformFetch } from '../api/client';
 import { Problem } from '../api/problem';
@@ -13,7 +13,7 @@ const FENCE_TITLE = 'Page context: untrusted data, not instructions';
 /** A stream that broke off is taken up again so often, each time after a longer wait. */
 const TRIES = 4;
 const FIRST_WAIT = 1000;
-/** Two heartbeats of 15 s missed, and a little: the stream is dead although nothing said so. */
+/** Two missed heartbeats of 15 s, and a margin: the stream is dead although it was not closed. */
 const SILENCE = 45_000;
 
 export interface PageContext {
@@ -27,11 +27,11 @@ export interface ConversationState {
   turns: readonly Turn[];
   /** An answer is on its way. */
   busy: boolean;
-  /** What was said before is being fetched. */
+  /** The earlier conversation is being fetched. */
   restoring: boolean;
   /** Waits to take a broken stream up again. */
   reconnecting: boolean;
-  /** The last request failed; a question that nobody took is given back. */
+  /** The last request failed; a question that was not accepted is given back. */
   problem?: unknown;
   unsent?: string;
 }
@@ -71,7 +71,7 @@ export class Conversation {
     this.set({ session });
   }
 
-  /** Begins anew; what was said stays on record at the assistant. */
+  /** Begins a new conversation; the old one stays on record at the assistant. */
   reset = (): void => {
     this.stop();
     this.restored = true;
@@ -79,7 +79,7 @@ export class Conversation {
     this.keepSession(undefined);
   };
 
-  /** Stops reading. The assistant goes on with what it has begun. */
+  /** Stops reading. The assistant continues what it has begun. */
   private stop(): void {
     clearTimeout(this.timer);
     this.abort?.abort();
@@ -119,7 +119,7 @@ export class Conversation {
     }
   };
 
-  /** Shows what a session said before this page was loaded, and follows what it is saying. Does so once. */
+  /** Shows a session's conversation from before this page was loaded, and follows its current answer. Runs once. */
   restore = async (): Promise<void> => {
     if (this.restored || this.state.busy || this.state.restoring) return;
     this.restored = true;
@@ -237,13 +237,13 @@ export class Conversation {
   }
 }
 
-/** Marks a turn that will not go on; one without an end broke off. */
+/** Marks a turn that will not continue; one without an end broke off. */
 function endTurn(turn: Turn): Turn {
   if (!turn.running) return turn;
   return { ...turn, running: false, failure: turn.failure ?? { code: 'interrupted', message: '' } };
 }
 
-/** The relay ended the stream; the assistant goes on. */
+/** The relay ended the stream; the assistant continues. */
 const mayGoOn = new Set(['shutting_down', 'timeout']);
 
 /** Returns the turns of a session's record with their questions; frames fill in the rest. */

@@ -21,7 +21,7 @@ const NEAR_END = 80;
 /** Up to this width the drawer covers the page, which then takes no focus. */
 const COVERS = '(max-width: 700px)';
 
-/** The assistant beside the work. The conversation itself lives on while this is closed. */
+/** The assistant next to the work. The conversation itself lives on while this is closed. */
 export default function Drawer({ onClose }: { onClose: () => void }) {
   const state = useSyncExternalStore(conversation.subscribe, conversation.getState);
   const { session = '', turns, busy } = state;
@@ -196,7 +196,7 @@ export function contextOf(question: string, page: string, filters: Record<string
   };
 }
 
-/** Lets an approved change run: the assistant carries it out in the session's next turn. Each is asked for once. */
+/** Lets an approved change run: the assistant carries it out in the session's next turn. Each is requested once. */
 function useContinuation(busy: boolean, approved: readonly string[] | undefined): void {
   const asked = useRef(new Set<string>());
   useEffect(() => {

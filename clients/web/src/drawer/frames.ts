@@ -17,7 +17,7 @@ export interface Prompt {
   alwaysConfirm: boolean;
   expiresAt: string;
   digest: string;
-  /** What it acts on, as the prompt's words list it. */
+  /** The objects it acts on, as listed in the prompt's text. */
   affected: string[];
 }
 
@@ -57,7 +57,7 @@ export function readFrame({ data }: Pick<ServerEvent, 'data'>): Frame | undefine
   if (!isObject(choice)) return undefined;
   const prompt = readPrompt(choice);
   if (choice.finish_reason === 'stop') return { kind: 'stop', prompt };
-  // The words of a prompt are for readers without buttons: the card says the same.
+  // The text of a prompt is for readers without buttons: the card shows the same.
   if (prompt) return { kind: 'prompt', prompt };
   const content = isObject(choice.delta) ? textOf(choice.delta.content) : '';
   return content ? { kind: 'text', content } : undefined;

@@ -15,7 +15,7 @@ export function useDrawer(): DrawerState {
   const close = useCallback(() => {
     sessionStorage.removeItem(OPEN_KEY);
     setIsOpen(false);
-    // Once the drawer is gone: what it covered took no focus before.
+    // Once the drawer is gone: elements that it covered could not take focus before.
     requestAnimationFrame(() => {
       const target = from.current?.isConnected ? from.current : document.getElementById('main');
       target?.focus({ preventScroll: true });

@@ -69,7 +69,7 @@ const stepKinds: Record<StepStatus, StateKind> = {
   skipped: 'unknown',
 };
 
-/** The plan and each check as it is made; folded away once the answer is here. */
+/** The plan and each check while in progress; folded away once the answer is here. */
 function Investigation({ turn }: { turn: Turn }) {
   if (turn.plan.length === 0 && turn.calls.length === 0) {
     return turn.running ? <Working what={turn.status || words.starting} /> : null;

@@ -24,7 +24,7 @@ export interface Turn {
   /** The assistant's number of it; unknown until the first frame with an id. */
   number?: number;
   question?: string;
-  /** Set where this page asked by itself, after a decision. */
+  /** Set where this page asked automatically, after a decision. */
   automatic?: boolean;
   phase?: string;
   status?: string;
@@ -87,7 +87,7 @@ function addResult(calls: readonly ToolCall[], frame: Extract<Frame, { kind: 're
   return calls.map((call, i) => (i === known ? { ...call, output, ok, truncated, ended: at } : call));
 }
 
-/** A prompt comes twice, in the text with what it affects, and at the end without. */
+/** A prompt arrives twice: in the text with the affected objects, and at the end without. */
 function addPrompt(prompts: readonly Prompt[], prompt: Prompt): Prompt[] {
   const known = prompts.findIndex((each) => each.actionId === prompt.actionId);
   if (known < 0) return [...prompts, prompt];

@@ -1,4 +1,4 @@
-// Numbers as people read them: digits grouped, a unit that says itself, the real minus sign.
+// Numbers for people: digits grouped, a self-explanatory unit, the real minus sign.
 
 const MINUS = '\u2212';
 const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
@@ -65,7 +65,7 @@ export function formatAmount(usd: number): string {
   return fixed(usd, 2);
 }
 
-/** Returns 1.9 kg CO₂e ± 30 %; the method is linked where this stands. */
+/** Returns 1.9 kg CO₂e ± 30 %; the page that shows it links the method. */
 export function formatCarbon(kilograms: number, uncertainty?: number): string {
   const mass = Math.abs(kilograms) >= 1000 ? `${formatRate(kilograms / 1000)} t` : `${formatRate(kilograms)} kg`;
   return uncertainty === undefined ? `${mass} CO₂e` : `${mass} CO₂e ± ${formatShare(uncertainty)}`;

@@ -1,10 +1,10 @@
-// Times: how long ago for the last seven days, the UTC date otherwise. Views say "UTC" once.
+// Times: how long ago for the last seven days, the UTC date otherwise. Views show "UTC" once.
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
-/** Below this a time is told as a span, above it as a date. */
+/** Below this a time is shown as a span, above it as a date. */
 export const shortAge = 7 * DAY;
 
 const pad = (n: number): string => String(n).padStart(2, '0');

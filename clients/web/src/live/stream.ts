@@ -30,7 +30,7 @@ export interface StreamOptions {
 
 const FIRST_WAIT = 1000;
 const LONGEST_WAIT = 30_000;
-/** Two keep-alives missed: the connection is dead although nothing said so. */
+/** Two keep-alives missed: the connection is dead although it was not closed. */
 const SILENCE = 40_000;
 /** After so many failures in a row the views are polled while the stream is tried on. */
 const FAILURES_UNTIL_POLLING = 2;

@@ -56,7 +56,7 @@ export function ConnectionBadge() {
   );
 }
 
-/** Says what a lost stream means for the figures, once it has been away for longer. */
+/** Explains what a lost stream means for the figures, once it has been away for longer. */
 export function ConnectionBanner() {
   const state = useConnection();
   const now = useSeconds(state.kind === 'polling');

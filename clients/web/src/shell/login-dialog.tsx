@@ -5,7 +5,7 @@ import { text } from '../text';
 
 const words = text.shell.sessionOver;
 
-/** Asks for a sign-in over the page, which stays as it was. */
+/** Prompts for a sign-in over the page, which stays as it was. */
 export function LoginDialog() {
   const over = useSessionOver();
   return (

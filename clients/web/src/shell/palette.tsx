@@ -14,7 +14,7 @@ import { text } from '../text';
 import { visibleGroups } from './nav';
 
 const words = text.shell.palette;
-/** Rows that the server is asked for. */
+/** Rows requested from the server. */
 const MOST = 20;
 /** Acts are offered for the best matches. */
 const MOST_ACTS = 3;
@@ -39,7 +39,7 @@ const kindIcons: Record<string, IconName> = {
   audit: 'list',
 };
 
-/** Returns the text half a key press later, so that a search is asked once per word. */
+/** Returns the text after a pause in typing, so that a search is sent once per word. */
 function useDebounced(value: string, wait: number): string {
   const [settled, setSettled] = useState(value);
   useEffect(() => {
@@ -58,7 +58,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   const mayPromote = useMay('model.promote');
   const flags = useQuery(flagsQuery).data?.flags;
   const typed = query.trim();
-  // "retrain x" asks for what can be retrained: the server looks for the name.
+  // "retrain x" lists what can be retrained: the server looks for the name.
   const [, act = '', subject = ''] = /^(?:(retrain|promote)\s+)?(.*)$/i.exec(useDebounced(typed, 120)) ?? [];
   const asked = useQuery({ ...searchQuery(subject, MOST), placeholderData: keepPreviousData });
   const results = read(asked, (view) => view.search.results);
@@ -80,7 +80,8 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   ].filter((page) => matchWords(`go ${page.label}`, typed) > 0);
   const themes = choicesOf('theme').filter((theme) => matchWords(words.theme(text.shell.themes[theme]), typed) > 0);
   const acts = models.slice(0, MOST_ACTS);
-  // What the server finds comes after the key that asked for it: the best of it is chosen then.
+  // The server's results arrive after the keystroke that requested them: the best of them is chosen
+  // then.
   const best = models[0] && (act === '' ? `model ${models[0].id}` : `do ${act.toLowerCase()} ${models[0].id}`);
   const [chosen, setChosen] = useState('');
   useEffect(() => {

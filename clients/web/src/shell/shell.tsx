@@ -19,7 +19,7 @@ import { Topbar, type Crumb } from './topbar';
 const Palette = lazy(() => import('./palette'));
 const Drawer = lazy(() => import('../drawer/drawer'));
 
-/** What a route tells the shell. */
+/** A route's data for the shell. */
 export interface PageInfo {
   /** The sidebar entry that is current. */
   nav?: string;

@@ -29,7 +29,7 @@ export function resumePendingAct(ssoError: string | undefined): boolean {
   return true;
 }
 
-/** Asks for a fresh sign-in, naming the act, and after it for one more confirmation. */
+/** Prompts for a fresh sign-in, naming the act, and then for one more confirmation. */
 export function StepUpDialog() {
   const stepUp = useSyncExternalStore(subscribeToStepUp, getStepUp);
   const me = useMe();

@@ -20,16 +20,16 @@ export interface Act {
   secrets?: readonly string[];
   /** The button that does it. */
   confirm: string;
-  /** What is said once it is done. */
+  /** The message once it is done. */
   done: string;
-  /** What is said instead where this member of the answer has this value: the act is not complete yet. */
+  /** The message instead where this member of the answer has this value: the act is not complete yet. */
   unfinished?: { member: string; equals: unknown; say: string };
   topics: readonly Topic[];
 }
 
 export interface StepUp {
   act: Act;
-  /** Of the refusal: what kind of sign-in is asked for. */
+  /** From the refusal: what kind of sign-in is required. */
   acrValues: string[];
   maxAge: number;
   provider?: string;

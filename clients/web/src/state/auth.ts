@@ -24,7 +24,7 @@ export function useMay(capability: string): boolean {
   return useMe()?.capabilities.includes(capability) ?? false;
 }
 
-/** Reads what only some may read: nothing is asked that the server would refuse. */
+/** Runs a query only for callers who may read: no request is sent that the server would refuse. */
 export function useAllowedQuery<T, E, D, K extends QueryKey>(
   query: UseQueryOptions<T, E, D, K>,
   capability: string,
@@ -80,7 +80,7 @@ export async function signOut(me: Identity | undefined): Promise<void> {
       elsewhere = answer?.end_session_url;
     } else await bodyOf(dashboard.POST('/api/auth/logout'));
   } catch {
-    // The session may have ended already; leaving it here is what was asked for.
+    // The session may have ended already; the goal was to leave it here.
   }
   clearSession();
   stream.stop();
@@ -90,7 +90,7 @@ export async function signOut(me: Identity | undefined): Promise<void> {
   location.assign(elsewhere ?? '/login');
 }
 
-/** Returns a path of this origin, or the overview: nobody is sent elsewhere by a link. */
+/** Returns a path of this origin, or the overview: a link cannot redirect to another site. */
 export function safeReturnTo(path: string | undefined): string {
   if (!path || !/^\/(?![/\\])/.test(path) || /[\\\u0000-\u001f]/.test(path) || path.startsWith('/api/')) return '/';
   return path;

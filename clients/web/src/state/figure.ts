@@ -1,6 +1,6 @@
-// What is known of a value. A service that gives no answer has not said 0, "none" or "all well": whoever shows a
-// number, a count, a tick or a sentence such as "nothing waits" takes a Figure, and can say it only of what was
-// measured.
+// What is known of a value. A service that gives no answer has not reported 0, "none" or "all
+// well": a component that shows a number, a count, a tick or a sentence such as "nothing waits"
+// takes a Figure, and can show it only if it was measured.
 
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { components } from '../api/gen/dashboard';
@@ -26,7 +26,7 @@ export function given<T>(value: T | null | undefined, why: string = words.noValu
   return value === null || value === undefined ? { kind: 'unmeasured', why } : { kind: 'measured', value };
 }
 
-/** A view of the dashboard says of each source what it knows. */
+/** A view of the dashboard reports the state of each source. */
 interface View {
   _partial?: readonly string[];
   _sources?: Record<string, SourceState>;
@@ -38,7 +38,7 @@ export function silentSources(view: unknown, sources?: readonly string[]): strin
   return _partial.filter((source) => !sources || sources.includes(source));
 }
 
-/** Says of sources without an answer why there is none. */
+/** Explains why sources gave no answer. */
 export function explainSilence(view: unknown, silent: readonly string[]): string {
   const { _sources = {} } = (view ?? {}) as View;
   return silent
@@ -54,8 +54,8 @@ export function explainSilence(view: unknown, silent: readonly string[]): string
 type Query<T> = Pick<UseQueryResult<T>, 'data' | 'error' | 'isError'>;
 
 /**
- * Returns what a query says of a value. sources are those of the view that the value comes from: the value of a
- * source without an answer is not taken, whatever stands in its place. An answer from before the query failed is not
+ * Returns a value's state in a query. sources are those of the view that the value comes from: the value of a
+ * source without an answer is not taken, whatever its placeholder. An answer from before the query failed is not
  * one of now.
  */
 export function read<T, V>(
@@ -74,7 +74,7 @@ export function mapFigure<T, V>(figure: Figure<T>, change: (value: T) => V): Fig
   return figure.kind === 'measured' ? measured(change(figure.value)) : figure;
 }
 
-/** Joins two figures; what is said of both needs both. */
+/** Joins two figures; a statement about both needs both. */
 export function join<A, B, V>(a: Figure<A>, b: Figure<B>, change: (a: A, b: B) => V): Figure<V> {
   if (a.kind === 'measured' && b.kind === 'measured') return measured(change(a.value, b.value));
   const rank = { failed: 0, unmeasured: 1, loading: 2, measured: 3 };
@@ -86,7 +86,7 @@ export function orElse<T, U>(figure: Figure<T>, other: U): T | U {
   return figure.kind === 'measured' ? figure.value : other;
 }
 
-/** Says how many things it is not known of, as something that was not measured; nothing, if it is known of all. */
+/** Reports how many things have an unknown value, as an unmeasured figure; '' if all are known. */
 export function countUnknown(
   kinds: Figure<readonly string[]>,
   say: (unknown: number, all: number) => string,

@@ -74,7 +74,7 @@ export const stream: EventStream = new EventStream({ onEvent: take, onGap: () =>
 let poll: ReturnType<typeof setInterval> | undefined;
 let wasLive = false;
 stream.subscribe(() => {
-  // What was read before the stream was open may have changed unheard.
+  // Data read before the stream was open may have changed unnoticed.
   const live = stream.getState().kind === 'live';
   if (live && !wasLive) invalidateTopics(topics);
   wasLive = live;

@@ -1,4 +1,4 @@
-// What an entry of the ledger says, in words; other actions are shown as they are recorded.
+// The text of a ledger entry; other actions are shown as they are recorded.
 
 export const actions: Record<string, string> = {
   'access.denied': 'access refused',
@@ -19,7 +19,7 @@ export const actions: Record<string, string> = {
   'approval.first_approved': 'approved by one of two',
   'approval.reject': 'rejected',
   'approval.rejected': 'rejected',
-  'approval.requested_again': 'asked for again',
+  'approval.requested_again': 'requested again',
   'assistant.decide': 'decision in the assistant',
   'audit.failures_acknowledged': 'failed verification acknowledged',
   'audit.checkpoint': 'ledger signed',
@@ -40,7 +40,7 @@ export const actions: Record<string, string> = {
   'comment.delete': 'comment removed',
   'compliance.set': 'risk class set',
   'config.clear': 'setting reset',
-  'config.rotate': 'secrets encrypted anew',
+  'config.rotate': 'secrets re-encrypted',
   'config.set': 'configuration changed',
   'copilot.query': 'question to the assistant',
   'cost.recorded': 'usage recorded',
@@ -48,7 +48,7 @@ export const actions: Record<string, string> = {
   'drift.baseline_set': 'drift baseline set',
   'drift.reset': 'recent predictions reset',
   'drift.retrain_blocked': 'a retrain after drift was blocked',
-  'drift.retrain_requested': 'drift asked for a retrain',
+  'drift.retrain_requested': 'drift requested a retrain',
   'eval.recorded': 'evaluation recorded',
   'flag.clear': 'flag reset',
   'flag.set': 'flag switched',

@@ -1,10 +1,10 @@
 export const alerts = {
   title: 'Alerts',
   sub: (firing: number, acked: number) =>
-    `${firing} firing, ${acked} acknowledged. An alert ends by itself when its cause is gone.`,
+    `${firing} firing, ${acked} acknowledged. An alert ends automatically when its cause is gone.`,
   quiet: 'Nothing fires. Drift, budgets and evaluations are watched.',
   stale: 'The control plane gives no answer.',
-  staleHint: 'This is what was known before; nothing is taken for resolved.',
+  staleHint: 'This is the last known state; no alert is treated as resolved.',
   tabs: { label: 'State', open: 'Open', resolved: 'Resolved, 24 h' },
   filter: 'Filter by title or label',
   severity: 'Severity',

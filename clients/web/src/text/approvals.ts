@@ -15,7 +15,7 @@ export const approvals = {
     rejected: 'Nothing was rejected yet',
     expired: 'Nothing has expired',
   },
-  emptyHint: 'New changes show up here by themselves.',
+  emptyHint: 'New changes appear here automatically.',
   seeApproved: 'See approved changes',
   pick: 'Choose an approval to see what it would do',
   gone: 'There is no such approval',
@@ -93,7 +93,7 @@ export const approvals = {
     first: (who: string) => `${who} has approved it. A second person must approve it too.`,
     ownFirst: 'You have approved this. A second person must approve it too; you may still reject it.',
     unknown:
-      'Nobody knows who is behind one of the pushes. Where separation of duties is enforced, two people must approve.',
+      'The author of one of the pushes is unknown. Where separation of duties is enforced, two people must approve.',
   },
   recorded: 'Your decision is recorded in the audit ledger with record',
   approve: 'Approve',

@@ -87,7 +87,7 @@ export const common = {
   },
   errors: {
     unreachable: 'The dashboard cannot be reached',
-    unreachableHint: 'Check the network. This page goes on trying by itself.',
+    unreachableHint: 'Check the network. This page keeps trying automatically.',
     upstream_unavailable: 'The service behind gave no answer',
     upstream_timeout: 'The service behind gave no answer in time',
     upstream_credentials: 'The service behind refused our credentials',

@@ -1,4 +1,4 @@
-// What an event says, in words. Values come from the event's data.
+// The text of an event. Values come from the event's data.
 
 type Data = Record<string, unknown>;
 const word = (data: Data, key: string): string =>
@@ -6,7 +6,7 @@ const word = (data: Data, key: string): string =>
 const status = (value: string): string => value.charAt(0) + value.slice(1).toLowerCase().replaceAll('_', ' ');
 
 export const events: Record<string, (data: Data) => string> = {
-  'job.dispatched': () => 'training was asked for',
+  'job.dispatched': () => 'training was requested',
   'job.started': () => 'training started',
   'job.completed': (d) => (word(d, 'version') ? `trained version ${word(d, 'version')}` : 'training completed'),
   'job.failed': (d) => `training failed${word(d, 'reason') ? `: ${word(d, 'reason')}` : ''}`,
@@ -17,7 +17,7 @@ export const events: Record<string, (data: Data) => string> = {
   'drift.status_changed': (d) => `drift ${status(word(d, 'previous'))} to ${status(word(d, 'status'))}`,
   'drift.baseline_set': () => 'drift baseline set',
   'drift.reset': () => 'recent predictions reset',
-  'drift.retrain_requested': () => 'drift asked for a retrain',
+  'drift.retrain_requested': () => 'drift requested a retrain',
   'drift.retrain_blocked': () => 'a retrain after drift was blocked',
   'alert.firing': (d) => `alert: ${word(d, 'title')}`,
   'alert.resolved': (d) => `resolved: ${word(d, 'title')}`,

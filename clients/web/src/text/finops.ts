@@ -61,7 +61,7 @@ export const finops = {
     removeTitle: (project: string) => `Remove the budget of ${project}?`,
     explain:
       'Counts from the first of this UTC month. Above it an alert fires; nothing is stopped. It can be changed or removed at any time.',
-    removeExplain: 'Its recorded costs stay. Alerts of this budget resolve by themselves. It can be set again.',
+    removeExplain: 'Its recorded costs stay. Alerts of this budget resolve automatically. It can be set again.',
     projectHint: 'As the jobs name it',
     costLimit: 'USD a month',
     costHint: 'Empty is no limit; 0 allows nothing',

@@ -1,6 +1,6 @@
 export const flags = {
   title: 'Flags',
-  sub: 'What is switched on for this tenant. An override holds for the whole tenant; targeting is fixed.',
+  sub: 'What is switched on for this tenant. An override applies to the whole tenant; targeting is fixed.',
   adminsOnly: 'Only admins see the flags',
   adminsOnlyHint: 'What is switched off for you is absent from the navigation.',
   table: 'Flags',
@@ -11,7 +11,7 @@ export const flags = {
     name: 'Flag',
     standard: 'Default',
     override: 'Override',
-    targeting: 'Whom it reaches',
+    targeting: 'Targeting',
     changed: 'Changed',
     acts: 'Acts',
   },

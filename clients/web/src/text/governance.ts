@@ -86,9 +86,9 @@ export const governance = {
     nothing: 'nothing',
     approve: (what: string) => `Approve this change to ${what}?`,
     reject: (what: string) => `Reject this change to ${what}?`,
-    approveHint: 'It applies at once. Whoever asked for it cannot approve it.',
+    approveHint: 'It applies at once. The requester cannot approve it.',
     firstHint:
-      'It came with the environment, so nobody is known to have asked for it: two people must approve it. It applies after the second.',
+      'It came with the environment, so its requester is unknown: two people must approve it. It applies after the second.',
     rejectHint: 'The current rule stays in force.',
     approveDo: 'Approve and apply',
     approveFirst: 'Approve as the first of two',

@@ -1,5 +1,6 @@
-// Names and messages that others wrote may hold characters that turn the direction of what follows. In a sentence of
-// the catalogue such a text is kept to itself; an element of its own keeps it by style (base.css).
+// Names and messages that others wrote may hold characters that change the direction of the
+// following text. In a sentence of the catalogue such a text is isolated by control characters; a
+// separate element isolates it by style (base.css).
 
 const FSI = '\u2068';
 const PDI = '\u2069';
@@ -10,7 +11,7 @@ const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
 /** Returns the text so that it cannot turn the direction of anything around it; most texts are returned as they are. */
 export function isolate(text: string): string {
   if (!TURNS.test(text)) return text;
-  // What it ends is its own: an end too many would end our isolation.
+  // Only isolates that it opened itself may end: an extra end would close our isolation.
   let open = 0;
   let own = '';
   for (const letter of text) {
@@ -26,7 +27,7 @@ export function isolate(text: string): string {
   return FSI + own + pops + ends + PDI;
 }
 
-/** Returns a catalogue whose sentences isolate what they are given. */
+/** Returns a catalogue whose sentences isolate their arguments. */
 export function isolateData<T>(catalogue: T): T {
   if (typeof catalogue === 'function')
     return ((...data: unknown[]) =>

@@ -10,10 +10,10 @@ export const login = {
   returningHint: 'Sign in to go back to where you were.',
   loadingProviders: 'Looking for ways to sign in',
   providersFailed: 'The ways to sign in could not be read',
-  noWay: 'Nobody can sign in here',
+  noWay: 'No one can sign in here',
   noWayHint:
     'Password login is off and no identity provider is configured. Set DASHBOARD_LOCAL_LOGIN or PLATFORM_IAM_CONFIG.',
-  claim: ['Nothing runs', 'that nobody allowed'],
+  claim: ['Nothing runs', 'without approval'],
   stages: ['Change', 'Approval', 'Train', 'Evaluate', 'Promote', 'Serve', 'Drift'],
   loopLabel: 'The loop: change, approval, train, evaluate, promote, serve, drift, and back to change',
   failed: {

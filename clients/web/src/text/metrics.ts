@@ -1,4 +1,4 @@
-// What the trainer's metrics are called by people who did not write it; the key stays beside the name.
+// Display names of the trainer's metrics for people who did not write it; the key stays next to the name.
 
 const names: Record<string, string> = {
   accuracy: 'Accuracy',
@@ -14,7 +14,7 @@ const names: Record<string, string> = {
   pass_rate: 'Pass rate',
 };
 
-/** Returns a metric's name in words; its key if nobody named it here. */
+/** Returns a metric's display name, or its key if it has none. */
 export function nameMetric(key: string): string {
   if (key.startsWith('val_')) return `${nameMetric(key.slice(4))}, validation`;
   return names[key] ?? key;

@@ -1,6 +1,6 @@
 export const model = {
   discussion: {
-    none: 'Nobody has written here yet.',
+    none: 'No comments yet.',
     label: 'Comment',
     placeholder: 'Write a comment; @name mentions someone',
     hint: 'Markdown. A mention notifies the person.',

@@ -1,6 +1,6 @@
 export const preferences = {
   title: 'Preferences',
-  sub: 'Kept in this browser, for whoever uses it.',
+  sub: 'Kept in this browser, for all its users.',
   look: 'Look',
   theme: 'Theme',
   themeHint: 'System follows the setting of your computer.',

@@ -9,7 +9,7 @@ const MARKED = 'åƀçđéƒğĥîĵķļɱñöƥɋŕšŧûṽŵẋýžÅƁÇĐÉ
 const OPEN = '\ue000';
 const CLOSE = '\ue001';
 
-/** Accents a text; what stands between the marks is data and stays. */
+/** Accents a text; text between the marks is data and unchanged. */
 function accent(text: string): string {
   let out = '';
   let data = 0;

@@ -1,7 +1,7 @@
 export const registry = {
   title: 'Registry',
   sub: (all: number, served: number) => `${all} ${all === 1 ? 'model' : 'models'}, ${served} in Production.`,
-  /** That none needs attention is said only if each was measured. */
+  /** "None needs attention" is shown only if each was measured. */
   verdict: (bad: number, someUnknown: boolean) =>
     bad > 0 ? `${bad} ${bad === 1 ? 'needs' : 'need'} attention.` : someUnknown ? '' : 'None needs attention.',
   earlier: (version: string, measured: string, z: string | undefined) =>

@@ -81,7 +81,7 @@ export const runs = {
     trackerRun: 'Tracker run',
     flowRun: 'Flow run',
     openTracker: 'Open in the tracker',
-    stale: 'The orchestrator gives no answer; this is what was last known.',
+    stale: 'The orchestrator gives no answer; this is the last known state.',
     gone: 'There is no such run',
   },
   startRun: {
@@ -91,7 +91,7 @@ export const runs = {
     model: 'Model',
     dataset: 'Data set',
     dummy: 'On generated rows, as a trial',
-    dummyHint: 'A trial version is marked as generated and never promoted by itself.',
+    dummyHint: 'A trial version is marked as generated and never promoted automatically.',
     do: 'Start training',
     doing: (model: string, dataset: string) => `Train ${model} on ${dataset}`,
     done: (model: string) => `Training of ${model} has been started`,

@@ -46,8 +46,8 @@ func (p proxies) contain(address netip.Addr) bool {
 	return false
 }
 
-// Address is who sent the request: the TCP peer, or, if that is a trusted proxy, the rightmost entry of
-// X-Forwarded-For that is none. Whatever stands left of it is the sender's to forge.
+// Address returns the client's address: the TCP peer, or, if that is a trusted proxy, the rightmost entry of
+// X-Forwarded-For that is not one. The client can forge all entries to the left of it.
 func (g *Guard) Address(r *http.Request) netip.Addr {
 	address := parseAddress(r.RemoteAddr)
 	if !address.IsValid() || !g.proxies.contain(address) {
@@ -78,7 +78,8 @@ func parseAddress(text string) netip.Addr {
 	return address.Unmap().WithZone("")
 }
 
-// subscriberOf is the network of one subscriber: for IPv6 the first 64 bits, because a subscriber can vary the rest.
+// subscriberOf returns the network of one subscriber: for IPv6 the first 64 bits, because a subscriber can vary the
+// rest.
 func subscriberOf(address netip.Addr) string {
 	switch {
 	case !address.IsValid():

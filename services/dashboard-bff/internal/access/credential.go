@@ -15,10 +15,10 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/session"
 )
 
-// challenge is what a 401 asks for, in the header WWW-Authenticate.
+// challenge is the WWW-Authenticate header of a 401.
 const challenge = `Bearer realm="dashboard"`
 
-// Unauthorized is err with the header that every 401 must have; other errors stay as they are.
+// Unauthorized adds the header that every 401 must have; other errors are unchanged.
 func Unauthorized(err error) error {
 	var p *problem.Error
 	if !errors.As(err, &p) || p.Status() != http.StatusUnauthorized || p.Header.Get("WWW-Authenticate") != "" {
@@ -27,7 +27,8 @@ func Unauthorized(err error) error {
 	return p.WithHeader("WWW-Authenticate", challenge)
 }
 
-// identify finds out who sent the request. A bearer, good or bad, beats the cookie: whoever sends one means it.
+// identify determines who sent the request. A bearer, valid or not, takes precedence over the cookie, because a client
+// sends one deliberately.
 func (g *Guard) identify(c echo.Context) (who caller.Caller, byCookie bool, err error) {
 	bearer, err := bearerOf(c.Request())
 	switch {
@@ -43,8 +44,8 @@ func (g *Guard) identify(c echo.Context) (who caller.Caller, byCookie bool, err 
 // maxBearer limits a bearer's text, in bytes; access tokens with many groups have some KiB.
 const maxBearer = 16 << 10
 
-// bearerOf is the request's bearer, be it empty; errNoCredential without one. Other schemes are not ours: a proxy before
-// the dashboard may ask for a password of its own.
+// bearerOf returns the request's bearer, which may be empty; errNoCredential without one. Other schemes are ignored: a
+// proxy in front of the dashboard may use its own password authentication.
 func bearerOf(r *http.Request) (string, error) {
 	values := r.Header.Values("Authorization")
 	for _, v := range values {
@@ -53,7 +54,7 @@ func bearerOf(r *http.Request) (string, error) {
 			continue
 		}
 		token = strings.TrimSpace(token)
-		if len(values) > 1 || len(token) > maxBearer { // which one of two is meant is anybody's guess
+		if len(values) > 1 || len(token) > maxBearer { // the intended one of two cannot be known
 			return "", fault.InvalidToken.New("Send one Authorization header, with one bearer token of at most 16 KiB.")
 		}
 		return token, nil
@@ -75,7 +76,7 @@ func (g *Guard) verifyBearer(c echo.Context, token string) (caller.Caller, error
 		return caller.Caller{}, fault.InvalidToken.New("This token is not a dashboard token, and no identity provider is configured here; sign in again.")
 	}
 	hint := c.Request().Header.Get("X-PLATFORM-IDP")
-	basis := g.cfg.Federation.Basis() // first: a mark that is too old lets nobody in
+	basis := g.cfg.Federation.Basis() // read before the credential is judged, so that a stale mark can only refuse
 	who, err := g.cfg.Federation.Bearer(ctx, token, hint, func() error {
 		return g.cfg.Limits.checkAddress(ctx, Introspection, g.Address(c.Request()))
 	})

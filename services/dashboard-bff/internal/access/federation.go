@@ -17,13 +17,14 @@ type Federation interface {
 	// issuer. The error is a problem: 401, 403 no_role, 502 or 503. SessionID of the caller is a digest of the token.
 	// mayAsk, unless nil, is called before a provider is asked about an opaque token; its error is the answer.
 	Bearer(ctx context.Context, raw, providerHint string, mayAsk func() error) (caller.Caller, error)
-	// Admit reports whether the provider of a browser session is still trusted and its person not denied; else it is
-	// the 401 to answer. It is asked for each request and each second of a stream, so it answers from memory.
+	// Admit returns the 401 to answer if the provider of a browser session is no longer trusted or its person is
+	// denied. It is called on each request and each second of a stream, so it answers from memory.
 	Admit(ctx context.Context, d session.Data) error
 	// Basis is a mark of the trust file that Bearer and Admit judge by, the same on all replicas; empty while it has a
 	// fault.
 	Basis() string
-	// StepUp is what the provider demands of sensitive actions: one of acrValues, if there are any, and a sign-in no
-	// older than maxAge. loginURL is where a person steps up. required is false for a provider without such a rule.
+	// StepUp returns the provider's requirements for sensitive actions: one of acrValues, if there are any, and a
+	// sign-in no older than maxAge. loginURL is where a person steps up. required is false for a provider without such
+	// a rule.
 	StepUp(provider string) (acrValues []string, maxAge time.Duration, loginURL string, required bool)
 }

@@ -15,7 +15,7 @@ func (g *Guard) provesOwnPage(r *http.Request) bool {
 	return onlyValue(r, "X-PLATFORM-CSRF") == "1" || onlyValue(r, "Sec-Fetch-Site") == "same-origin" || g.SameOrigin(r)
 }
 
-// onlyValue is the value of a header that is there once, else empty.
+// onlyValue returns the value of a header that occurs once, else "".
 func onlyValue(r *http.Request, name string) string {
 	if values := r.Header.Values(name); len(values) == 1 {
 		return values[0]
@@ -40,7 +40,7 @@ func (g *Guard) SameOrigin(r *http.Request) bool {
 	return normalizeOrigin(origin) == normalizeOrigin(own)
 }
 
-// normalizeOrigin is scheme, host and port in one form.
+// normalizeOrigin returns scheme, host and port in canonical form.
 func normalizeOrigin(u *url.URL) string {
 	scheme, port := strings.ToLower(u.Scheme), u.Port()
 	if port == "" {

@@ -88,7 +88,7 @@ func setOf(list []string) map[string]bool {
 	return out
 }
 
-// rules are what a route asks beside a role.
+// rules are a route's requirements beyond a role.
 type rules struct {
 	role     caller.Role
 	bucket   Bucket
@@ -102,7 +102,7 @@ type Option func(*rules)
 // Limit counts the route's requests in a bucket. Without it, requests that may change something count as Writes.
 func Limit(b Bucket) Option { return func(r *rules) { r.bucket = b } }
 
-// StepUp asks for a step-up if the action is one that needs it.
+// StepUp requires a step-up if the action is a sensitive one.
 func StepUp(action string) Option {
 	return StepUpAll(func(echo.Context) []string { return []string{action} })
 }
@@ -116,7 +116,7 @@ func StepUpAll(fn func(echo.Context) (actions []string)) Option {
 // OperatorTenant lets only callers of the tenants pass that may change what all share.
 func OperatorTenant() Option { return OperatorTenantIf(func(echo.Context) bool { return true }) }
 
-// OperatorTenantIf is OperatorTenant for requests of which fn holds.
+// OperatorTenantIf is OperatorTenant for requests that fn selects.
 func OperatorTenantIf(fn func(echo.Context) bool) Option {
 	return func(r *rules) { r.operator = fn }
 }
@@ -126,7 +126,7 @@ func (g *Guard) Public(b Bucket) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			if b == Login && !isJSON(c.Request()) {
-				return next(c) // refused for its form, and not counted: a page of another site can send such a request without being asked
+				return next(c) // refused for its form, and not counted: a page of another site can make a browser send such a request
 			}
 			err := g.cfg.Limits.checkAddress(c.Request().Context(), b, g.Address(c.Request()))
 			if g.metrics.count(err); err != nil {
@@ -137,13 +137,14 @@ func (g *Guard) Public(b Bucket) echo.MiddlewareFunc {
 	}
 }
 
-// isJSON reports whether a request says that it has JSON, which a browser sends to another site only if that one agreed.
+// isJSON reports whether a request declares a JSON body, which a browser sends to another site only with that site's
+// consent (CORS).
 func isJSON(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && kind == "application/json"
 }
 
-// Require lets callers of a role pass, in the order of the package comment, and notes them for caller.From.
+// Require admits callers with a role, checked in the order of the package comment, and stores them for caller.From.
 func (g *Guard) Require(role caller.Role, opts ...Option) echo.MiddlewareFunc {
 	r := rules{role: role}
 	for _, o := range opts {
@@ -201,7 +202,7 @@ func (g *Guard) check(c echo.Context, r rules) (err error) {
 	return nil
 }
 
-// isSafe holds for the methods of RFC 9110 section 9.2.1 that are served.
+// isSafe reports whether the method is one of the served safe methods of RFC 9110 section 9.2.1.
 func isSafe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
@@ -212,7 +213,7 @@ func (g *Guard) federated() bool { return g.cfg.Federation != nil && g.cfg.Feder
 // credentialKey finds in a request's context what Watch judges again.
 type credentialKey struct{}
 
-// credential is what a caller proved themselves with, as far as it can lose its worth before it expires.
+// credential is the part of a caller's credential that can be revoked before it expires.
 type credential struct {
 	data         session.Data // of a browser session
 	bearer, hint string       // of an identity provider

@@ -9,12 +9,12 @@ import (
 // policy allows the UI's own files only: no inline script or style, nothing from elsewhere, no frame around it.
 const policy = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// permissions switches off what a page of numbers needs not.
+// permissions switches off browser features that a page of numbers does not need.
 const permissions = "accelerometer=(), autoplay=(), camera=(), display-capture=(), encrypted-media=(), fullscreen=(), geolocation=(), gyroscope=(), " +
 	"magnetometer=(), microphone=(), midi=(), payment=(), picture-in-picture=(), publickey-credentials-get=(), screen-wake-lock=(), usb=(), xr-spatial-tracking=()"
 
 // AddHeaders sets the security headers of every response. Handlers may replace those of their own pages, as the API
-// references do. publicURL tells whether browsers come by https.
+// references do. publicURL determines whether browsers use https.
 func AddHeaders(e *echo.Echo, publicURL string) {
 	https := strings.HasPrefix(strings.ToLower(publicURL), "https://")
 	// Before routing: these are on answers too that the server gives before any other middleware runs.

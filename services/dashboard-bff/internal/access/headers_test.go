@@ -41,7 +41,7 @@ func TestEveryResponseHasTheSecurityHeaders(t *testing.T) {
 		{"/api/absent", "dashboard.test", "private, no-cache", 404, wantPolicy},
 		{"/api/panic", "dashboard.test", "private, no-cache", 500, wantPolicy},
 		{"/livez", "dashboard.test", "no-store", 200, wantPolicy},
-		{"/api/view", "evil.test", "no-store", 421, "default-src 'none'"}, // refused before any of it matters
+		{"/api/view", "evil.test", "no-store", 421, "default-src 'none'"}, // refused before anything else is checked
 	} {
 		q := httptest.NewRequest("GET", c.path, nil)
 		q.Host = c.host

@@ -20,15 +20,16 @@ import (
 // Bucket names a limit.
 type Bucket string
 
-// Buckets of addresses: routes that need no credential, and what is asked of others before one is known.
+// Buckets of addresses: routes that need no credential, and calls to other services before a credential is known.
 const (
 	Login Bucket = "login"
 	SSO   Bucket = "sso"
 	// Providers is for reading which providers there are: a login page must show them while others behind the same address
 	// use up the sign-on limit.
 	Providers Bucket = "sso_providers"
-	// Introspection counts questions to identity providers about opaque tokens: whoever makes tokens up must not have the
-	// dashboard send a request for each. Answers are kept, so a person's own token is asked about twice a minute.
+	// Introspection limits the introspection requests for opaque tokens: a client that sends invented tokens must not
+	// cause a request to the identity provider for each. Answers are cached, so a person's own token is introspected
+	// about twice a minute.
 	Introspection Bucket = "introspection"
 )
 
@@ -56,7 +57,7 @@ type Rates struct {
 	LoginLock            time.Duration
 }
 
-// DefaultRates are the limits of the dashboard.
+// DefaultRates returns the limits of the dashboard.
 func DefaultRates() Rates {
 	return Rates{
 		Buckets: map[Bucket]Rate{
@@ -87,7 +88,7 @@ type Limits struct {
 	cfg   LimitsConfig
 	local *localLimits
 	locks *localLocks
-	// retryAt is when the coordinator is asked again after a failure, in Unix nanoseconds: requests must not all wait
+	// retryAt is when to try the coordinator again after a failure, in Unix nanoseconds: requests must not all wait
 	// for one that is down.
 	retryAt atomic.Int64
 }
@@ -107,7 +108,7 @@ const (
 	coordinatorPause = 2 * time.Second
 )
 
-// decision is whether an act may go on, else when.
+// decision is whether an act is allowed now, and otherwise when.
 type decision struct {
 	ok        bool
 	remaining int
@@ -120,7 +121,7 @@ func (l *Limits) allow(ctx context.Context, key string, rate Rate) decision {
 	if !own.ok || l.cfg.Now().UnixNano() < l.retryAt.Load() {
 		return own
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), coordinatorTimeout) // whoever hangs up was counted all the same
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), coordinatorTimeout) // a client that hangs up counts too
 	defer cancel()
 	shared, err := l.cfg.Coordinator.Allow(ctx, "dashboard:"+key, rate.Count, rate.Window)
 	if err != nil {
@@ -194,10 +195,10 @@ func (l *Limits) NoteBadLogin(ctx context.Context, address netip.Addr) {
 	}
 }
 
-// lockedFor is how long another replica has locked the address for, 0 if none has.
+// lockedFor returns how long another replica has locked the address for, 0 if none has.
 func (l *Limits) lockedFor(ctx context.Context, subscriber string) time.Duration {
 	raw, err := l.cfg.Store.Get(ctx, lockKey(subscriber))
-	if err != nil { // none, or the store is away: what this process knows was looked at first
+	if err != nil { // no lock, or the store is unavailable: local state was checked first
 		return 0
 	}
 	seconds, err := strconv.ParseInt(string(raw), 10, 64)

@@ -115,7 +115,7 @@ func TestAThousandLoginsAtOnceAreBounded(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// A window that ends meanwhile lets as many pass again.
+	// When a window ends, as many requests are admitted again.
 	windows := int32(time.Since(began)/time.Second) + 2
 	if g := good.Load(); g < 1 || g > 20*windows || g+limited.Load() != 1000 {
 		t.Errorf("%d got in, %d were limited, %d failed; want 1 to %d and the rest limited", g, limited.Load(), other.Load(), 20*windows)
@@ -131,7 +131,7 @@ func TestSSOIsLimitedByAddress(t *testing.T) {
 		r.Do("GET", "/test/sso", nil, from).Want(200, "")
 	}
 	r.Do("GET", "/test/sso", nil, from).Want(429, "rate_limited")
-	// The login page still shows its buttons to whoever sits behind the same address.
+	// The login page still shows its buttons to other clients behind the same address.
 	r.Do("GET", "/test/providers", nil, from).Want(200, "")
 }
 

@@ -12,7 +12,7 @@ const maxLocal = 20_000
 type localLimits struct {
 	now func() time.Time
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	windows map[string]*window
 	swept   time.Time
 }
@@ -33,7 +33,7 @@ func (l *localLimits) allow(key string, limit int, length time.Duration) decisio
 	w := l.windows[key]
 	if w == nil && len(l.windows) >= maxLocal {
 		if l.sweep(now); len(l.windows) >= maxLocal {
-			// More senders than can be told apart: the rest share one count rather than have none.
+			// Beyond the number of senders tracked separately, the rest share one count rather than have none.
 			key = "all others"
 			w = l.windows[key]
 		}

@@ -29,7 +29,7 @@ func (p *pass) handle(c echo.Context) error {
 	return c.JSON(http.StatusOK, map[string]string{"sub": caller.From(c).Subject})
 }
 
-// newReplica has the test routes: a view, a write, and one of each further rule.
+// newReplica starts a replica with the test routes: a view, a write, and one of each further rule.
 func newReplica(f *accesstest.Fleet, o accesstest.Options) (*accesstest.Replica, *pass) {
 	r, p := f.Replica(o), &pass{}
 	r.AddSignIn()

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/fault"
 )
 
-// metrics count what the guard refused.
+// metrics counts the guard's refusals.
 type metrics struct{ refused *prometheus.CounterVec }
 
 func newMetrics(registry prometheus.Registerer) metrics {
@@ -26,7 +26,7 @@ func newMetrics(registry prometheus.Registerer) metrics {
 	return m
 }
 
-// count takes any error; codes come from a fixed table, so the label is bounded.
+// count accepts any error; codes come from a fixed table, so the label is bounded.
 func (m metrics) count(err error) {
 	var p *problem.Error
 	if errors.As(err, &p) {

@@ -54,7 +54,7 @@ func (g *Guard) refuse(c echo.Context, who caller.Caller, action string, refusal
 	return refusal
 }
 
-// RecordQuietly is Record for facts whose act stands even if nobody can write them down.
+// RecordQuietly is Record for facts of acts that stand even if the fact cannot be written.
 func (g *Guard) RecordQuietly(ctx context.Context, facts ...outbox.Event) {
 	if err := g.Record(ctx, facts...); err != nil {
 		g.cfg.Log.ErrorContext(ctx, "an audit fact could not be written", slog.Any("err", err))

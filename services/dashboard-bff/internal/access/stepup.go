@@ -20,7 +20,7 @@ const (
 	AssistantDecide   = "assistant.decide"
 )
 
-// DefaultStepUpActions are the actions that need a step-up where nothing else is configured.
+// DefaultStepUpActions returns the actions that need a step-up by default.
 func DefaultStepUpActions() []string {
 	return []string{ConfigSecret, ProxyControlPlane, ProxyTracker, FlagWrite, ModelPromote, AssistantDecide}
 }
@@ -38,14 +38,15 @@ func CheckStepUpActions(actions []string) error {
 // clockSkew is how far the clock of a provider may be ahead of ours.
 const clockSkew = 5 * time.Minute
 
-// demand is what a caller's session must show for a step-up.
+// demand is a step-up that a caller's session must have made.
 type demand struct {
 	acrValues []string
 	maxAge    time.Duration
 	loginURL  string
 }
 
-// CheckStepUp is the 401 of RFC 9470 if the action needs a stronger or fresher sign-in than the caller's, else nil.
+// CheckStepUp returns the 401 of RFC 9470 if the action needs a stronger or fresher sign-in than the caller's, else
+// nil.
 func (g *Guard) CheckStepUp(who caller.Caller, action string) error {
 	if !g.stepUp[action] {
 		return nil
@@ -63,13 +64,14 @@ func (g *Guard) demandOf(who caller.Caller) (demand, bool) {
 		return demand{maxAge: g.cfg.StepUpMaxAge}, g.cfg.EnforceStepUp
 	}
 	if g.cfg.Federation == nil {
-		return demand{}, false // nobody gets this far without one
+		return demand{}, false // unreachable: the other methods need federation
 	}
 	acrValues, maxAge, loginURL, required := g.cfg.Federation.StepUp(who.Provider)
 	return demand{acrValues, maxAge, loginURL}, required
 }
 
-// metBy fails for a missing claim: no acr is no level, and no auth_time is the year 1.
+// metBy fails for a missing claim: without acr there is no level, and without auth_time the sign-in is from the year
+// 1.
 func (d demand) metBy(who caller.Caller, now time.Time) bool {
 	if len(d.acrValues) > 0 && (who.ACR == "" || !slices.Contains(d.acrValues, who.ACR)) {
 		return false

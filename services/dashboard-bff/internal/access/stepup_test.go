@@ -119,7 +119,7 @@ func TestASteppedUpSessionGoesOn(t *testing.T) {
 	proof := accesstest.Header("X-PLATFORM-CSRF", "1")
 	cookie := signIn(t, r, weak)
 	r.Do("POST", "/test/flag", nil, cookie, proof).Want(401, "step_up_required")
-	r.Do("GET", "/test/view", nil, cookie).Want(200, "") // the session goes on
+	r.Do("GET", "/test/view", nil, cookie).Want(200, "") // the session continues
 	stronger := accesstest.Cookie(r.Do("POST", "/test/sign-in", f.Person(caller.Admin), cookie).Want(204, "").Response)
 	r.Do("POST", "/test/flag", nil, stronger, proof).Want(200, "")
 	r.Do("GET", "/test/view", nil, cookie).Want(401, "invalid_token") // its id changed

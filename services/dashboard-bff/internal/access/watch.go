@@ -16,21 +16,22 @@ import (
 const (
 	TokenExpired = "token_expired"
 	LoggedOut    = "logged_out" // also when the provider is no longer trusted, or the person denied
-	// BusUnavailable ends streams whose credential could not be looked up for long. Of the reasons that clients know it
-	// is the one after which they poll; their requests get 503 session_store_unavailable meanwhile.
+	// BusUnavailable ends streams whose credential could not be checked for long. Of the reasons that clients know, it
+	// is the one that makes them poll; until then their requests get 503 session_store_unavailable.
 	BusUnavailable = "bus_unavailable"
 )
 
 const (
 	// watchEvery is how often a stream's session is looked up; with the age of a verdict a logout shows within 2 s.
 	watchEvery = 800 * time.Millisecond
-	// watchGrace is how long streams outlive the session store. Nobody can log out meanwhile, and a restart of the
-	// store must not make every page reconnect.
+	// watchGrace is how long streams outlive the session store. No session can be ended meanwhile, and a restart of
+	// the store must not make every page reconnect.
 	watchGrace = 30 * time.Second
 )
 
-// Watch is ctx for a stream of who, which ends also when the credential expires, and within 2 s of the session's end on
-// any replica. ctx must be that of the request. reason tells why: empty while the stream may go on, and when ctx ended.
+// Watch returns a context for a stream of who, derived from ctx, which must be the request's. It also ends when the
+// credential expires, and within 2 s of the session's end on any replica. reason returns why it ended: empty while the
+// stream may continue, and when ctx ended.
 func (g *Guard) Watch(ctx context.Context, who caller.Caller) (stream context.Context, reason func() string) {
 	stream, end := context.WithCancel(ctx)
 	var why atomic.Pointer[string]
@@ -79,13 +80,13 @@ func (g *Guard) awaitEnd(ctx context.Context, who caller.Caller) string {
 	}
 }
 
-// endsSession tells a refusal from an answer that could not be had.
+// endsSession distinguishes a refusal from a failed check.
 func endsSession(err error) bool {
 	status := problem.From(err).Status()
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
-// stillHolds asks again what identify asked of the credential, but for what cannot change.
+// stillHolds repeats the checks of identify, except those whose result cannot change.
 func (g *Guard) stillHolds(ctx context.Context, who caller.Caller) error {
 	was, have := credentialOf(ctx)
 	if who.Method == caller.SSO {
@@ -110,8 +111,8 @@ func (g *Guard) Alive(ctx context.Context, who caller.Caller) error {
 	return g.stillHolds(ctx, who)
 }
 
-// Touch is Alive for a request that the person makes with what outlived the proof, such as a cookie of the tools origin:
-// it keeps the session from ending by idleness.
+// Touch is Alive for a request made with something that outlives the proof of the session, such as a cookie of the
+// tools origin: it keeps the session from ending by idleness.
 func (g *Guard) Touch(ctx context.Context, who caller.Caller) error {
 	if err := g.Alive(ctx, who); err != nil || who.Method != caller.SSO {
 		return err
@@ -129,8 +130,9 @@ func (g *Guard) admitsLater(ctx context.Context, who caller.Caller) error {
 	return nil
 }
 
-// basisHolds reports whether what let the caller in is what would today. Without the credential nobody can be judged
-// again; from the dashboard, where it is, they may come back at once.
+// basisHolds reports whether the basis on which the caller was admitted is still the current one. The credential
+// itself is not available here, so the caller cannot be judged again; they can begin again at the dashboard, which has
+// it.
 func (g *Guard) basisHolds(who caller.Caller) bool {
 	now := ""
 	switch {

@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/session"
 )
 
-// stream is a request whose handler stays until Watch ends it; it gets the reason when that happens.
+// stream sends a request whose handler runs until Watch ends it, and then reports the reason.
 func stream(t *testing.T, r *accesstest.Replica, how ...accesstest.Request) (reason <-chan string) {
 	t.Helper()
 	begun, ended := make(chan struct{}), make(chan string, 1)
@@ -73,7 +73,7 @@ func wantOpen(t *testing.T, ended <-chan string) {
 	}
 }
 
-// within2s is the promise, and what a loaded machine may add.
+// within2s is the promised time, and a margin for a loaded machine.
 const within2s = 2*time.Second + 500*time.Millisecond
 
 func TestALogoutOnAnotherReplicaEndsTheStreamsOfThatSessionWithin2Seconds(t *testing.T) {

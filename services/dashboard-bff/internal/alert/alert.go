@@ -1,14 +1,14 @@
-// Package alert is the inbox: what fires at the control plane, and what people of a tenant did about it.
+// Package alert is the inbox: the alerts that fire at the control plane, and how people of a tenant have handled them.
 //
 // The control plane knows alerts that fire and no others. Per tenant and firing, which is an id with the time since
 // when it fires, this package keeps
 //
-//	(none) ──► firing ──► acknowledged       somebody took it
+//	(none) ──► firing ──► acknowledged       acknowledged by a user
 //	             ▲  └─────────┤ └─► resolved  the control plane reports it no more; kept for 24 hours
 //	             └── higher severity ┘
 //
-// A new time is a new firing. While the control plane gives no answer nothing is resolved: what was known is shown
-// and marked stale.
+// A new time is a new firing. While the control plane gives no answer nothing is resolved: the last known state is
+// shown and marked stale.
 package alert
 
 import (
@@ -67,8 +67,8 @@ func New(cfg Config) (*Inbox, error) {
 	return &Inbox{cfg}, nil
 }
 
-// source reads the control plane and brings the tenant's states up to date. Its readings are shared, so a page that
-// polls costs one of them in two seconds.
+// source reads the control plane and updates the tenant's states. Its readings are shared, so pages that poll cause at
+// most one reading every two seconds.
 func (i *Inbox) source() compose.Source[compose.None, struct{}] {
 	return compose.Source[compose.None, struct{}]{
 		Name: "alerts", Service: upstream.ControlPlane, Call: "list alerts and keep their states",
@@ -80,7 +80,7 @@ func (i *Inbox) source() compose.Source[compose.None, struct{}] {
 
 // refresh reads what fires and reconciles.
 func (i *Inbox) refresh(ctx context.Context, who caller.Caller) error {
-	// From before the call: of two answers the one that was asked for later is newer.
+	// Read before the call: of two answers, the one requested later is newer.
 	at, err := store.New(i.cfg.Pool).ReadClock(ctx)
 	if err != nil {
 		return err
@@ -121,19 +121,19 @@ func (i *Inbox) readFiring(ctx context.Context, who caller.Caller) ([]controlpla
 	return nil, errTooMany
 }
 
-// firingKey tells one firing of a tenant from all others.
+// firingKey identifies one firing of a tenant.
 type firingKey struct {
 	id    string
 	since time.Time
 }
 
-// keyOf holds the time as Postgres does, in microseconds.
+// keyOf truncates the time to microseconds, as Postgres does.
 func keyOf(id string, since time.Time) firingKey {
 	return firingKey{id, since.UTC().Truncate(time.Microsecond)}
 }
 
-// reconcile brings the states to what fired at a moment. A reading that is older than one which was applied, by
-// this replica or another, changes nothing.
+// reconcile updates the states to what fired at a moment. A reading older than one already applied, by this replica or
+// another, changes nothing.
 func (i *Inbox) reconcile(ctx context.Context, tenant string, at time.Time, alerts []controlplane.Alert) error {
 	return postgres.InTx(ctx, i.cfg.Pool, func(tx pgx.Tx) error {
 		q := store.New(tx)
@@ -157,7 +157,7 @@ func (i *Inbox) reconcile(ctx context.Context, tenant string, at time.Time, aler
 				return err
 			}
 		}
-		for key, r := range known { // those that fire no more
+		for key, r := range known { // those that no longer fire
 			if r.State == resolved {
 				continue
 			}
@@ -169,7 +169,7 @@ func (i *Inbox) reconcile(ctx context.Context, tenant string, at time.Time, aler
 	})
 }
 
-// putFiring stores what the control plane says of a firing that is known, or new.
+// putFiring stores the control plane's data of a known or new firing.
 func putFiring(ctx context.Context, q *store.Queries, tenant string, a controlplane.Alert, row store.AlertState, known bool) error {
 	labels := a.Labels
 	if labels == nil {
@@ -182,7 +182,7 @@ func putFiring(ctx context.Context, q *store.Queries, tenant string, a controlpl
 	next := store.PutAlertStateParams{
 		Tenant: tenant, AlertID: a.Id, Since: a.Since, Source: a.Source, Severity: string(a.Severity), State: firing, Title: a.Title, Labels: raw,
 	}
-	// An acknowledgement holds for this firing, also if it was missing from one reading, until it gets worse.
+	// An acknowledgement covers this firing, even if one reading missed it, until its severity rises.
 	if known && row.AckedBy != nil && rank(next.Severity) >= rank(row.Severity) {
 		next.State, next.AckedBy, next.AckedAt = acknowledged, row.AckedBy, row.AckedAt
 	}
@@ -205,8 +205,8 @@ func sameLabels(raw json.RawMessage, labels map[string]string) bool {
 	return true
 }
 
-// acknowledge takes an alert for who; of one that is taken, the first taker stays. The state, the audit fact and the
-// event are one transaction.
+// acknowledge acknowledges an alert for who; if it is already acknowledged, the first person stays. The state, the
+// audit fact and the event are one transaction.
 func (i *Inbox) acknowledge(ctx context.Context, who caller.Caller, id string) (store.AlertState, error) {
 	var out store.AlertState
 	err := postgres.InTx(ctx, i.cfg.Pool, func(tx pgx.Tx) error {
@@ -250,8 +250,8 @@ func compareStates(a, b store.AlertState) int {
 	return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), a.Since.Compare(b.Since), cmp.Compare(a.AlertID, b.AlertID))
 }
 
-// ListOpen lists what fires for a caller or was acknowledged, worst first. When the control plane gives no answer,
-// it fails rather than show what was known: search names its source then.
+// ListOpen lists a caller's firing and acknowledged alerts, worst first. When the control plane gives no answer, it
+// fails rather than return the last known state: search then names its source.
 func (i *Inbox) ListOpen(ctx context.Context, who caller.Caller) ([]api.Alert, error) {
 	if err := i.refresh(ctx, who); err != nil {
 		return nil, err

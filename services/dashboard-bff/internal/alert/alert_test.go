@@ -52,14 +52,14 @@ func start(t *testing.T) replica {
 	return newReplica(t, recordstest.NewControlPlane(t), recordstest.Pool(t))
 }
 
-// read is a fresh inbox.
+// read lists the alerts of a fresh inbox.
 func (r replica) read(query string) api.AlertView {
 	r.T.Helper()
 	r.views.Age()
 	return recordstest.Decode[api.AlertView](r.Want(200, recordstest.Viewer, "GET", path+query, nil))
 }
 
-// states are id and state of a list, in order.
+// states returns id and state of a list, in order.
 func states(v api.AlertView) []string {
 	out := []string{}
 	for _, a := range v.Inbox.Alerts {
@@ -80,7 +80,7 @@ func (r replica) ack(who caller.Caller, id string) api.Ack {
 	return recordstest.Decode[api.Ack](r.Want(200, who, "POST", path+"/"+id+"/ack", nil))
 }
 
-// fire is an alert of the recorded list, changed.
+// fire returns a changed copy of an alert of the recorded list.
 func fire(t *testing.T, change func(*controlplane.Alert)) controlplane.Alert {
 	t.Helper()
 	a := recordstest.Recorded[controlplane.AlertList](t, "alerts").Items[0]
@@ -112,7 +112,7 @@ func TestInboxListsWhatFiresBySeverityThenAge(t *testing.T) {
 func TestAcknowledgementKeepsNameAndTimeOverARestart(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	first := r.ack(recordstest.Viewer, budget) // nobody has listed it yet
+	first := r.ack(recordstest.Viewer, budget) // not listed yet
 	if !first.Acked || !first.Audited || *first.AckedBy != "local:viewer" || time.Since(*first.AckedAt) > time.Minute {
 		t.Errorf("got %+v; want it acked by local:viewer now", first)
 	}
@@ -180,7 +180,7 @@ func TestWorseAndNewAlertsFireAgain(t *testing.T) {
 	set("critical", time.Hour)
 	wantStates(t, r.read("?state=all"), budget+" resolved", budget+" firing")
 	wantStates(t, r.read(""), budget+" firing")
-	set("critical", 0) // the former firing, missing from one reading: who took it still has it
+	set("critical", 0) // the earlier firing, missing from one reading: its acknowledgement remains
 	wantStates(t, r.read(""), budget+" acknowledged")
 }
 
@@ -195,7 +195,7 @@ func TestSilentSourceResolvesNothing(t *testing.T) {
 		if got.Inbox.Stale == nil || !*got.Inbox.Stale || !slices.Equal(got.Partial, []string{"alerts"}) {
 			t.Errorf("mode %d: got stale %v, partial %v; want both", mode, got.Inbox.Stale, got.Partial)
 		}
-		r.ack(recordstest.Viewer, eval) // by what was known
+		r.ack(recordstest.Viewer, eval) // from the last known state
 		wantStates(t, recordstest.Decode[api.AlertView](r.Want(200, recordstest.Viewer, "GET", path, nil)), budget+" firing", eval+" acknowledged")
 	}
 }
@@ -207,11 +207,12 @@ func TestAlertsOfAnotherTenantLookAbsent(t *testing.T) {
 	r.read("")
 	r.ack(recordstest.Viewer, "drift:X:Production")
 	foreign := recordstest.Decode[api.AlertView](r.Want(200, recordstest.Stranger, "GET", path+"?state=all", nil))
-	wantStates(t, foreign, "drift:X:Production firing") // all may see it; who took it is the other tenant's matter
+	wantStates(t, foreign, "drift:X:Production firing") // all may see it; the acknowledgement is the other tenant's
 	r.Refused(404, "alert_not_found", recordstest.Stranger, "POST", path+"/"+budget+"/ack", nil)
 }
 
-// A slow answer of one replica must not bring back what a newer one of another has ended, nor end what is new.
+// A slow answer of one replica must neither restore an alert that a newer answer of another has ended, nor end a new
+// one.
 func TestOlderReadingOfAnotherReplicaChangesNothing(t *testing.T) {
 	t.Parallel()
 	a := start(t)
@@ -223,7 +224,7 @@ func TestOlderReadingOfAnotherReplicaChangesNothing(t *testing.T) {
 		done := make(chan struct{})
 		a.views.Age()
 		go func() { defer close(done); a.Do(recordstest.Viewer, "GET", path, nil) }()
-		testenv.Eventually(t, 20*time.Second, func() error { // the slow answer has been asked for
+		testenv.Eventually(t, 20*time.Second, func() error { // the slow request has arrived
 			if a.plane.Calls() == before {
 				return fmt.Errorf("got %d calls", before)
 			}
@@ -233,14 +234,14 @@ func TestOlderReadingOfAnotherReplicaChangesNothing(t *testing.T) {
 		want := states(b.read(""))
 		release()
 		<-done
-		// From the table: another reading would mend what the old one broke.
+		// Read from the table: another reading would repair the damage of the old one.
 		if got := open(t, a.pool); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
 
-// open are the firings that the table holds as not resolved, most severe first.
+// open returns the firings that the table holds as not resolved, most severe first.
 func open(t *testing.T, pool *pgxpool.Pool) []string {
 	t.Helper()
 	var out []string

@@ -84,8 +84,8 @@ func viewAlert(r store.AlertState) api.Alert {
 	return a
 }
 
-// Ack serves POST /api/v1/alerts/:alert_id/ack. It looks at the control plane first, so that an alert which nobody
-// has listed yet can be taken; without an answer what was known decides.
+// Ack serves POST /api/v1/alerts/:alert_id/ack. It queries the control plane first, so that an alert which has not
+// been listed yet can be acknowledged; if the control plane does not answer, the last known state decides.
 func (i *Inbox) Ack(c echo.Context) error {
 	if err := input.CheckQuery(c); err != nil {
 		return err

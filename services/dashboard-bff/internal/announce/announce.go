@@ -53,7 +53,7 @@ var Events = outbox.NewCatalogue(
 	outbox.AuditDeclaration,
 	declareEvent("event", "flag_changed", FlagChanged{}, "an admin overrode a flag for the tenant, or dropped the override"),
 	declareEvent("event", "mention", Mention{}, "a comment mentions somebody"),
-	declareEvent("alert", "acked", Acked{}, "somebody acknowledged an alert"),
+	declareEvent("alert", "acked", Acked{}, "an alert was acknowledged"),
 	outbox.Declaration{
 		Namespace: "event", Name: "config_changed", Data: ConfigChanged{}, Platform: true, // one configuration for all tenants
 		When: "settings changed; keys names them",
@@ -72,10 +72,10 @@ func Insert(ctx context.Context, tx pgx.Tx, events ...outbox.Event) error {
 	return outbox.Insert(ctx, tx, events...)
 }
 
-// sessionMark is how much of a session's id is told: enough to tell sessions apart, too little to find one.
+// sessionMark is how much of a session's id is disclosed: enough to distinguish sessions, too little to find one.
 const sessionMark = 8
 
-// Audit is the fact of one act of who; details never hold a secret. It names the password session, since all
+// Audit returns the fact of one act of who; details never hold a secret. It names the password session, since all
 // people of one role share a principal.
 func Audit(ctx context.Context, who caller.Caller, action, target, outcome string, details map[string]any) outbox.Event {
 	if who.Method == caller.Password && len(who.SessionID) >= sessionMark {

@@ -29,7 +29,7 @@ func NewRecorder(pool *pgxpool.Pool) (*Recorder, error) {
 	return &Recorder{pool}, nil
 }
 
-// Record keeps the fact durably; it reaches the ledger when the broker is there.
+// Record stores the fact durably; it reaches the ledger once the broker is available.
 func (r *Recorder) Record(ctx context.Context, who caller.Caller, f Fact) error {
 	err := postgres.InTx(ctx, r.pool, func(tx pgx.Tx) error {
 		return Insert(ctx, tx, Audit(ctx, who, f.Action, f.Target, f.Outcome, f.Details))

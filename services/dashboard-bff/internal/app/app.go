@@ -31,7 +31,7 @@ func options(cfg Config, log *slog.Logger) startup.Options {
 		Name: name, Schema: store.Schema, Migrations: []postgres.Set{store.Migrations()},
 		Base: cfg.Base, Addr: cfg.Addr, Listener: cfg.Listener, Log: log,
 		Server: service.Options{
-			MaxConns: max(2*cfg.StreamMaxClients, listener.DefaultMax()), // a proxy may bring them all from one address
+			MaxConns: max(2*cfg.StreamMaxClients, listener.DefaultMax()), // a proxy may send them all from one address
 			OpenAPI:  api.Document, BodyLimit: bodyLimit, AllowedHosts: cfg.AllowedHosts,
 			BodyLimits:  map[string]int64{"/api/proxy/:service": cfg.ProxyMaxBody, "/api/proxy/:service/*": cfg.ProxyMaxBody},
 			PassCodings: map[string]bool{"/api/proxy/:service": true, "/api/proxy/:service/*": true}, // for the upstream to decode
@@ -39,7 +39,7 @@ func options(cfg Config, log *slog.Logger) startup.Options {
 	}
 }
 
-// Migrate brings the service's schema up to date.
+// Migrate updates the service's schema.
 func Migrate(ctx context.Context, cfg Config) error {
 	return startup.Migrate(ctx, options(cfg, slog.New(slog.DiscardHandler)))
 }

@@ -110,7 +110,7 @@ func (r *replica) do(method, address, body string, pairs ...string) (*http.Respo
 	return res, string(raw)
 }
 
-// signIn is the header value of a session.
+// signIn returns the header value of a session.
 func (r *replica) signIn(password string) string {
 	r.t.Helper()
 	var made api.Login

@@ -19,7 +19,7 @@ import (
 type Config struct {
 	service.Base
 
-	// ViewerPassword and AdminPassword grant the two roles to whoever knows them.
+	// ViewerPassword and AdminPassword grant the two roles to their holders.
 	ViewerPassword service.Secret `env:"DASHBOARD_VIEWER_PASSWORD"`
 	AdminPassword  service.Secret `env:"DASHBOARD_ADMIN_PASSWORD"`
 	// JWTSecret signs session tokens: at least 32 bytes. JWTTTLHours is their life.
@@ -33,7 +33,8 @@ type Config struct {
 	// Addr is host:port of API and UI; ToolsAddr that of the second origin, where the tools' own pages run.
 	Addr      string `env:"DASHBOARD_ADDR" envDefault:"127.0.0.1:8099"`
 	ToolsAddr string `env:"DASHBOARD_TOOLS_ADDR" envDefault:"127.0.0.1:8098"`
-	// PublicURL and ToolsURL are what browsers use; by default those of the addresses. Required off loopback.
+	// PublicURL and ToolsURL are the base URLs that browsers use; by default derived from the addresses. Required off
+	// loopback.
 	PublicURL string `env:"DASHBOARD_PUBLIC_URL"`
 	ToolsURL  string `env:"DASHBOARD_TOOLS_URL"`
 	// AllowedHosts are the Host values served; default the public host. Comma list.
@@ -71,8 +72,8 @@ type Config struct {
 	StreamMaxClients int `env:"DASHBOARD_STREAM_MAX_CLIENTS" envDefault:"5000"`
 	// ProxyMaxBody limits a proxied request's body, in bytes.
 	ProxyMaxBody int64 `env:"DASHBOARD_PROXY_MAX_BODY" envDefault:"33554432"`
-	// UpstreamAllow are what a stored address may name: host:port, or a host for the ports 80 and 443; default hosts and
-	// ports of the environment. Comma list.
+	// UpstreamAllow lists what a stored address may name: host:port, or a host for the ports 80 and 443; default:
+	// hosts and ports of the environment. Comma-separated.
 	UpstreamAllow []string `env:"DASHBOARD_UPSTREAM_ALLOW"`
 	// ActKeyFile holds the key that signs delegations; made once, mode 0600. Empty: none, services then see
 	// the configured tokens instead of the person.
@@ -90,8 +91,8 @@ type Config struct {
 	ToolsListener net.Listener `env:"-"`
 }
 
-// Upstreams are the services behind the dashboard. Each URL may be replaced by a stored one (PUT /api/config);
-// one that is set to nothing means that there is no such service here. The public ones are shown to people.
+// Upstreams are the services behind the dashboard. Each URL may be replaced by a stored one (PUT /api/config); one
+// that is set to nothing means that there is no such service here. The public ones are shown to people.
 type Upstreams struct {
 	ControlPlaneURL     string `env:"CONTROL_PLANE_URL" envDefault:"http://localhost:18002"`
 	ServingURL          string `env:"SERVING_URL" envDefault:"http://localhost:18001"`
@@ -135,8 +136,8 @@ func LoadConfig(environ []string) (Config, error) {
 	return c, nil
 }
 
-// clearEmpty removes the default addresses of services whose variable is set to nothing: that is how to say that there
-// is no such service here. Other variables count as unset when they are empty.
+// clearEmpty removes the default addresses of services whose variable is set to the empty string, which declares that
+// the service does not exist here. Other variables count as unset when they are empty.
 func (u *Upstreams) clearEmpty(environ []string) {
 	for name, address := range map[string]*string{
 		"CONTROL_PLANE_URL": &u.ControlPlaneURL, "SERVING_URL": &u.ServingURL, "TRACKING_URI": &u.TrackingURI,
@@ -211,7 +212,7 @@ func (c *Config) Validate() error {
 	return errors.Join(faults...)
 }
 
-// environment holds the values of configuration keys that this process was given.
+// environment returns the values of configuration keys that this process was given.
 func (c *Config) environment() map[string]service.Secret {
 	values := map[string]service.Secret{
 		"tracker_url": service.Secret(c.TrackingURI), "orchestrator_url": service.Secret(c.OrchestratorURL),
@@ -226,7 +227,7 @@ func (c *Config) environment() map[string]service.Secret {
 	return values
 }
 
-// published are the addresses that people use, by service.
+// published returns the addresses that people use, by service.
 func (c *Config) published() map[string]string {
 	values := map[string]string{
 		"tracker": c.TrackingPublicURL, "orchestrator": c.OrchestratorPublicURL, "serving": c.ServingPublicURL,
@@ -275,7 +276,7 @@ func (c *Config) checkAddresses() error {
 	return errors.Join(faults...)
 }
 
-// isLoopback holds for a host, with or without a port, that other machines cannot reach.
+// isLoopback reports whether a host, with or without a port, is unreachable from other machines.
 func isLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -50,7 +50,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/webui"
 )
 
-// parts are what the routes are served by; each step of wire fills some.
+// parts are the components that serve the routes; each step of wire fills some.
 type parts struct {
 	ctx  context.Context
 	cfg  Config
@@ -96,7 +96,7 @@ type parts struct {
 	nats *nats.Conn // nil without a broker
 }
 
-// wireSessions makes what decides who is calling.
+// wireSessions wires authentication: sessions, identity providers and guards.
 func (p *parts) wireSessions() (err error) {
 	if p.keys, err = sealing.ParseKeys(p.cfg.SecretKey); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (p *parts) openSessionStore() (session.Store, error) {
 	return store, nil
 }
 
-// wireRecords makes what people keep here.
+// wireRecords creates the parts that store data of the dashboard itself.
 func (p *parts) wireRecords() (err error) {
 	if p.recorder, err = announce.NewRecorder(p.base.Pool); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (p *parts) wireRecords() (err error) {
 	return err
 }
 
-// wireUpstreams makes the clients of the services behind the dashboard.
+// wireUpstreams creates the clients of the services behind the dashboard.
 func (p *parts) wireUpstreams() (err error) {
 	if p.cfg.ActKeyFile != "" {
 		if p.delegator, err = auth.LoadOrCreateDelegator(name, p.cfg.ActKeyFile); err != nil {
@@ -222,7 +222,7 @@ func (p *parts) wireUpstreams() (err error) {
 	return err
 }
 
-// wireViews makes the composed views and the two views of health.
+// wireViews creates the composed views and the two views of health.
 func (p *parts) wireViews() error {
 	pool, err := compose.New(compose.Config{Timeout: p.cfg.SourceTimeout, Log: p.log})
 	if err != nil {
@@ -250,7 +250,7 @@ func (p *parts) wireViews() error {
 	return err
 }
 
-// wireSmallViews makes the views of one source or two, and what people add to them.
+// wireSmallViews creates the views of one or two sources, and alerts, comments, audit, effects and search.
 func (p *parts) wireSmallViews(pool *compose.Pool) (err error) {
 	if p.facility, err = facility.New(facility.Parts{Pool: pool, Clients: p.clients}); err != nil {
 		return err
@@ -298,7 +298,7 @@ func (p *parts) ownChecks() map[string]func(context.Context) error {
 	return checks
 }
 
-// wireAssistant makes the two ways to the cluster assistant.
+// wireAssistant creates the two routes to the cluster assistant.
 func (p *parts) wireAssistant() error {
 	clients, err := assistant.New(assistant.Config{Addresses: p.clients, ReadOnlyKey: p.cfg.ReadonlyKey, OperatorKey: p.cfg.OperatorKey, Delegator: p.delegator})
 	if err != nil {
@@ -330,7 +330,7 @@ func (p *parts) enabled(flagName string) func(context.Context, caller.Caller) bo
 	}
 }
 
-// wireStream makes the event stream.
+// wireStream creates the event stream.
 func (p *parts) wireStream() (err error) {
 	p.stream, err = stream.New(stream.Config{
 		Conn: p.nats, Watch: p.guard.Watch, Log: p.log, Registerer: p.base.Server.Registry, MaxClients: p.cfg.StreamMaxClients,
@@ -353,7 +353,7 @@ func (p *parts) wireStream() (err error) {
 	return nil
 }
 
-// wireProxy makes the way to the tools, and the second origin on which their own pages run.
+// wireProxy creates the proxy to the tools, and the second origin on which their own pages run.
 func (p *parts) wireProxy() (err error) {
 	published := p.cfg.published()
 	p.proxy, err = proxy.New(proxy.Config{

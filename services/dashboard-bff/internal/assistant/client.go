@@ -1,4 +1,4 @@
-// Package assistant is what the copilot and the assistant drawer share: calls to the cluster assistant with one of
+// Package assistant holds what the copilot and the assistant drawer share: calls to the cluster assistant with one of
 // the dashboard's two keys, its frames, and messages that carry the page as untrusted data.
 package assistant
 
@@ -44,7 +44,7 @@ type Config struct {
 	ReadOnlyKey  service.Secret
 	OperatorKey  service.Secret
 	Delegator    *auth.Delegator   `part:"optional"` // nil: the assistant counts all people by the dashboard's keys
-	RoundTripper http.RoundTripper `part:"optional"` // for tests; nil is the service's own
+	RoundTripper http.RoundTripper `part:"optional"` // for tests; nil is the service's default
 }
 
 // Clients makes calls to the assistant.
@@ -70,11 +70,11 @@ func New(cfg Config) (*Clients, error) {
 	}, nil
 }
 
-// OnBehalfOf is the header with a delegation that says for whom a call with one of the dashboard's keys is made: the
-// assistant counts its limits by that person, and the facts that it records name them. It grants nothing.
+// OnBehalfOf is the header with a delegation naming the person for whom a call with one of the dashboard's keys is
+// made: the assistant applies its limits to that person, and the facts that it records name them. It grants nothing.
 const OnBehalfOf = "X-PLATFORM-On-Behalf-Of"
 
-// With is a client that calls with the key for who.
+// With returns a client that calls with the key for who.
 func (c *Clients) With(key Key, who caller.Caller) (*wire.Client, error) {
 	address, err := c.addresses.Address(upstream.Assistant)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Clients) With(key Key, who caller.Caller) (*wire.Client, error) {
 	return wire.NewClient(address, wire.WithHTTPClient(c.http), wire.WithRequestEditorFn(bearer.Bearer(secret)), wire.WithRequestEditorFn(c.nameCaller(who)))
 }
 
-// nameCaller adds a new delegation to each request. A caller whom no delegation can name is counted by the key.
+// nameCaller adds a new delegation to each request. A caller that no delegation can name is counted under the key.
 func (c *Clients) nameCaller(who caller.Caller) wire.RequestEditorFn {
 	return func(_ context.Context, r *http.Request) error {
 		if c.delegator == nil {
@@ -100,8 +100,8 @@ func (c *Clients) nameCaller(who caller.Caller) wire.RequestEditorFn {
 	}
 }
 
-// Ask is the body of a chat request. It never asks to skip approvals, and no word of the text decides: a person decides
-// by the actions route, after the step-up and with the decision on record.
+// Ask returns the body of a chat request. It never asks to skip approvals, and no word of the text decides: a person
+// decides by the actions route, after the step-up and with the decision on record.
 func Ask(text, user string) (wire.ChatRequest, error) {
 	var content wire.ChatMessage_Content
 	if err := content.FromChatMessageContent0(text); err != nil {
@@ -117,7 +117,7 @@ func Ask(text, user string) (wire.ChatRequest, error) {
 // maxUser limits the user of a chat request, in characters.
 const maxUser = 256
 
-// ExplainCall is the problem of a call that got no response.
+// ExplainCall returns the problem of a call that got no response.
 func ExplainCall(err error) error {
 	switch {
 	case errors.Is(err, upstream.ErrNotConfigured):
@@ -130,8 +130,8 @@ func ExplainCall(err error) error {
 	return fault.UpstreamUnavailable.New("The assistant cannot be reached; see whether it runs, then try again.").WithCause(err)
 }
 
-// ExplainRefusal is the problem of a response outside 2xx, whose body it closes. The assistant's own words pass,
-// its 401 does not: the person is signed in, it is the dashboard that is not.
+// ExplainRefusal returns the problem of a response outside 2xx, whose body it closes. The assistant's own message is
+// passed on, except for a 401: the person is signed in, the dashboard's key was refused.
 func ExplainRefusal(resp *http.Response, key Key) error {
 	defer resp.Body.Close()
 	told := problem.Decode(resp)

@@ -52,7 +52,7 @@ func NewMessage(question string, page *api.CopilotContext) (Message, error) {
 	return m, nil
 }
 
-// encodeContext is JSON without HTML escapes, which would take the place of what fits.
+// encodeContext encodes JSON without HTML escapes, which would count towards the size limit.
 func encodeContext(page *api.CopilotContext) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -61,10 +61,10 @@ func encodeContext(page *api.CopilotContext) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// Question is the text that the person wrote.
+// Question returns the text that the person wrote.
 func (m Message) Question() string { return m.question }
 
-// Text is what the assistant gets: the question, then what the page shows, fenced as untrusted data.
+// Text returns the message sent to the assistant: the question, then the page's content, fenced as untrusted data.
 func (m Message) Text() string {
 	if m.context == nil {
 		return m.question

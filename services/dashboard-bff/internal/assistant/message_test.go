@@ -85,7 +85,7 @@ func TestLimitsOfQuestionAndContext(t *testing.T) {
 	}
 }
 
-// A page in the question would be taken for what the page shows: the assistant would read another question than the
+// A page in the question would be mistaken for the page's content: the assistant would read another question than the
 // one that was checked and shown here.
 func TestAQuestionCannotBringAPageOfItsOwn(t *testing.T) {
 	t.Parallel()

@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// SessionNames makes names of sessions at the assistant that nobody can guess: all people share the dashboard's keys
-// there, so it is the name that keeps them apart.
+// SessionNames derives unguessable names for sessions at the assistant: all people share the dashboard's keys there,
+// so only the name separates their sessions.
 type SessionNames struct{ key []byte }
 
 // NewSessionNames derives its key from the secret; purpose keeps the names of two uses apart.
@@ -27,7 +27,7 @@ func NewSessionNames(secret service.Secret, purpose string) (SessionNames, error
 	return SessionNames{key}, nil
 }
 
-// Name is 32 hex that stand for the parts.
+// Name derives 32 hex digits from the parts.
 func (n SessionNames) Name(parts ...string) string {
 	mac := hmac.New(sha256.New, n.key)
 	for _, part := range parts {

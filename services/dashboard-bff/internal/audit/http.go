@@ -96,7 +96,7 @@ func parseQuery(c echo.Context) (query, error) {
 	if begins {
 		q.params.Cursor = &at.Cursor
 		if q.offset > 0 {
-			refuse("offset", "does not go with cursor: that tells where the page begins")
+			refuse("offset", "cannot be combined with cursor, which sets where the page begins")
 		}
 	}
 	return q, input.InvalidFields(faults...)
@@ -153,15 +153,15 @@ func (l *Log) read(ctx context.Context, who caller.Caller, q query) (controlplan
 	}
 }
 
-// viewEntry is an entry of the ledger as the dashboard shows it. Role and configuration key are what services note
-// in the details.
+// viewEntry converts a ledger entry to the dashboard's form. Role and configuration key are in the details that
+// services record.
 func viewEntry(e controlplane.AuditEvent) api.AuditEntry {
 	at, _ := time.Parse(time.RFC3339Nano, e.Ts) // the ledger hashes that form
 	out := api.AuditEntry{
 		Id: e.EventId.String(), At: at.UTC(), Actor: e.Actor, Action: e.Action, Target: e.Target, Source: e.Source, Outcome: string(e.Outcome),
 		Details: map[string]any{}, Hash: e.Hash,
 	}
-	_ = json.Unmarshal(e.Details, &out.Details) // an object, by the ledger's own rule
+	_ = json.Unmarshal(e.Details, &out.Details) // an object, by the ledger's rule
 	if role, ok := out.Details["role"].(string); ok {
 		out.Role = &role
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// Role is what a caller may do; an admin may do all that a viewer may.
+// Role is a permission level; an admin may do all that a viewer may.
 type Role string
 
 // The two roles of the contract.
@@ -30,7 +30,7 @@ const (
 	IDPBearer Method = "idp-bearer"
 )
 
-// Caller is a verified sender of a request. The zero value is nobody.
+// Caller is a verified sender of a request. The zero value is no one.
 type Caller struct {
 	Subject  string // the principal: local:admin, or <provider>:<subject>
 	Name     string // for display; may be empty
@@ -45,8 +45,8 @@ type Caller struct {
 	// of an SSO session, a digest of a bearer. It is no credential.
 	SessionID string
 	ExpiresAt time.Time
-	// Basis is a mark of what lets the caller in: the password, or the trust file. It changes with them, so that what
-	// outlives the request can tell that it was judged by others. It is no credential.
+	// Basis identifies what admitted the caller: the password, or the trust file. It changes with them, so that
+	// whatever outlives the request can detect that it was admitted under an older one. It is no credential.
 	Basis string
 	// BreakGlass marks a password login although providers are configured.
 	BreakGlass bool
@@ -76,7 +76,7 @@ const contextKey = "dashboard.caller"
 // Set records the verified caller of a request; access does, and tests of handlers.
 func Set(c echo.Context, who Caller) { c.Set(contextKey, who) }
 
-// From is the caller of a request behind a guard; the zero Caller on public routes.
+// From returns the caller of a request behind a guard; the zero Caller on public routes.
 func From(c echo.Context) Caller {
 	who, _ := c.Get(contextKey).(Caller)
 	return who

@@ -29,9 +29,9 @@ const (
 	maxPages = 4
 )
 
-// ledgerPlace is where the reading of one chain of the ledger goes on, towards older entries: in the page that the
-// control plane's cursor leads to, below the sequence. The ledger is in the order of its sequence, not of the
-// times of the acts, so a time would lose what arrived late.
+// ledgerPlace is where the reading of one chain of the ledger resumes, towards older entries: in the page that the
+// control plane's cursor leads to, below the sequence. The ledger is in the order of its sequence, not of the times of
+// the acts, so a time would lose entries that arrived late.
 type ledgerPlace struct {
 	Page string `json:"p,omitempty"`
 	Seq  int64  `json:"s,omitempty"` // 0: from the beginning of the page
@@ -103,13 +103,13 @@ func (s *Collab) Activity(c echo.Context) error {
 // stream is one source's entries, newest first.
 type stream struct {
 	items []item
-	// rest moves a position behind all items; more tells that entries follow which were not read.
+	// rest moves a position behind all items; more reports that further entries follow which were not read.
 	rest func(*position)
 	more bool
 }
 
-// merge takes the newest entries of all streams, moves the position behind them and returns them oldest first. It
-// ends early where a stream's next entry is not known: that could be newer than those of the others.
+// merge takes the newest entries of all streams, moves the position behind them and returns them oldest first. It ends
+// early where a stream's next entry is not known: it could be newer than those of the others.
 func merge(streams []*stream, at *position, limit int) (out []api.Activity, more bool) {
 	out = []api.Activity{}
 	for _, s := range streams {
@@ -154,7 +154,7 @@ func reverse(items []api.Activity) []api.Activity {
 	return items
 }
 
-// newestComments reads what is left of the comments before a position.
+// newestComments reads the comments before a position.
 func (s *Collab) newestComments(ctx context.Context, who caller.Caller, e entity, before *place, limit int) (*stream, error) {
 	params := store.ListNewestCommentsParams{Tenant: who.Tenant, EntityType: e.kind, EntityID: e.id, MaxRows: int32(limit) + 1}
 	if before != nil {
@@ -182,13 +182,13 @@ type query struct {
 	limit  int
 }
 
-// chapter is what one reading of the ledger found, newest first.
+// chapter is the result of one reading of the ledger, newest first.
 type chapter struct {
 	facts []fact
 	rest  ledgerPlace
 }
 
-// fact is an entry of the ledger with where the reading goes on behind it.
+// fact is an entry of the ledger with the position after it.
 type fact struct {
 	controlplane.AuditEvent
 	next ledgerPlace
@@ -204,7 +204,7 @@ func (s *Collab) askLedger(v *compose.View, q query) *compose.Answer[chapter] {
 	}, q)
 }
 
-// readLedger reads pages until it has one fact more than asked for, the chain ends or it has read enough.
+// readLedger reads pages until it has one fact more than requested, the chain ends or it has read enough.
 func (s *Collab) readLedger(ctx context.Context, who caller.Caller, q query) (chapter, error) {
 	client, err := s.cfg.Clients.ControlPlane(who)
 	if err != nil {
@@ -224,7 +224,7 @@ func (s *Collab) readLedger(ctx context.Context, who caller.Caller, q query) (ch
 		}
 		page, err := wire.Decode[controlplane.AuditEventList](client.ListAuditEvents(ctx, params))
 		if err != nil && n > 0 {
-			return out, nil // the next request goes on here
+			return out, nil // the next request resumes here
 		}
 		if err != nil {
 			return chapter{}, err
@@ -247,7 +247,7 @@ func (s *Collab) readLedger(ctx context.Context, who caller.Caller, q query) (ch
 	return out, nil
 }
 
-// ledgerStream is a reading as a stream; place is its part of a position.
+// ledgerStream returns a reading as a stream; place is its part of a position.
 func ledgerStream(read chapter, place func(*position) *ledgerPlace) *stream {
 	out := &stream{more: !read.rest.End, rest: func(p *position) { *place(p) = read.rest }}
 	for _, f := range read.facts {
@@ -260,8 +260,8 @@ func ledgerStream(read chapter, place func(*position) *ledgerPlace) *stream {
 	return out
 }
 
-// describe tells a fact in a line: action, outcome unless ok, and the reason somebody gave, which is as hostile as
-// a comment.
+// describe summarizes a fact in one line: action, outcome unless ok, and the reason given, which is as untrusted as a
+// comment.
 func describe(e controlplane.AuditEvent) string {
 	var details struct {
 		Reason string `json:"reason"`

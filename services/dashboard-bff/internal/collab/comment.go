@@ -1,5 +1,5 @@
-// Package collab holds what people say to each other about an entity, such as model/JPCP or alert/budget:ai:
-// comments, and the activity that merges them with the audit facts of the same entity.
+// Package collab holds the discussion of an entity, such as model/JPCP or alert/budget:ai: comments, and the activity
+// that merges them with the audit facts of the same entity.
 package collab
 
 import (
@@ -48,7 +48,7 @@ func New(cfg Config) (*Collab, error) {
 	return &Collab{cfg}, nil
 }
 
-// entity is what people talk about.
+// entity is the subject of a comment.
 type entity struct{ kind, id string }
 
 var entityType = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
@@ -90,7 +90,7 @@ type comment struct {
 	mentions   []string
 }
 
-// parseComment makes a comment of what somebody typed.
+// parseComment validates and sanitizes typed text into a comment.
 func parseComment(typed string) (comment, error) {
 	if utf8.RuneCountInString(typed) > maxBody {
 		return comment{}, input.Invalid("must be at most 4,000 characters", "body", "body")
@@ -107,11 +107,11 @@ func parseComment(typed string) (comment, error) {
 	if err != nil {
 		return comment{}, err
 	}
-	// Who is mentioned is read from what people see, not from attributes of tags that were removed.
+	// Mentions are read from the visible text, not from attributes of tags that were removed.
 	return comment{id: id, body: body, html: rendered, mentions: Mentions(html.UnescapeString(body))}, nil
 }
 
-// add stores a comment with its audit fact and tells those whom it mentions.
+// add stores a comment with its audit fact and notifies the people it mentions.
 func (s *Collab) add(ctx context.Context, who caller.Caller, e entity, n comment) (api.Comment, error) {
 	out := api.Comment{Id: n.id, Author: who.Subject, Body: n.body, BodyHtml: &n.html, Mentions: n.mentions}
 	if who.Name != "" {
@@ -144,14 +144,14 @@ func (e entity) path() string { return e.kind + "/" + e.id }
 // target names an entity in audit facts.
 func (e entity) target() string { return e.kind + ":" + e.id }
 
-// auditComment is the fact of an act on a comment. Its target is the comment and not the entity, in whose activity
-// the comment itself shows.
+// auditComment returns the fact of an act on a comment. Its target is the comment and not the entity, in whose
+// activity the comment itself shows.
 func auditComment(ctx context.Context, who caller.Caller, action string, e entity, id uuid.UUID, details map[string]any) outbox.Event {
 	details["entity"] = e.path()
 	return announce.Audit(ctx, who, action, "comment:"+id.String(), announce.OK, details)
 }
 
-// bury makes a tombstone of a comment; its author and admins may. Repeated, it changes nothing.
+// bury replaces a comment with a tombstone; its author and admins may. Repeated, it changes nothing.
 func (s *Collab) bury(ctx context.Context, who caller.Caller, e entity, id uuid.UUID) error {
 	return postgres.InTx(ctx, s.cfg.Pool, func(tx pgx.Tx) error {
 		q := store.New(tx)
@@ -175,7 +175,7 @@ func (s *Collab) bury(ctx context.Context, who caller.Caller, e entity, id uuid.
 	})
 }
 
-// viewComment is a stored comment for the wire.
+// viewComment converts a stored comment to the wire type.
 func viewComment(r store.ListCommentsRow) api.Comment {
 	out := api.Comment{
 		Id: r.ID, Author: r.Author, AuthorName: r.AuthorName, Body: r.Body, BodyHtml: &r.BodyHtml, CreatedAt: r.CreatedAt.UTC(),

@@ -277,7 +277,7 @@ func TestActivityPagesBackwardsWithoutLossOrRepeat(t *testing.T) {
 			t.Errorf("got a cursor of %d characters, want at most 512", len(*page.NextCursor))
 		}
 		cursor = *page.NextCursor
-		if pages == 2 { // what happens meanwhile shifts nothing
+		if pages == 2 { // concurrent inserts shift nothing
 			e := own[0]
 			e.Seq, e.Action = 41, "own.41"
 			f.plane.SetFacts("default", append([]controlplane.AuditEvent{e}, own...)...)

@@ -22,7 +22,7 @@ var markdown = goldmark.New(goldmark.WithExtensions(extension.Strikethrough, ext
 // blank after the first slash would make another host of it.
 var href = regexp.MustCompile(`^(?:[hH][tT][tT][pP][sS]?://[^\s\\]+|/(?:[^\s\\/][^\s\\]*)?)$`)
 
-// rendered is what may be left of a rendered comment.
+// rendered is the allowlist for rendered comments.
 var rendered = func() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowElements("p", "br", "strong", "em", "del", "code", "pre", "ul", "ol", "li", "blockquote")
@@ -35,7 +35,7 @@ var rendered = func() *bluemonday.Policy {
 	return p
 }()
 
-// Render makes HTML of a comment's Markdown, safe as innerHTML.
+// Render converts a comment's Markdown to HTML that is safe as innerHTML.
 func Render(source string) (string, error) {
 	var out bytes.Buffer
 	if err := markdown.Convert([]byte(source), &out); err != nil {
@@ -50,7 +50,7 @@ const maxMentions = 20
 // mention is a name after an @ that does not belong to a word or an address.
 var mention = regexp.MustCompile(`(?:^|[^A-Za-z0-9._@-])@([A-Za-z0-9](?:[A-Za-z0-9._:-]{0,62}[A-Za-z0-9])?)`)
 
-// Mentions are the names that a comment mentions outside of code, each once, in order.
+// Mentions returns the names that a comment mentions outside of code, each once, in order.
 func Mentions(source string) []string {
 	visible := []byte(source)
 	maskCode(visible)

@@ -15,11 +15,11 @@ import (
 // strict removes every tag and escapes the rest.
 var strict = bluemonday.StrictPolicy()
 
-// scriptSchemes run what follows them when a browser opens it as an address.
+// scriptSchemes are the schemes whose content a browser runs when it opens it as an address.
 var scriptSchemes = []string{"javascript:", "vbscript:", "data:text/"}
 
-// Sanitize makes text that anybody wrote safe as innerHTML: no tags, everything else escaped, no script scheme even
-// if it is written with entities, blanks or inside of itself. What it returns it leaves as it is.
+// Sanitize makes untrusted text safe as innerHTML: no tags, everything else escaped, no script scheme even if it is
+// written with entities, blanks or inside itself. It is idempotent.
 func Sanitize(s string) string {
 	for {
 		next := sanitizeOnce(s)
@@ -51,7 +51,7 @@ func dropControl(r rune) rune {
 	return r
 }
 
-// unit is one character that a reader of entities would see, with where it stands in the text.
+// unit is one character as seen by a reader of entities, with its position in the text.
 type unit struct {
 	r          rune
 	start, end int
@@ -59,7 +59,7 @@ type unit struct {
 
 // removeScriptSchemes removes the script schemes of a plain text, also those that the removal of another one leaves.
 func removeScriptSchemes(s string) string {
-	var kept []unit // what was read and not removed
+	var kept []unit // what has been read and not removed
 	type span struct{ start, end int }
 	var removed []span // in order, apart from each other
 	for _, u := range readUnits(s) {
@@ -85,7 +85,7 @@ func removeScriptSchemes(s string) string {
 	return out.String()
 }
 
-// endsInScheme is how many units at the end spell a script scheme, 0 for none.
+// endsInScheme returns how many units at the end spell a script scheme, 0 for none.
 func endsInScheme(units []unit) int {
 	for _, scheme := range scriptSchemes {
 		n := len(scheme)
@@ -103,21 +103,21 @@ func endsInScheme(units []unit) int {
 	return 0
 }
 
-// reference is an entity, which stands for a character; browsers do without the semicolon.
+// reference is a character reference; browsers accept it without the semicolon.
 var reference = regexp.MustCompile(`^&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{1,31});?`)
 
 // maxEntity is the longest entity read, in characters.
 const maxEntity = 36
 
-// readUnits reads a text as if entities in it, also entities of entities, were the characters they stand for, and
-// without the blanks that browsers skip in an address.
+// readUnits decodes the entities of a text, also entities of entities, and drops the blanks that browsers skip in an
+// address.
 func readUnits(s string) []unit {
 	plain := make([]unit, 0, len(s))
 	for i, r := range s {
 		plain = append(plain, unit{r, i, i + utf8.RuneLen(r)})
 	}
-	// From the end, so that what follows an ampersand is decoded before the ampersand is looked at: one pass
-	// suffices for any depth.
+	// From the end, so that the text after an ampersand is decoded before the ampersand is examined: one pass suffices
+	// for any depth.
 	decoded := make([]unit, 0, len(plain)) // last character first
 	for _, u := range slices.Backward(plain) {
 		decoded = appendDecoded(decoded, u)

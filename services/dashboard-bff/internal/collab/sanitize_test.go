@@ -120,7 +120,7 @@ func FuzzSanitize(f *testing.F) {
 		if strings.ContainsAny(got, "<>") {
 			t.Errorf("%q: got %q, with a bracket", in, got)
 		}
-		for plain, i := got, 0; i < 8; i++ { // as it is, and through up to eight layers of entities
+		for plain, i := got, 0; i < 8; i++ { // decoded through up to eight layers of entities
 			if seen := strings.Map(dropBlank, plain); scheme.MatchString(seen) {
 				t.Errorf("%q: got %q, which reads %q", in, got, seen)
 			}

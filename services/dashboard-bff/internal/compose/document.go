@@ -17,7 +17,7 @@ type document struct {
 	at     time.Time
 }
 
-// document is the encoded view that was made of the very same answers; nil without one.
+// document returns the encoded view of exactly these answers; nil if there is none.
 func (p *Pool) document(k documentKey, inputs []*result) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,6 @@
 package compose
 
-// Entries is the number of answers kept.
+// Entries returns the number of answers kept.
 func Entries(p *Pool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 // pageTimeout ends a list of which one page does not come, however long the whole may take.
 const pageTimeout = 10 * time.Second
 
-// maxPages keeps a list whose cursors never end from being read for ever; the time-out ends most before.
+// maxPages limits lists whose cursors never end; the timeout ends most earlier.
 const maxPages = 500
 
 // ReadPages reads a list to its end. next calls it for the page at a cursor, nil for the first; an empty or absent

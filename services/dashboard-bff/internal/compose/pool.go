@@ -24,7 +24,7 @@ const (
 	// maxEntries and maxRetries limit what callers with many different parameters can make the pool keep.
 	maxEntries = 2048
 	maxRetries = 64
-	// grace is how long a first call to a service that seems to hang is waited for, at most an eighth of the time-out.
+	// grace is how long a first call to a service that seems to hang is waited for, at most an eighth of the timeout.
 	grace = 250 * time.Millisecond
 )
 
@@ -59,13 +59,13 @@ type Pool struct {
 	documents map[documentKey]document
 }
 
-// entry is what is known of one key.
+// entry is the state of one key.
 type entry struct {
 	flight   *flight // running now
 	last     *result // of the newest flight that ended
 	asked    time.Time
-	call     call // of who asked last: retries are made in that person's name
-	retrying bool // a background retry owns the entry until it succeeds or nobody asks
+	call     call // of the last caller: retries are made in that person's name
+	retrying bool // a background retry owns the entry until it succeeds or requests stop
 }
 
 // flight is a call that is running.
@@ -119,7 +119,7 @@ type call struct {
 // errClosed answers requests that come after Close.
 var errClosed = errors.New("the service is shutting down")
 
-// ticket is what one who asks gets: an answer, or a flight to wait for.
+// ticket is the result of a lookup: an answer, or a flight to wait for.
 type ticket struct {
 	ready  *result // set: there is nothing to wait for
 	flight *flight
@@ -128,7 +128,8 @@ type ticket struct {
 }
 
 // ask returns the shared answer of k if there is one, else the flight that will have it and how long to wait for it.
-// ctx gives request id and trace to a call that is begun now, not its end: others wait for it too.
+// ctx gives request id and trace to a call that begins now, but its end does not cancel the call: others wait for it
+// too.
 func (p *Pool) ask(ctx context.Context, k key, c call) ticket {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,11 +160,11 @@ func (p *Pool) ask(ctx context.Context, k key, c call) ticket {
 	return p.waitFor(k, e, now)
 }
 
-// waitFor says how long to wait for a flight; p.mu is held.
+// waitFor decides how long to wait for a flight; p.mu is held.
 func (p *Pool) waitFor(k key, e *entry, now time.Time) ticket {
-	t := ticket{flight: e.flight, wait: p.timeout + p.timeout/20} // the call ends itself at the time-out; this is for one that does not
+	t := ticket{flight: e.flight, wait: p.timeout + p.timeout/20} // the call ends itself at the timeout; this is for one that does not
 	if e.call.budget > p.timeout {
-		t.wait = max(p.timeout-now.Sub(e.flight.began), 0) // whoever comes late does not pay again
+		t.wait = max(p.timeout-now.Sub(e.flight.began), 0) // a late caller does not wait the full timeout again
 		if r := e.last; r != nil && r.err == nil && now.Sub(r.at) < keepFor {
 			t.before = r
 			if r.took > p.timeout {
@@ -237,8 +238,8 @@ func (p *Pool) land(k key, e *entry, f *flight, value any, err error) {
 	}
 }
 
-// judgeService notes whether a service answers at all; p.mu is held. A time-out casts suspicion only if nothing came
-// back while it ran: else it is that one call that is slow.
+// judgeService records whether a service answers at all; p.mu is held. A timeout casts suspicion only if nothing came
+// back while it ran: otherwise only that one call is slow.
 func (p *Pool) judgeService(s upstream.Service, f *flight) {
 	switch {
 	case skipped(f.err):
@@ -250,7 +251,7 @@ func (p *Pool) judgeService(s upstream.Service, f *flight) {
 	}
 }
 
-// retry calls a failed source in the background until it answers, or nobody has asked for a while.
+// retry calls a failed source in the background until it answers, or until it has not been requested for a while.
 func (p *Pool) retry(k key, e *entry) {
 	defer func() {
 		p.mu.Lock()
@@ -279,15 +280,14 @@ func (p *Pool) retry(k key, e *entry) {
 		}
 		f := e.flight
 		p.mu.Unlock()
-		<-f.done // ends at the time-out
+		<-f.done // ends at the timeout
 		if f.err == nil || skipped(f.err) {
 			return
 		}
 	}
 }
 
-// makeRoom drops answers that nobody shares any more, and the least recently asked if there are too many;
-// p.mu is held.
+// makeRoom drops answers too old to share, and the least recently requested if there are too many; p.mu is held.
 func (p *Pool) makeRoom(now time.Time) {
 	if len(p.entries) < maxEntries && now.Sub(p.swept) < failedFor {
 		return

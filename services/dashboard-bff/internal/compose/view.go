@@ -29,7 +29,7 @@ type View struct {
 	ctx  context.Context
 	who  caller.Caller
 
-	pending []func() *result // settle the answers, in the order they were asked for
+	pending []func() *result // settle the answers, in the order of the requests
 	states  map[string]api.SourceState
 	asOf    time.Time // of the oldest answer
 }
@@ -39,7 +39,7 @@ func (p *Pool) Begin(c echo.Context) *View {
 	return &View{pool: p, c: c, ctx: c.Request().Context(), who: caller.From(c), states: map[string]api.SourceState{}}
 }
 
-// Who asked.
+// The caller.
 func (v *View) Who() caller.Caller { return v.who }
 
 // Answer is a source's answer to come.
@@ -56,7 +56,8 @@ type Answer[T any] struct {
 	err   error
 }
 
-// Ask calls a source, or joins a call that runs. It does not wait: ask for all sources of a view first.
+// Ask calls a source, or joins a call in progress. It does not wait: call Ask for all sources of a view before taking
+// an answer.
 func Ask[P comparable, T any](v *View, s Source[P, T], parameters P) *Answer[T] {
 	who := v.who
 	k := key{service: s.Service, name: s.Name, call: s.Call, tenant: who.Tenant, parameters: parameters}
@@ -131,8 +132,8 @@ func (v *View) record(name string, r *result) {
 	v.states[name] = s
 }
 
-// newSourceState is what a view may say of a source: that its figures were measured, and when; that they were not, and
-// why; or what failed. The words go to the browser, so they hold no address and nothing of an answer.
+// newSourceState returns a view's state of a source: that its figures were measured, and when; that they were not, and
+// why; or what failed. The text goes to the browser, so it contains no address and no part of an answer.
 func newSourceState(r *result) api.SourceState {
 	s := api.SourceState{State: api.SourceFailed, Ms: int(r.took.Milliseconds())}
 	words := ""
@@ -169,13 +170,13 @@ func describeFailure(err error) string {
 	return "the answer cannot be used"
 }
 
-// Failed reports whether a source that was asked for has given no answer.
+// Failed reports whether a source was called and gave no answer.
 func (v *View) Failed(name string) bool {
 	s, ok := v.states[name]
 	return ok && s.Status != api.SourceStateStatusOk
 }
 
-// freshness are the members that tell of the sources.
+// freshness holds the members that describe the sources.
 type freshness struct {
 	Partial []string                   `json:"_partial,omitempty"`
 	AsOf    *time.Time                 `json:"_as_of,omitempty"`
@@ -195,8 +196,8 @@ func (v *View) Answer(doc any) error {
 	return v.send(body)
 }
 
-// AnswerShared is Answer for a large document: it is built and encoded once for all who ask while the answers of its
-// sources are shared. name tells the tenant's views apart; build may not depend on anything else of the request.
+// AnswerShared is Answer for a large document: it is built and encoded once for all requests while the answers of its
+// sources are shared. name distinguishes the tenant's views; build may not depend on anything else of the request.
 func (v *View) AnswerShared(name string, build func() any) error {
 	if err := v.settle(); err != nil {
 		return err
@@ -217,12 +218,12 @@ func (v *View) AnswerShared(name string, build func() any) error {
 	return v.send(body)
 }
 
-// settle waits for the answers that nobody took.
+// settle waits for the answers that were not taken.
 func (v *View) settle() error {
 	for _, settle := range v.pending {
 		settle()
 	}
-	return v.ctx.Err() // nobody is there to read the answer
+	return v.ctx.Err() // the client has gone
 }
 
 func encode(doc any) ([]byte, error) {
@@ -264,7 +265,7 @@ func (v *View) send(body []byte) error {
 	return v.c.Blob(http.StatusOK, echo.MIMEApplicationJSON, append(out, tail[1:]...))
 }
 
-// entityTag is weak: a proxy may compress the body.
+// entityTag returns a weak tag: a proxy may compress the body.
 func entityTag(body []byte, partial []string) string {
 	h := sha256.New()
 	h.Write(body)

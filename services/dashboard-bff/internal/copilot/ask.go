@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
 )
 
-// errorCode says what kept an answer from being complete.
+// errorCode is why an answer is incomplete.
 type errorCode string
 
 // The codes.
@@ -28,7 +28,7 @@ const (
 	agentTimeout     errorCode = "agent_timeout"
 	agentAuth        errorCode = "agent_auth"     // no key, or one that is refused
 	agentBusy        errorCode = "agent_busy"     // answers another question of this session, or too many at once
-	agentResponse    errorCode = "agent_response" // said something that is no answer
+	agentResponse    errorCode = "agent_response" // its answer is invalid
 )
 
 // Limits of an answer.
@@ -45,7 +45,7 @@ var errSlow = errors.New("the assistant is too slow")
 // errDraining is why a call ends when the dashboard shuts down; the answer is then partial, agent_unavailable.
 var errDraining = errors.New("the dashboard shuts down")
 
-// ask makes the one call. What was said before any trouble is kept.
+// ask makes the one call. Output received before a failure is kept.
 func (p *Copilot) ask(ctx context.Context, who caller.Caller, m assistant.Message) *answer {
 	a := &answer{text: cappedText{room: maxAnswer}}
 	ctx, stop := context.WithTimeoutCause(ctx, p.Timeout, errSlow)
@@ -85,7 +85,7 @@ func (p *Copilot) call(ctx context.Context, who caller.Caller, m assistant.Messa
 	return client.Chat(ctx, &wire.ChatParams{XSessionID: &session}, body)
 }
 
-// classifyResponse is empty for a stream.
+// classifyResponse returns the error code of a response, "" for a stream.
 func classifyResponse(resp *http.Response) errorCode {
 	switch resp.StatusCode {
 	case http.StatusOK:
@@ -186,7 +186,7 @@ type step struct {
 	Description string `json:"description"`
 }
 
-// UnmarshalJSON takes both forms; anything else is a step without words.
+// UnmarshalJSON accepts both forms; anything else is a step without text.
 func (s *step) UnmarshalJSON(raw []byte) error {
 	if json.Unmarshal(raw, &s.Description) == nil {
 		return nil
@@ -241,7 +241,7 @@ func (a *answer) addEvent(e event) {
 	})
 }
 
-// classifyFailure is the code of an error event that ends an answer.
+// classifyFailure returns the code of an error event that ends an answer.
 func classifyFailure(code string) errorCode {
 	switch code {
 	case "turn_timeout", "budget_spent":
@@ -274,7 +274,7 @@ func (t *cappedText) add(s string) bool {
 
 func (t *cappedText) String() string { return t.b.String() }
 
-// cutRunes is the first limit characters of s.
+// cutRunes returns the first limit characters of s.
 func cutRunes(s string, limit int) string {
 	if len(s) <= limit {
 		return s

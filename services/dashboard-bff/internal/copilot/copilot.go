@@ -1,5 +1,5 @@
-// Package copilot answers a question about a page by one read-only call to the cluster assistant. What it proposes
-// is text: there is no route that runs it.
+// Package copilot answers a question about a page by one read-only call to the cluster assistant. Its proposals are
+// text: no route runs them.
 package copilot
 
 import (
@@ -65,13 +65,13 @@ func New(cfg Config) (*Copilot, error) {
 // time than an answer may take.
 func (p *Copilot) Close() { p.endDrain() }
 
-// sessionID is the assistant's session of one login of one person: nobody can guess another's, and the next login
-// begins anew.
+// sessionID returns the assistant's session of one login of one person: it cannot be guessed, and the next login
+// begins a new one.
 func (p *Copilot) sessionID(who caller.Caller) string {
 	return "dc-" + p.sessions.Name(who.Tenant, who.Subject, who.SessionID)
 }
 
-// answer is what the assistant has said so far.
+// answer is the assistant's output so far.
 type answer struct {
 	text     cappedText
 	awaiting bool
@@ -79,7 +79,7 @@ type answer struct {
 	code     errorCode // empty: complete
 }
 
-// document is the answer as the contract has it.
+// document returns the answer in the contract's form.
 func (a *answer) document() api.CopilotAnswer {
 	text := a.text.String()
 	doc := api.CopilotAnswer{Answer: text, HitlRequired: a.awaiting, Proposals: parseProposals(text), Trace: a.trace}

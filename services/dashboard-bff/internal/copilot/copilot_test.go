@@ -80,7 +80,7 @@ func post(ctx context.Context, p *copilot.Copilot, who caller.Caller, body strin
 	return w.Code, w.Body.Bytes()
 }
 
-// askAs is the answer to a question that is answered.
+// askAs returns the answer to a question, which must succeed.
 func askAs(t *testing.T, p *copilot.Copilot, who caller.Caller, body string) api.CopilotAnswer {
 	t.Helper()
 	status, raw := post(t.Context(), p, who, body)

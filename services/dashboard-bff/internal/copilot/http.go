@@ -37,7 +37,7 @@ func (p *Copilot) AskQuestion(c echo.Context) error {
 	}
 	p.record(ctx, who, m, page, a)
 	if ctx.Err() != nil {
-		return ctx.Err() // nobody reads the answer
+		return ctx.Err() // the client has gone
 	}
 	return c.JSON(http.StatusOK, a.document())
 }

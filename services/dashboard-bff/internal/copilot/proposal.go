@@ -18,8 +18,8 @@ const (
 	maxCommand   = 1000 // bytes of one
 )
 
-// parseProposals finds the commands of an answer: lines of its code blocks and its code spans that are one whole
-// mlp or kubectl command each. Nothing runs them; requiresApproval tells the reader what they would do.
+// parseProposals finds the commands of an answer: lines of its code blocks and its code spans that are one whole mlp
+// or kubectl command each. Nothing runs them; requiresApproval shows the reader whether they would change something.
 func parseProposals(answer string) []api.Proposal {
 	proposals, seen := []api.Proposal{}, map[string]bool{}
 	for _, code := range findCode(answer) {
@@ -38,7 +38,7 @@ func parseProposals(answer string) []api.Proposal {
 	return proposals
 }
 
-// findCode is the lines of the code blocks and the code spans of a Markdown text, in its order.
+// findCode returns the lines of the code blocks and the code spans of a Markdown text, in order.
 func findCode(answer string) []string {
 	source := []byte(answer)
 	var found []string
@@ -73,9 +73,8 @@ func findCode(answer string) []string {
 // substitutions, patterns, escapes, comments.
 const special = "|&;<>()$`\\*?[]{}#!~"
 
-// splitCommand splits a line as a shell would, if it is one mlp or kubectl command that a shell passes on as it
-// stands. Characters that do not show, or change the order of those that do, are refused: the reader must see
-// what the command is.
+// splitCommand splits a line as a shell would, if it is one mlp or kubectl command without shell syntax. Characters
+// that are invisible, or change the order of visible ones, are refused: the reader must see the actual command.
 func splitCommand(line string) (words []string, ok bool) {
 	if len(line) > maxCommand {
 		return nil, false
@@ -111,8 +110,8 @@ func splitCommand(line string) (words []string, ok bool) {
 	return words, ok
 }
 
-// isRead reports whether a command is on the list of those that only read. What is not listed, a new verb or an
-// unknown option, is taken for a change.
+// isRead reports whether a command is on the list of those that only read. Anything else, a new verb or an unknown
+// option, counts as a change.
 func isRead(words []string) bool {
 	rules := readRules[words[0]]
 	args, ok := dropOptions(words[1:], rules)

@@ -125,7 +125,7 @@ func FuzzProposals(f *testing.F) {
 				t.Fatalf("%q is no single command", p.Command)
 			}
 			bare := p.Command
-			for _, quote := range []string{"'", `"`} { // what stands in quotes is text to a shell
+			for _, quote := range []string{"'", `"`} { // quoted text is plain text to a shell
 				for i := strings.Index(bare, quote); i >= 0; i = strings.Index(bare, quote) {
 					end := strings.Index(bare[i+1:], quote)
 					if end < 0 {

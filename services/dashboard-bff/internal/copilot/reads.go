@@ -2,7 +2,7 @@ package copilot
 
 import "strings"
 
-// commandRules is what the read commands of a program look like.
+// commandRules describe the read commands of a program.
 type commandRules struct {
 	verbs    []readVerb
 	switches []string // options without a value
@@ -24,8 +24,8 @@ func readVerbs(most int, lines ...string) []readVerb {
 	return verbs
 }
 
-// readRules list what reads and nothing else. Left out on purpose: kubectl get --raw, which can reach any proxy,
-// options by which a command acts as another or on another server, and mlp commands that store what they read.
+// readRules lists read-only commands. Left out on purpose: kubectl get --raw, which can reach any proxy, options by
+// which a command acts as another user or on another server, and mlp commands that store what they read.
 var readRules = map[string]commandRules{
 	"kubectl": {
 		verbs: append(readVerbs(-1,

@@ -53,7 +53,7 @@ func failEvent(code string) string {
 	return `{"choices":[],"ki_event":{"type":"error","fatal":true,"code":"` + code + `","message":"m"}}`
 }
 
-// Whatever happens to the assistant: 200, the contract's shape, what was said so far, and what went wrong.
+// Whatever happens to the assistant: 200, the contract's shape, the output so far, and the error.
 func TestTroubleKeepsThePartialAnswerAndNamesIt(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -22,7 +22,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// writeFiles makes a directory with these files.
+// writeFiles creates a directory with these files.
 func writeFiles(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -66,7 +66,7 @@ func contentOf(path string) string {
 	return "/api/docs/content?" + url.Values{"path": {path}}.Encode()
 }
 
-// sample is a project with everything that must not be shown.
+// sample creates a project with everything that must not be shown.
 func sample(t *testing.T) string {
 	root := writeFiles(t, map[string]string{
 		"README.md": "# The project\n", "go.mod": "module x", "secret.md": "# Secret\n", "docs/guide.md": "# A guide\n", "docs/a/b/deep.md": "# Deep\n",
@@ -96,7 +96,7 @@ func TestPathRulesInTheirOrder(t *testing.T) {
 	}{
 		{"README.md", 200, ""}, {"docs/guide.md", 200, ""}, {"docs/a/b/deep.md", 200, ""}, {"docs/full.md", 200, ""},
 		{"", 422, "validation_failed"}, {strings.Repeat("x", 501), 422, "validation_failed"}, {"docs/" + strings.Repeat("é", 493) + ".md", 422, "validation_failed"},
-		{"../" + strings.Repeat("x", 500), 422, "validation_failed"}, // the length before what is in it
+		{"../" + strings.Repeat("x", 500), 422, "validation_failed"}, // the length is checked before the content
 		{"docs/a\x00.md", 400, "bad_docs_path"}, {`docs\guide.md`, 400, "bad_docs_path"}, {`..\x.md`, 400, "bad_docs_path"},
 		{"/etc/passwd", 400, "bad_docs_path"}, {"/docs/guide.md", 400, "bad_docs_path"}, {"../go.mod", 400, "bad_docs_path"},
 		{"docs/../secret.md", 400, "bad_docs_path"}, {"./README.md", 400, "bad_docs_path"}, {"docs/./guide.md", 400, "bad_docs_path"}, {"..", 400, "bad_docs_path"},
@@ -115,7 +115,7 @@ func TestPathRulesInTheirOrder(t *testing.T) {
 	}
 }
 
-// What a query decodes once is a path like any other; what it decodes twice is refused.
+// A path encoded once is a path like any other; one encoded twice is refused.
 func TestEscapesOfTheQuery(t *testing.T) {
 	t.Parallel()
 	l := openLibrary(t, sample(t))

@@ -18,8 +18,8 @@ import (
 // maxPath limits a path, in characters.
 const maxPath = 500
 
-// checkPath refuses what is no path of a Markdown file: 422 without a path or for a long one, 400 for one that
-// tries to leave the documentation or names another kind of file. Whether there is such a page is a later question.
+// checkPath refuses anything but the path of a Markdown file: 422 without a path or for a long one, 400 for one that
+// tries to leave the documentation or names another kind of file. It does not check whether the page exists.
 func checkPath(name string) error {
 	switch n := utf8.RuneCountInString(name); {
 	case n == 0:

@@ -84,7 +84,7 @@ func (l *Library) Pages() ([]Page, error) {
 	for _, name := range names {
 		raw, err := l.ReadPage(name)
 		if err != nil {
-			continue // too large, or gone meanwhile
+			continue // too large, or removed in between
 		}
 		index = append(index, describePage(name, raw))
 	}
@@ -121,7 +121,7 @@ func describePage(name string, raw []byte) Page {
 	return page
 }
 
-// plainText is the text of a node without its markup.
+// plainText returns the text of a node without its markup.
 func plainText(node ast.Node, source []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(node, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -142,7 +142,7 @@ func plainText(node ast.Node, source []byte) string {
 	return b.String()
 }
 
-// anchorOf is a heading's anchor: letters, digits, '-' and '_' in lower case, blanks as '-', repeats numbered.
+// anchorOf returns a heading's anchor: letters, digits, '-' and '_' in lower case, blanks as '-', repeats numbered.
 func anchorOf(title string, used map[string]int) string {
 	anchor := strings.Map(func(r rune) rune {
 		switch {

@@ -30,7 +30,7 @@ const (
 // freshFor is how long the index of a directory is used before it is read again.
 const freshFor = 5 * time.Second
 
-// errAbsent is why a page is not shown: it is not there, or not something that is shown. A caller cannot tell which.
+// errAbsent is returned for a page that does not exist or is not served. A caller cannot distinguish the two.
 var errAbsent = errors.New("no such page")
 
 // tree reads pages by slash-separated paths that [checkPath] accepts.
@@ -81,7 +81,7 @@ func allowed(name string) bool {
 	return name == "README.md" || strings.HasPrefix(name, "docs/") && fs.ValidPath(name)
 }
 
-// ReadPage is the Markdown of a page; errAbsent without one.
+// ReadPage returns the Markdown of a page; errAbsent if there is none.
 func (l *Library) ReadPage(name string) ([]byte, error) {
 	if !allowed(name) {
 		return nil, errAbsent
@@ -121,7 +121,7 @@ func (d directory) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	if !os.SameFile(seen, opened) || opened.Size() > maxPage {
-		return nil, errAbsent // a link has taken its place meanwhile
+		return nil, errAbsent // replaced by a link in between
 	}
 	raw, err := io.ReadAll(io.LimitReader(file, maxPage+1))
 	if err != nil {
@@ -133,8 +133,8 @@ func (d directory) read(name string) ([]byte, error) {
 	return raw, nil
 }
 
-// checkWay is what the path names, if that is a regular file and nothing on the way is a link: a link inside the
-// root could name a page that is not allowed.
+// checkWay returns the file at the path if it is a regular file and no part of the path is a link: a link inside the
+// root could point to a page that is not allowed.
 func (d directory) checkWay(name string) (fs.FileInfo, error) {
 	var info fs.FileInfo
 	for i := 0; i <= len(name); i++ {
@@ -155,7 +155,7 @@ func (d directory) checkWay(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// explainRead is errAbsent for paths that name nothing, names that no file can have included.
+// explainRead returns errAbsent for paths that name nothing, including names that no file can have.
 func explainRead(err error) error {
 	if errors.Is(err, syscall.EIO) {
 		return err
@@ -171,7 +171,7 @@ func (d directory) list(dir string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// findPages is the paths of all pages, README.md first.
+// findPages returns the paths of all pages, README.md first.
 func (l *Library) findPages() ([]string, error) {
 	var found []string
 	var walk func(dir string, depth int) error

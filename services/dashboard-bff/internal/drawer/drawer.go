@@ -30,7 +30,7 @@ type Config struct {
 	Recorder  Recorder
 	// Enabled reports whether the kill switch copilotDrawer is on for the caller. It answers from memory.
 	Enabled func(context.Context, caller.Caller) bool
-	// FollowSession returns a context that ends, with a cause that says why, when the caller's session does.
+	// FollowSession returns a context that ends, with a cause that gives the reason, when the caller's session does.
 	FollowSession func(context.Context, caller.Caller) (context.Context, context.CancelFunc)
 	// Secret is the JWT secret; session prefixes are derived from a key of it.
 	Secret service.Secret
@@ -80,11 +80,11 @@ func New(cfg Config) (*Drawer, error) {
 	return d, nil
 }
 
-// Close ends the open streams in words, and any that begin later: an answer may take longer than a process that
-// shuts down has. The assistant goes on, and the browser follows at another replica.
+// Close ends the open streams, and any that begin later, with an explanation: an answer may take longer than a process
+// has to shut down. The assistant continues, and the browser reconnects to another replica.
 func (d *Drawer) Close() { d.endDrain() }
 
-// keyOf is the key by which a caller's role talks to the assistant.
+// keyOf returns the key for a caller's role at the assistant.
 func keyOf(who caller.Caller) assistant.Key {
 	if who.Role.Covers(caller.Admin) {
 		return assistant.Operator
@@ -102,7 +102,7 @@ func (d *Drawer) newSession(who caller.Caller) string { return d.sessionPrefix(w
 
 var sessionRest = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// checkSession is a 404 for a session that is not the caller's: another's looks as if there were none.
+// checkSession returns a 404 for a session that is not the caller's: another's looks absent.
 func (d *Drawer) checkSession(who caller.Caller, session string) error {
 	rest, own := strings.CutPrefix(session, d.sessionPrefix(who))
 	if !own || !sessionRest.MatchString(rest) {

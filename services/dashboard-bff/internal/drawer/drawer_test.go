@@ -62,7 +62,7 @@ func (r *recorder) all() []announce.Fact {
 type bench struct {
 	*httptest.Server
 	drawer *drawer.Drawer
-	who    caller.Caller // who calls
+	who    caller.Caller // the caller
 	facts  *recorder
 }
 
@@ -123,7 +123,7 @@ func (b *bench) call(t *testing.T, method, path, body string) *http.Response {
 	return resp
 }
 
-// read is the whole body of a call.
+// read returns the response and whole body of a call.
 func (b *bench) read(t *testing.T, method, path, body string) (*http.Response, string) {
 	t.Helper()
 	resp := b.call(t, method, path, body)
@@ -134,7 +134,7 @@ func (b *bench) read(t *testing.T, method, path, body string) (*http.Response, s
 	return resp, string(raw)
 }
 
-// beginSession is a session of the bench's caller.
+// beginSession begins a session of the bench's caller.
 func (b *bench) beginSession(t *testing.T) string {
 	t.Helper()
 	resp, _ := b.read(t, http.MethodPost, "/api/v1/assistant/chat", ask)
@@ -145,7 +145,7 @@ const ask = `{"question":"what is wrong in shop?"}`
 
 const handshake = `data: {"protocol_version":"1.0","object":"stream.start","session_id":"s"}` + "\n\n"
 
-// answerDone is a short complete stream.
+// answerDone serves a short complete stream.
 func answerDone(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	assistanttest.BeginStream(w)
@@ -260,8 +260,8 @@ func TestSessionNamesThatCannotBeAreNotFound(t *testing.T) {
 	}
 }
 
-// Words would decide without a step-up and without a fact: each request says that none does, and the assistant answers
-// where to decide.
+// A decision made in the chat would bypass step-up and audit: each request declares that chat text decides nothing,
+// and the assistant answers where to decide.
 func TestWordsOfTheChatDecideNothing(t *testing.T) {
 	t.Parallel()
 	var sent struct {
@@ -351,7 +351,7 @@ func TestDocumentsPassUnchanged(t *testing.T) {
 	}
 }
 
-// sortQuery makes addresses comparable whose parameters a client orders as it likes.
+// sortQuery sorts the parameters of an address, whose order clients may vary, for comparison.
 func sortQuery(address string) string {
 	path, query, ok := strings.Cut(address, "?")
 	if !ok {

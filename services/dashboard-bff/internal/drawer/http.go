@@ -57,7 +57,7 @@ func (d *Drawer) StreamAnswer(c echo.Context) error {
 	}})
 }
 
-// ReplaySession serves GET /api/v1/assistant/sessions/:session/replay: what was said, and what is being said.
+// ReplaySession serves GET /api/v1/assistant/sessions/:session/replay: past answers, and the one in progress.
 func (d *Drawer) ReplaySession(c echo.Context) error {
 	session, err := d.ownSession(c)
 	if err != nil {
@@ -73,7 +73,7 @@ func (d *Drawer) ReplaySession(c echo.Context) error {
 	}})
 }
 
-// lastEventID is the frame after which a browser wants to go on; the assistant judges it.
+// lastEventID returns the frame after which a browser wants to resume; the assistant validates it.
 func lastEventID(c echo.Context) *string {
 	id := c.Request().Header.Get("Last-Event-ID")
 	if id == "" || len(id) > 128 {
@@ -118,7 +118,7 @@ func (d *Drawer) ListActions(c echo.Context) error {
 	})
 }
 
-// DecideAction serves POST /api/v1/assistant/sessions/:session/actions/:action_id. The route asks for a step-up.
+// DecideAction serves POST /api/v1/assistant/sessions/:session/actions/:action_id. The route requires a step-up.
 func (d *Drawer) DecideAction(c echo.Context) error {
 	ctx, who := c.Request().Context(), caller.From(c)
 	if !who.Role.Covers(caller.Admin) {
@@ -167,7 +167,7 @@ func (d *Drawer) DecideAction(c echo.Context) error {
 // maxReason limits the reason of a decision, in characters; the assistant has the same limit.
 const maxReason = 1000
 
-// ownSession is the path's session if it is the caller's.
+// ownSession returns the path's session if it is the caller's.
 func (d *Drawer) ownSession(c echo.Context) (string, error) {
 	session := c.Param("session")
 	return session, d.checkSession(caller.From(c), session)
@@ -198,7 +198,7 @@ func (d *Drawer) relayDocument(c echo.Context, do call) error {
 		return assistant.ExplainCall(err)
 	}
 	if len(body) > maxDocument {
-		return fault.UpstreamUnavailable.New("The assistant's document is too large to pass on; ask for fewer entries with limit.")
+		return fault.UpstreamUnavailable.New("The assistant's document is too large to pass on; request fewer entries with limit.")
 	}
 	return c.Blob(resp.StatusCode, echo.MIMEApplicationJSON, body)
 }

@@ -83,7 +83,7 @@ func (d *Drawer) relayStream(c echo.Context, s stream) error {
 		err = io.ErrUnexpectedEOF
 	}
 	if errors.Is(err, io.EOF) || c.Request().Context().Err() != nil {
-		return nil // complete, or nobody reads it
+		return nil // complete, or the client has gone
 	}
 	code, message := explainEnd(ctx, followed)
 	d.Log.WarnContext(ctx, "assistant stream ended early", slog.String("code", code), slog.Any("err", err))
@@ -117,20 +117,20 @@ func copyFrames(out *sse.Writer, in io.Reader, touch func()) (done bool, err err
 	}
 }
 
-// explainEnd is the code and sentence of the error event that ends a broken stream.
+// explainEnd returns the code and message of the error event that ends a broken stream.
 func explainEnd(ctx, followed context.Context) (code, message string) {
 	switch cause := context.Cause(ctx); {
 	case followed.Err() != nil:
-		return "session_ended", "Your session has ended; sign in again to go on."
+		return "session_ended", "Your session has ended; sign in again to continue."
 	case errors.Is(cause, errDrain):
-		return "shutting_down", "The dashboard restarts; open the conversation again to go on."
+		return "shutting_down", "The dashboard is restarting; reopen the conversation to continue."
 	case errors.Is(cause, errSlow), errors.Is(cause, errWhole):
 		return "timeout", "The assistant has sent nothing for too long; open the conversation again to see what it has said since."
 	}
 	return "interrupted", "The assistant broke off; what it had said is above. Ask again, or open the conversation again."
 }
 
-// endFrames are an error event as the assistant itself sends it, and the end of the stream.
+// endFrames returns an error event as the assistant itself sends it, and the end of the stream.
 func endFrames(code, message string) []byte {
 	type event struct {
 		Type    string `json:"type"`

@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/drawer"
 )
 
-// checkEnd wants what was sent, then the error event, then the end.
+// checkEnd expects the frames sent, then the error event, then the end.
 func checkEnd(t *testing.T, got, sent, code string) {
 	t.Helper()
 	rest, ok := strings.CutPrefix(got, sent)
@@ -71,7 +71,7 @@ func TestReplayEndsAsTheAssistantEndsIt(t *testing.T) {
 	}
 }
 
-// hang says what before says, and then nothing until its caller gives up, which it reports.
+// hang serves before, and then sends nothing until its caller gives up, which it reports.
 func hang(before http.HandlerFunc) (handler http.HandlerFunc, ended chan struct{}) {
 	ended = make(chan struct{})
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -34,8 +34,8 @@ func New(cfg Config) (*API, error) {
 	return &API{cfg.Clients}, nil
 }
 
-// Get asks in the name of the person: who they are is part of what their approval does. The answer is handed on as it
-// is, and shared with nobody.
+// Get calls the control plane as the person: what their approval does depends on who they are. The answer is passed on
+// unchanged, and not shared between callers.
 func (a *API) Get(c echo.Context) error {
 	if err := input.CheckQuery(c); err != nil {
 		return err

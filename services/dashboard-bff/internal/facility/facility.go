@@ -35,7 +35,7 @@ const (
 	maxText = 128
 )
 
-// Parts are what Views need.
+// Parts are the dependencies of Views.
 type Parts struct {
 	Pool    *compose.Pool
 	Clients *upstream.Clients
@@ -69,7 +69,7 @@ func New(p Parts) (*Views, error) {
 	return v, nil
 }
 
-// Overview is GET /api/v1/facility/overview.
+// Overview serves GET /api/v1/facility/overview.
 func (v *Views) Overview(c echo.Context) error {
 	cluster, err := readCluster(c)
 	if err != nil {
@@ -89,7 +89,7 @@ func (v *Views) Overview(c echo.Context) error {
 	return view.Answer(api.FacilityView{Facility: out})
 }
 
-// Queue is GET /api/v1/facility/queue.
+// Queue serves GET /api/v1/facility/queue.
 func (v *Views) Queue(c echo.Context) error {
 	cluster, err := readCluster(c)
 	if err != nil {
@@ -120,7 +120,7 @@ func queueJob(j controlplane.Job, now time.Time) api.QueueJob {
 	}
 }
 
-// Job is GET /api/v1/facility/job/{job_id}.
+// Job serves GET /api/v1/facility/job/{job_id}.
 func (v *Views) Job(c echo.Context) error {
 	cluster, err := readCluster(c)
 	if err != nil {
@@ -174,7 +174,7 @@ func optionalText(s string) *string {
 	return &s
 }
 
-// readCluster is the only parameter of these routes; empty means all clusters.
+// readCluster returns the only parameter of these routes; empty means all clusters.
 func readCluster(c echo.Context) (string, error) {
 	if err := input.CheckQuery(c, "cluster"); err != nil {
 		return "", err
@@ -218,7 +218,7 @@ func (v *Views) readQueue(ctx context.Context, who caller.Caller, cluster string
 	})
 }
 
-// readJob is nil for a job that nobody has reported.
+// readJob returns nil for a job that was never reported.
 func (v *Views) readJob(ctx context.Context, who caller.Caller, k jobKey) (*controlplane.Job, error) {
 	client, err := v.Clients.ControlPlane(who)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// ExplainStore answers 503 where the database cannot be reached, and leaves all else to next: handlers return what
-// the store returned, and the same request may succeed later.
+// ExplainStore answers 503 where the database cannot be reached, and leaves all else to next: handlers return the
+// store's error unchanged, and the same request may succeed later.
 func ExplainStore(next echo.HTTPErrorHandler) echo.HTTPErrorHandler {
 	return func(err error, c echo.Context) {
 		var p *problem.Error

@@ -3,7 +3,7 @@ package figure
 
 import "math"
 
-// Round rounds half away from zero to so many decimals; what is too large for that stays as it is.
+// Round rounds half away from zero to so many decimals; values too large for that are unchanged.
 func Round(v float64, decimals int) float64 {
 	scale := math.Pow10(decimals)
 	if r := math.Round(v*scale) / scale; !math.IsInf(r, 0) && !math.IsNaN(r) {

@@ -21,7 +21,7 @@ import (
 
 const pageLimit = 500
 
-// Parts are what Views need.
+// Parts are the dependencies of Views.
 type Parts struct {
 	Pool    *compose.Pool
 	Clients *upstream.Clients
@@ -47,7 +47,7 @@ func New(p Parts) (*Views, error) {
 	return v, nil
 }
 
-// Overview is GET /api/v1/finops/overview.
+// Overview serves GET /api/v1/finops/overview.
 func (v *Views) Overview(c echo.Context) error {
 	if err := input.CheckQuery(c); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (v *Views) Overview(c echo.Context) error {
 	return view.Answer(out)
 }
 
-// costView has the highest cost first. The totals are the control plane's, of values that were not rounded.
+// costView lists the highest cost first. The totals are the control plane's, computed from unrounded values.
 func costView(c controlplane.CostTotals) *api.FinOpsView_Cost {
 	rows := slices.SortedFunc(slices.Values(c.Rows), func(a, b controlplane.CostRow) int {
 		return cmp.Or(cmp.Compare(b.CostUsd, a.CostUsd), cmp.Compare(a.Key, b.Key))
@@ -84,7 +84,7 @@ func costView(c controlplane.CostTotals) *api.FinOpsView_Cost {
 	return out
 }
 
-// budgetView has each project's own spend. A budget of 0 has no ratio, and is exceeded by anything spent.
+// budgetView returns each project's own spend. A budget of 0 has no ratio, and is exceeded by anything spent.
 func budgetView(b controlplane.BudgetList) *api.FinOpsView_Budget {
 	items := slices.SortedFunc(slices.Values(b.Items), func(a, b controlplane.Budget) int {
 		return cmp.Or(cmp.Compare(b.ConsumedCostUsd, a.ConsumedCostUsd), cmp.Compare(a.Project, b.Project))

@@ -43,7 +43,7 @@ func find(name string) (definition, bool) {
 	return definitions[i], true
 }
 
-// evaluation is what a flag is for one caller, and by which rule.
+// evaluation is the value of a flag for one caller, and the rule that decided it.
 type evaluation struct {
 	enabled bool
 	reason  api.OFREPFlagReason
@@ -72,7 +72,7 @@ func (d definition) evaluate(who caller.Caller, override *bool) evaluation {
 	return evaluation{true, api.TARGETINGMATCH}
 }
 
-// bucketOf is where a subject stands in a flag's rollout, 0 to 99: the same on every replica and at every login.
+// bucketOf returns a subject's bucket in a flag's rollout, 0 to 99: the same on every replica and at every login.
 func bucketOf(flag, subject string) int {
 	rest := 0
 	for _, b := range sha256.Sum256([]byte(flag + ":" + subject)) {

@@ -1,5 +1,5 @@
-// Package flag decides which features a caller sees. Flags are defined here; an admin overrides one for the own
-// tenant, on or off. Decisions are made from memory, since every proxied request asks for one.
+// Package flag decides which features a caller sees. Flags are defined here; an admin can override one for their own
+// tenant, on or off. Decisions are made from memory, since every proxied request needs one.
 package flag
 
 import (

@@ -109,8 +109,8 @@ func (f *Flags) Clear(c echo.Context) error {
 	return c.JSON(http.StatusOK, api.FlagChange{Updated: changed, Name: name, Enabled: d.standard})
 }
 
-// readContext reads the body of an OpenFeature client and drops it: who asks is known from the credential, and a
-// context that the caller writes could make them anybody.
+// readContext reads the body of an OpenFeature client and discards it: the credential identifies the caller, and a
+// context written by the caller could claim any identity.
 func readContext(c echo.Context) error {
 	var body struct {
 		Context map[string]any `json:"context"`
@@ -167,7 +167,7 @@ func (f *Flags) Evaluate(c echo.Context) error {
 	return c.JSON(http.StatusOK, f.view(caller.From(c), d))
 }
 
-// view is a flag for who in the words of OpenFeature.
+// view returns a flag for who in OpenFeature's form (OFREP).
 func (f *Flags) view(who caller.Caller, d definition) api.OFREPFlag {
 	e := f.evaluate(who, d)
 	variant := "off"

@@ -34,7 +34,7 @@ const (
 // genesis is the head of a ledger without entries.
 var genesis = strings.Repeat("0", 64)
 
-// Parts are what Views need.
+// Parts are the dependencies of Views.
 type Parts struct {
 	Pool    *compose.Pool
 	Clients *upstream.Clients
@@ -67,7 +67,7 @@ func New(p Parts) (*Views, error) {
 	return v, nil
 }
 
-// Overview is GET /api/v1/governance/overview.
+// Overview serves GET /api/v1/governance/overview.
 func (v *Views) Overview(c echo.Context) error {
 	if err := input.CheckQuery(c); err != nil {
 		return err
@@ -120,7 +120,7 @@ func complianceView(rows []controlplane.Compliance) *api.GovernanceView_Complian
 	return out
 }
 
-// ledgerView has the newest entries and the hash of the very newest, which all before it lead up to.
+// ledgerView returns the newest entries and the hash of the very newest, which covers all before it.
 func ledgerView(l controlplane.AuditEventList) *api.GovernanceView_Audit {
 	out := &api.GovernanceView_Audit{Count: int(l.Count), HeadDigest: genesis, Entries: make([]api.LedgerEntry, len(l.Items))}
 	for i, e := range l.Items {
@@ -190,8 +190,8 @@ func checkTenant(l controlplane.AuditEventList, who caller.Caller) error {
 	return nil
 }
 
-// verify has the control plane verify the tenant's whole ledger, after a look at whose ledger that is: a verdict does
-// not name it.
+// verify has the control plane verify the tenant's whole ledger, after checking whose ledger it is: a verdict does not
+// name it.
 func (v *Views) verify(ctx context.Context, who caller.Caller, _ compose.None) (controlplane.AuditVerdict, error) {
 	client, err := v.Clients.ControlPlane(who)
 	if err != nil {

@@ -39,7 +39,7 @@ var probes = map[string]struct {
 	"dashboards":    {upstream.Dashboards, "/api/health"},
 }
 
-// Parts are what Aggregate needs.
+// Parts are the dependencies of Aggregate.
 type Parts struct {
 	Clients *upstream.Clients
 	// Published are the addresses that people use, by key of the answer; a service without one shows its own address
@@ -68,7 +68,7 @@ func New(p Parts) (*Aggregate, error) {
 	return a, nil
 }
 
-// Get is GET /api/health: always 200, and complete.
+// Get serves GET /api/health: always 200, and complete.
 func (a *Aggregate) Get(c echo.Context) error {
 	found, at, ok := a.round.Read(c.Request().Context())
 	if !ok {
@@ -93,7 +93,7 @@ func (a *Aggregate) Get(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-// summarize is one status for all that were measured.
+// summarize returns one status for all that were measured.
 func summarize(all []api.ServiceHealthStatus) api.AggregateHealthStatus {
 	every := func(s api.ServiceHealthStatus) bool {
 		return !slices.ContainsFunc(all, func(other api.ServiceHealthStatus) bool { return other != s })
@@ -153,8 +153,8 @@ func (a *Aggregate) probe(ctx context.Context, s upstream.Service, path string) 
 	return api.ServiceHealth{Status: api.ServiceHealthStatusOk}
 }
 
-// requestHost is the host that the caller used, if this service answers for it. The Host header is the caller's own
-// word: only a known one may come back in an answer.
+// requestHost returns the host that the caller used, if this service answers for it. The caller controls the Host
+// header: only a known one may be returned in an answer.
 func (a *Aggregate) requestHost(header string) string {
 	host := header
 	if h, _, err := net.SplitHostPort(header); err == nil {
@@ -168,7 +168,7 @@ func (a *Aggregate) requestHost(header string) string {
 	return ""
 }
 
-// publishedURL is where people find a service, empty if they cannot: an internal address is nothing to show. A
+// publishedURL returns where people find a service, empty if they cannot: internal addresses are not disclosed. A
 // loopback host is this machine, which the caller knows as host.
 func (a *Aggregate) publishedURL(key, host string) string {
 	text, published := a.Published[key], true

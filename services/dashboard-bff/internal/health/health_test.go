@@ -53,7 +53,7 @@ func answers(t *testing.T, status int) *server {
 	return s
 }
 
-// away is an address where nobody listens.
+// away returns an address on which nothing listens.
 func away(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -27,7 +27,7 @@ func newProbeClient() *http.Client {
 	return c
 }
 
-// errNoAnswer stands for whatever kept a service from answering; its text may go to strangers, the cause may not.
+// errNoAnswer replaces whatever kept a service from answering; its text may be shown to strangers, the cause may not.
 var errNoAnswer = errors.New("no answer")
 
 // Probe asks one address how it is: the HTTP status it answers, or an error if it does not.
@@ -45,8 +45,8 @@ func Probe(ctx context.Context, client *http.Client, address string) (status int
 	return resp.StatusCode, nil
 }
 
-// Round is a set of probes whose answers are shared by all who ask within [keepRound]. One round runs at a time.
-// It is safe for concurrent use.
+// Round is a set of probes whose answers are shared by all callers within [keepRound]. One round runs at a time. It is
+// safe for concurrent use.
 type Round[T any] struct {
 	// Measure makes the probes. It ends within its context.
 	Measure func(ctx context.Context) T
@@ -57,7 +57,7 @@ type Round[T any] struct {
 	done chan struct{} // of the round that runs; nil without one
 }
 
-// Read is the newest answer, at most [keepRound] old, and when it was made. ok is false if ctx ended first.
+// Read returns the newest answer, at most [keepRound] old, and when it was made. ok is false if ctx ended first.
 func (r *Round[T]) Read(ctx context.Context) (answer T, at time.Time, ok bool) {
 	for {
 		r.mu.Lock()
@@ -68,7 +68,7 @@ func (r *Round[T]) Read(ctx context.Context) (answer T, at time.Time, ok bool) {
 		}
 		if r.done == nil {
 			r.done = make(chan struct{})
-			go r.run(context.WithoutCancel(ctx)) // whoever began it may leave; others wait for it
+			go r.run(context.WithoutCancel(ctx)) // the caller that began it may leave; others wait for it
 		}
 		done := r.done
 		r.mu.Unlock()

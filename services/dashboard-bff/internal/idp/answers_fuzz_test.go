@@ -30,9 +30,9 @@ func (p publishing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, nil
 }
 
-// FuzzProviderAnswers: whatever a provider publishes, it speaks for its own issuer at addresses that the trust file
-// allows, by public keys of sizes that can be verified with; what it says of an opaque token is a person of this audience
-// or a refusal. Each error is short and says whose fault it is.
+// FuzzProviderAnswers: whatever a provider publishes, it is only accepted for its own issuer, at addresses that the
+// trust file allows, with public keys of sizes that can be verified with; its introspection of an opaque token yields
+// a person of this audience or a refusal. Each error is short and names whose fault it is.
 func FuzzProviderAnswers(f *testing.F) {
 	const issuer = "https://x.example"
 	const sound = `{"issuer": "https://x.example", "jwks_uri": "https://x.example/k", "introspection_endpoint": "https://x.example/i"}`

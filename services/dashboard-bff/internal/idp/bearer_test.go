@@ -300,7 +300,7 @@ func TestTheHintPicksWhomToAskAboutAnOpaqueToken(t *testing.T) {
 	}
 }
 
-// Signatures have several spellings. Were each a session of its own, a logout would end one of them.
+// Signatures have several spellings. If each were a separate session, a logout would end only one of them.
 func TestATokenIsOneSessionHoweverItsSignatureIsSpelled(t *testing.T) {
 	t.Parallel()
 	b := setup(t, viewers)

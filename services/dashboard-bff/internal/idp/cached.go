@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// How long what a provider publishes is used.
+// How long a provider's documents are cached.
 const (
 	freshFor = 5 * time.Minute // then it is fetched again
 	staleFor = time.Hour       // while that fails
@@ -28,7 +28,7 @@ type cached[T any] struct {
 	failedAt time.Time
 }
 
-// get is the document, fetched if need be. The error wraps ErrUnreachable.
+// get returns the document, fetched if necessary. The error wraps ErrUnreachable.
 func (c *cached[T]) get(ctx context.Context) (T, error) {
 	c.mu.Lock()
 	now := c.now()

@@ -32,7 +32,7 @@ func invalidToken(detail string, cause error) *problem.Error {
 	return fault.InvalidToken.New(detail).WithHeader("WWW-Authenticate", challenge).WithCause(cause)
 }
 
-// faulty is the 401 for every federated credential while the trust file has a fault.
+// faulty returns the 401 for every federated credential while the trust file has a fault.
 func (s *state) faulty() error {
 	return untrusted("The trust file of the identity providers has a fault, so none of them is believed; the operator finds its line in /readyz.", s.fault)
 }
@@ -59,14 +59,14 @@ func (r *Registry) Bearer(ctx context.Context, raw, providerHint string, mayAsk 
 	who.AuthTime, _ = claims.time("auth_time")
 	if exp, ok := claims.time("exp"); ok {
 		who.ExpiresAt = exp
-	} else { // an opaque token whose end the provider does not tell: as long as its word counts
+	} else { // an opaque token whose expiry the provider does not report: as long as its introspection is cached
 		who.ExpiresAt = r.cfg.Now().Add(goodFor)
 	}
 	return who, nil
 }
 
-// sessionOf tells the sessions of verified bearers apart. Of a JWT it is the digest of its claims, decoded: base64 and
-// signatures have several spellings, and a logout would end one of them.
+// sessionOf identifies the session of a verified bearer. For a JWT it is the digest of its claims, decoded: base64 and
+// signatures have several spellings, and a logout would end only one of them.
 func sessionOf(raw string) string {
 	if parts := strings.Split(raw, "."); len(parts) == 3 {
 		if claims, err := base64.RawURLEncoding.DecodeString(parts[1]); err == nil {
@@ -80,7 +80,7 @@ func sessionOf(raw string) string {
 // verifyBearer finds the token's provider and verifies the token.
 func (s *state) verifyBearer(ctx context.Context, raw, hint string, mayAsk func() error) (*Provider, claimSet, error) {
 	if _, claims, ok := peek(raw); ok {
-		// Unverified, iss only picks the provider; the signature then says whether it was the right one.
+		// Unverified, iss only picks the provider; the signature check then proves or rejects that choice.
 		p := s.find(func(t *trust.Provider) bool { return t.Issuer == claims.text("iss") })
 		if p == nil {
 			return nil, nil, untrusted("The issuer of this token is not an identity provider that the platform trusts.", nil)
@@ -96,7 +96,7 @@ func (s *state) verifyBearer(ctx context.Context, raw, hint string, mayAsk func(
 	return p, claims, err
 }
 
-// opaqueProvider is whom to ask about an opaque token.
+// opaqueProvider returns the provider that introspects an opaque token.
 func (s *state) opaqueProvider(hint string) (*Provider, error) {
 	var able []string
 	for _, p := range s.providers {
@@ -120,8 +120,8 @@ func (s *state) opaqueProvider(hint string) (*Provider, error) {
 	return p, nil
 }
 
-// bearerProblem is the answer to a bearer that could not be verified. What exactly was wrong is for the log, but for
-// the words of ErrToken, which hold nothing of the token and let its owner mend it.
+// bearerProblem returns the answer to a bearer that could not be verified. The exact cause is for the log, except the
+// text of ErrToken, which contains nothing of the token and helps its owner to correct it.
 func bearerProblem(err error) error {
 	var p *problem.Error
 	switch {
@@ -145,7 +145,8 @@ func identityProblem(err error) error {
 	return invalidToken("The identity provider does not say who this is in the way that the trust file expects; ask the platform's operator.", err)
 }
 
-// Admit is the 401 for a browser session that the trust file of now would not allow, else nil. It answers from memory.
+// Admit returns the 401 for a browser session that the current trust file would not allow, else nil. It answers from
+// memory.
 func (r *Registry) Admit(_ context.Context, d session.Data) error {
 	s := r.state.Load()
 	if s.fault != nil {
@@ -155,7 +156,7 @@ func (r *Registry) Admit(_ context.Context, d session.Data) error {
 	if p == nil {
 		return untrusted("The identity provider of this session is not trusted any more; sign in again.", nil)
 	}
-	if iss, _ := d.Claims["iss"].(string); iss != p.Issuer() { // the name now stands for another provider
+	if iss, _ := d.Claims["iss"].(string); iss != p.Issuer() { // the name now refers to another provider
 		return untrusted("The identity provider of this session is not the one of that name any more; sign in again.", nil)
 	}
 	id, err := p.Identify(d.Claims)
@@ -172,7 +173,7 @@ func (r *Registry) Admit(_ context.Context, d session.Data) error {
 	return nil
 }
 
-// Basis is a mark of the trust file and its secrets; empty while it has a fault.
+// Basis returns a fingerprint of the trust file and its secrets; empty while it has a fault.
 func (r *Registry) Basis() string {
 	s := r.state.Load()
 	if s.fault != nil {
@@ -181,13 +182,13 @@ func (r *Registry) Basis() string {
 	return hex.EncodeToString(s.digest[:16])
 }
 
-// loginPath is where a browser begins to sign in at a provider.
+// loginPath returns where a browser begins to sign in at a provider.
 func loginPath(name string) string { return "/api/auth/sso/" + name + "/login" }
 
-// LoginPath is where a browser begins to sign in at the provider.
+// LoginPath returns where a browser begins to sign in at the provider.
 func (p *Provider) LoginPath() string { return loginPath(p.Name()) }
 
-// StepUp is what a guarded action asks of a provider's people. A provider that is gone asks for what nobody has.
+// StepUp returns a provider's requirements for guarded actions. Those of a removed provider cannot be met.
 func (r *Registry) StepUp(provider string) (acrValues []string, maxAge time.Duration, loginURL string, required bool) {
 	p := r.state.Load().find(func(t *trust.Provider) bool { return t.Name == provider })
 	if p == nil {

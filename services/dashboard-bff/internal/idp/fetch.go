@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// ErrUnreachable means that a provider did not answer, or not with what it must.
+// ErrUnreachable means that a provider did not answer, or not with a valid answer.
 var ErrUnreachable = errors.New("the identity provider cannot be used")
 
 const (

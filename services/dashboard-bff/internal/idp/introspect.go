@@ -38,7 +38,8 @@ type lookedUp struct {
 	until  time.Time
 }
 
-// look is what the provider says of the token, asked at most once in a while and only if mayAsk agrees; nil always does.
+// look returns the provider's introspection of the token, requested at most once per interval and only if mayAsk
+// agrees; a nil mayAsk always does.
 func (i *introspector) look(ctx context.Context, raw string, mayAsk func() error) (claimSet, error) {
 	if len(raw) > maxToken {
 		return nil, tokenError("it has more than %d KiB", maxToken>>10)
@@ -132,7 +133,7 @@ func (i *introspector) ask(ctx context.Context, raw string) (claimSet, error) {
 		err = json.Unmarshal(whole, &claims)
 	}
 	if active, _ := claims["active"].(bool); err != nil || !active {
-		return nil, tokenError("the provider says that it is not active")
+		return nil, tokenError("the provider reports it as inactive")
 	}
 	if iss := claims.text("iss"); claims.has("iss") && iss != t.Issuer {
 		return nil, tokenError("its issuer is %.200q", iss)

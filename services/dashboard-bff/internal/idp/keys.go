@@ -33,8 +33,8 @@ type keySet struct {
 	refetched time.Time  // the last fetch for an unknown key id
 }
 
-// parseKeys reads a JSON Web Key Set. Keys of other kinds or uses are left out: a provider may publish what is not
-// for us.
+// parseKeys parses a JSON Web Key Set. Keys of other kinds or uses are skipped: a provider may publish keys for other
+// purposes.
 func parseKeys(doc map[string]json.RawMessage) ([]jose.JSONWebKey, error) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(doc["keys"], &raw); err != nil {
@@ -60,7 +60,7 @@ func parseKeys(doc map[string]json.RawMessage) ([]jose.JSONWebKey, error) {
 // causeKey finds in a context where VerifySignature leaves its error.
 type causeKey struct{}
 
-// VerifySignature is the payload of a JWT that one of the keys signed.
+// VerifySignature returns the payload of a JWT that one of the keys signed.
 func (s *keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	payload, err := s.verify(ctx, token)
 	if cause, ok := ctx.Value(causeKey{}).(*error); ok {
@@ -91,8 +91,8 @@ func (s *keySet) verify(ctx context.Context, token string) ([]byte, error) {
 
 var errUnknownKey = errors.New("no key of the provider fits the token")
 
-// refetch fetches the keys for an unknown key id, at most once a minute. Whoever comes meanwhile waits for the same
-// fetch: after a rotation many tokens arrive at once.
+// refetch fetches the keys for an unknown key id, at most once a minute. Concurrent callers wait for the same fetch:
+// after a rotation many tokens arrive at once.
 func (s *keySet) refetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	done := s.flight.DoChan("", func() (any, error) {
 		ctx := context.WithoutCancel(ctx)

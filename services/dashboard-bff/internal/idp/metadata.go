@@ -11,7 +11,8 @@ import (
 	"github.com/mlp-platform/platform/libs/trust"
 )
 
-// metadata is what the dashboard reads of a discovery document (OpenID Connect Discovery 1.0, RFC 8414, RFC 9207).
+// metadata is the part of a discovery document that the dashboard reads (OpenID Connect Discovery 1.0, RFC 8414, RFC
+// 9207).
 type metadata struct {
 	Issuer                string   `json:"issuer"`
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
@@ -61,8 +62,8 @@ func loadMetadata(ctx context.Context, client *http.Client, p *trust.Provider) (
 	return m, nil
 }
 
-// checkEndpoint is what is wrong with an address of a discovery document, or empty. It may have a query, as some
-// providers need; a provider that is reached by https must not lead to http.
+// checkEndpoint returns the fault of an address in a discovery document, or "". It may have a query, as some providers
+// need; a provider that is reached by https must not lead to http.
 func checkEndpoint(p *trust.Provider, value string) string {
 	u, err := url.Parse(value)
 	if err != nil {

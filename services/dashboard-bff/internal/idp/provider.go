@@ -18,8 +18,8 @@ import (
 	"github.com/mlp-platform/platform/libs/trust"
 )
 
-// Provider is an entry of the trust file with what was fetched for it. It does not change; a changed entry is a new
-// Provider.
+// Provider is an entry of the trust file with the documents fetched for it. It does not change; a changed entry is a
+// new Provider.
 type Provider struct {
 	trust    *trust.Provider
 	client   *http.Client
@@ -65,25 +65,25 @@ func (p *Provider) loadKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return parseKeys(doc)
 }
 
-// Name is the provider's in the trust file.
+// Name returns the provider's name in the trust file.
 func (p *Provider) Name() string { return p.trust.Name }
 
-// DisplayName is what people read on the login page.
+// DisplayName returns the provider's name on the login page.
 func (p *Provider) DisplayName() string { return p.trust.DisplayName }
 
 // Issuer identifies the provider in tokens and authorization responses.
 func (p *Provider) Issuer() string { return p.trust.Issuer }
 
-// CLI is the registration of the command line; nil without one.
+// CLI returns the registration of the command line; nil without one.
 func (p *Provider) CLI() *trust.Client { return p.trust.CLI }
 
-// StepUp is what guarded actions ask of the provider's people; nil: nothing.
+// StepUp returns the requirements for guarded actions by the provider's people; nil: none.
 func (p *Provider) StepUp() *trust.StepUp { return p.trust.StepUp }
 
-// Leeway is by how much the provider's clock may differ.
+// Leeway returns by how much the provider's clock may differ.
 func (p *Provider) Leeway() time.Duration { return p.trust.Leeway }
 
-// Tenant is that of all the provider's people; empty if a claim names it.
+// Tenant returns the tenant of all the provider's people; empty if a claim names it.
 func (p *Provider) Tenant() string { return p.trust.Tenant }
 
 // Identify maps the claims of a sign-in to a person: trust.ErrDenied, trust.ErrNoRole or trust.ErrClaims.
@@ -91,7 +91,7 @@ func (p *Provider) Identify(claims map[string]any) (trust.Identity, error) {
 	return p.trust.Identify(claims, false)
 }
 
-// AuthRequest is what a sign-in begins with.
+// AuthRequest holds the inputs of a sign-in.
 type AuthRequest struct {
 	RedirectURI string
 	State       string
@@ -100,7 +100,7 @@ type AuthRequest struct {
 	StepUp      bool
 }
 
-// AuthCodeURL is where the browser signs in. The error wraps ErrUnreachable.
+// AuthCodeURL returns where the browser signs in. The error wraps ErrUnreachable.
 func (p *Provider) AuthCodeURL(ctx context.Context, r AuthRequest) (string, error) {
 	cfg, _, err := p.oauthConfig(ctx, r.RedirectURI)
 	if err != nil {
@@ -131,8 +131,8 @@ func (p *Provider) oauthConfig(ctx context.Context, redirectURI string) (*oauth2
 	if m.AuthorizationEndpoint == "" || m.TokenEndpoint == "" {
 		return nil, m, fmt.Errorf("%w: its discovery document names no authorization_endpoint or token_endpoint", ErrUnreachable)
 	}
-	// The method is chosen by what the provider says. To try both, as oauth2 does by itself, would spend the code on
-	// the first.
+	// The method is chosen from the provider's metadata. Trying both, as oauth2 does by default, would spend the code
+	// on the first.
 	style := oauth2.AuthStyleInHeader
 	switch d := p.trust.Dashboard; {
 	case d.ClientSecret == "":
@@ -155,7 +155,7 @@ type SignIn struct {
 	AuthTime time.Time // zero: the provider did not say
 }
 
-// ExchangeRequest is what is known of a sign-in when its code comes back.
+// ExchangeRequest is the state of a sign-in when its code comes back.
 type ExchangeRequest struct {
 	Code, RedirectURI, Verifier, Nonce string
 }
@@ -185,7 +185,8 @@ func (p *Provider) Exchange(ctx context.Context, r ExchangeRequest) (*SignIn, er
 	return &SignIn{IDToken: raw, Claims: keptClaims(claims), ACR: claims.text("acr"), AuthTime: authTime}, nil
 }
 
-// exchangeError tells an answer that refuses the code from none. oauth2's own text holds the whole body.
+// exchangeError distinguishes an answer that refuses the code from a missing answer. oauth2's own text contains the
+// whole body.
 func exchangeError(err error) error {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) {
@@ -204,7 +205,7 @@ func exchangeError(err error) error {
 // maxErrorCode limits what of a provider's error code is shown.
 const maxErrorCode = 40
 
-// ErrorCode is a provider's error code as far as it is one: letters, digits and underscores, never empty.
+// ErrorCode returns a provider's error code, limited to letters, digits and underscores, never empty.
 func ErrorCode(code string) string {
 	code = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
@@ -221,7 +222,7 @@ func ErrorCode(code string) string {
 // protocolClaims say nothing of the person.
 var protocolClaims = []string{"nonce", "at_hash", "c_hash", "s_hash", "jti", "exp", "nbf", "iat", "aud", "azp", "sid", "session_state"}
 
-// keptClaims are those that a session keeps, for the rules of the trust file.
+// keptClaims returns the claims that a session keeps, for the rules of the trust file.
 func keptClaims(claims claimSet) map[string]any {
 	kept := make(map[string]any, len(claims))
 	for name, value := range claims {
@@ -236,9 +237,9 @@ func keptClaims(claims claimSet) map[string]any {
 // tests use 4 KB.
 const maxURL = 4000
 
-// EndSessionURL is where the browser ends its session at the provider (OpenID Connect RP-Initiated Logout 1.0); empty
-// if the provider has no such address or does not answer. An ID token that does not fit into an address is left out;
-// the provider then asks the person.
+// EndSessionURL returns where the browser ends its session at the provider (OpenID Connect RP-Initiated Logout 1.0);
+// empty if the provider has no such address or does not answer. An ID token that does not fit into an address is left
+// out; the provider then asks the person.
 func (p *Provider) EndSessionURL(ctx context.Context, idToken, redirectURI string) string {
 	m, err := p.metadata.get(ctx)
 	if err != nil || m.EndSessionEndpoint == "" {

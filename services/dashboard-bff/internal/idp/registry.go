@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/libs/trust"
 )
 
-// Config says where the trust file is.
+// Config locates the trust file.
 type Config struct {
 	// Path of the trust file; empty means that no provider is trusted.
 	Path string
@@ -37,7 +37,7 @@ type Registry struct {
 	reading sync.Mutex // one reader of the file at a time
 }
 
-// state is what the trust file said at one reading.
+// state is the content of the trust file at one reading.
 type state struct {
 	providers []*Provider
 	fault     error // why no provider is trusted
@@ -45,7 +45,8 @@ type state struct {
 	secrets   []string // files that are part of the digest
 }
 
-// New reads the trust file. A faulty one is no error: the service starts, trusts nobody and says why in /readyz.
+// New reads the trust file. A faulty one is no error: the service starts, trusts no provider and reports the fault in
+// /readyz.
 func New(cfg Config) (*Registry, error) {
 	if err := service.RequireParts("idp.Registry", struct {
 		Log *slog.Logger
@@ -64,8 +65,8 @@ func New(cfg Config) (*Registry, error) {
 	return r, nil
 }
 
-// pollEvery is how often the trust file is looked at. Its change must show within 2 s; a notification of the file
-// system would miss what is mounted over it, as configuration maps of clusters are.
+// pollEvery is the polling interval of the trust file. Its change must show within 2 s; file system notifications
+// would miss a mount over it, as with configuration maps of clusters.
 const pollEvery = time.Second
 
 // Watch rereads the trust file when it changes, until ctx ends.
@@ -111,7 +112,7 @@ func (r *Registry) reread(ctx context.Context) {
 	r.cfg.Log.InfoContext(ctx, "trust file read", slog.Int("providers", len(next.providers)))
 }
 
-// keep is the provider of before if its entry is unchanged, with the keys and verdicts that it has, else a new one.
+// keep returns the existing provider if its entry is unchanged, with its cached keys and verdicts, else a new one.
 func (r *Registry) keep(before *state, t *trust.Provider) *Provider {
 	for _, p := range before.providers {
 		if reflect.DeepEqual(p.trust, t) {
@@ -121,7 +122,7 @@ func (r *Registry) keep(before *state, t *trust.Provider) *Provider {
 	return newProvider(t, r.client, r.cfg.Now)
 }
 
-// digest is that of the trust file, read now if src is nil, and of the files of its secrets.
+// digest returns the digest of the trust file, read now if src is nil, and of the files of its secrets.
 func (r *Registry) digest(src []byte, secrets []string) [sha256.Size]byte {
 	read := r.cfg.Environment.ReadFile
 	if read == nil {
@@ -140,8 +141,8 @@ func (r *Registry) digest(src []byte, secrets []string) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// Check is the readiness of the trust file: a faulty one shuts everyone of a provider out, and the first of its
-// faults is named with its line.
+// Check returns the readiness of the trust file: a faulty one refuses everyone of all providers, and its first fault
+// is named with its line.
 func (r *Registry) Check(context.Context) service.Check {
 	fault := r.state.Load().fault
 	if fault == nil {
@@ -166,7 +167,7 @@ var (
 	ErrFaultyFile = errors.New("the trust file is refused")
 )
 
-// Providers are those that people can sign in at, in the order of the file.
+// Providers returns the providers that people can sign in with, in the order of the file.
 func (r *Registry) Providers() []*Provider {
 	var out []*Provider
 	for _, p := range r.state.Load().providers {

@@ -32,7 +32,7 @@ func (c claimSet) text(name string) string { s, _ := c[name].(string); return s 
 
 func (c claimSet) has(name string) bool { _, ok := c[name]; return ok }
 
-// texts is a claim of one text or a list of them, such as aud.
+// texts returns a claim of one text or a list of them, such as aud.
 func (c claimSet) texts(name string) []string {
 	switch v := c[name].(type) {
 	case string:
@@ -49,7 +49,7 @@ func (c claimSet) texts(name string) []string {
 	return nil
 }
 
-// time is a NumericDate; ok is false when the claim is absent or none.
+// time returns a NumericDate; ok is false when the claim is absent or invalid.
 func (c claimSet) time(name string) (t time.Time, ok bool) {
 	f, ok := c[name].(float64)
 	if !ok || math.IsNaN(f) || f < 0 || f > 1<<40 {
@@ -58,7 +58,7 @@ func (c claimSet) time(name string) (t time.Time, ok bool) {
 	return time.Unix(int64(f), 0).UTC(), true
 }
 
-// checkTimes needs exp and, where they are there, nbf and iat to suit now.
+// checkTimes requires exp and, where present, checks nbf and iat against the current time.
 func (c claimSet) checkTimes(now time.Time, leeway time.Duration, expRequired bool) error {
 	exp, ok := c.time("exp")
 	switch {
@@ -79,7 +79,7 @@ func (c claimSet) checkTimes(now time.Time, leeway time.Duration, expRequired bo
 	return nil
 }
 
-// joseHeader is what is read of a JWT's header.
+// joseHeader holds the JWT header fields that are read.
 type joseHeader struct {
 	Alg string `json:"alg"`
 	Typ string `json:"typ"`
@@ -147,16 +147,17 @@ func (p *Provider) verifyAccessToken(ctx context.Context, raw string) (claimSet,
 	return claims, p.checkBearerClaims(claims)
 }
 
-// checkBearerClaims refuses what is no access token for the platform.
+// checkBearerClaims refuses a token that is not an access token for the platform.
 func (p *Provider) checkBearerClaims(claims claimSet) error {
-	// An ID token tells a client who signed in; taking it as a bearer would let every client that got one act here.
+	// An ID token tells a client who signed in; if it were accepted as a bearer, every client that got one could act
+	// here.
 	if strings.EqualFold(claims.text("typ"), "ID") || claims.has("at_hash") || claims.has("c_hash") {
 		return tokenError("it is an ID token; send the access token")
 	}
 	if typ := claims.text("typ"); strings.EqualFold(typ, "Refresh") || strings.EqualFold(typ, "Offline") || strings.EqualFold(typ, "Logout") {
 		return tokenError("it is no access token but of the type %.200q", typ)
 	}
-	if claims.has("cnf") { // what it is bound to cannot be checked here, and stolen it would be worth as much as theirs
+	if claims.has("cnf") { // its binding cannot be checked here, and a stolen one would be worth as much as its owner's
 		return tokenError("it is bound to a key of its sender (cnf); ask the provider for a bearer token")
 	}
 	if !slices.ContainsFunc(claims.texts("aud"), func(aud string) bool { return slices.Contains(p.trust.Audience, aud) }) {
@@ -177,7 +178,7 @@ func (p *Provider) verifyIDToken(ctx context.Context, raw, accessToken, nonce st
 	case !slices.Contains(audience, clientID):
 		return nil, tokenError("its audience is not the client %s", clientID)
 	case len(audience) > 1 && !claims.has("azp"):
-		return nil, tokenError("it has several audiences and does not say whom it was issued to (azp)")
+		return nil, tokenError("it has several audiences and no azp, so the client it was issued to is unknown")
 	case claims.has("azp") && claims.text("azp") != clientID:
 		return nil, tokenError("it was issued to another client (azp)")
 	case subtle.ConstantTimeCompare([]byte(claims.text("nonce")), []byte(nonce)) != 1 || nonce == "":

@@ -14,12 +14,12 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/fault"
 )
 
-// Invalid is a 422 for one fault; loc leads to it, such as body, url.
+// Invalid returns a 422 for one fault; loc leads to it, such as body, url.
 func Invalid(msg string, loc ...string) error {
 	return InvalidFields(problem.Field{Loc: loc, Msg: msg})
 }
 
-// InvalidFields is a 422 that names every fault; nil without any.
+// InvalidFields returns a 422 that names every fault; nil without any.
 func InvalidFields(faults ...problem.Field) error {
 	if len(faults) == 0 {
 		return nil
@@ -31,8 +31,8 @@ func InvalidFields(faults ...problem.Field) error {
 	return fault.ValidationFailed.New(strings.Join(parts, "; ") + ".").WithErrors(faults...)
 }
 
-// CheckQuery refuses query parameters that the route does not have, that come twice, or that Postgres cannot
-// store: a misspelt filter would else be left out and the whole list be taken for the filtered one.
+// CheckQuery refuses query parameters that the route does not have, that are repeated, or that Postgres cannot store:
+// a misspelt filter would otherwise be ignored and the whole list be mistaken for the filtered one.
 func CheckQuery(c echo.Context, known ...string) error {
 	query, err := url.ParseQuery(c.Request().URL.RawQuery)
 	if err != nil {
@@ -58,9 +58,9 @@ func CheckQuery(c echo.Context, known ...string) error {
 	return InvalidFields(faults...)
 }
 
-// PathParam is a path parameter without its escapes: the router passes those of a path with unusual escapes,
-// such as %2F, as they were sent. What Postgres cannot store becomes U+FFFD, which no name holds, so that the
-// route answers as for any other unknown name.
+// PathParam returns a path parameter without its escapes: the router passes those of a path with unusual escapes, such
+// as %2F, unchanged. Characters that Postgres cannot store become U+FFFD, which no name contains, so that the route
+// answers as for any other unknown name.
 func PathParam(c echo.Context, name string) (string, error) {
 	v := c.Param(name)
 	if c.Request().URL.RawPath != "" {

@@ -21,7 +21,7 @@ import (
 
 const pageLimit = 500
 
-// Parts are what Views need.
+// Parts are the dependencies of Views.
 type Parts struct {
 	Pool    *compose.Pool
 	Clients *upstream.Clients
@@ -45,7 +45,7 @@ func New(p Parts) (*Views, error) {
 	return v, nil
 }
 
-// Overview is GET /api/v1/llmops/overview.
+// Overview serves GET /api/v1/llmops/overview.
 func (v *Views) Overview(c echo.Context) error {
 	if err := input.CheckQuery(c); err != nil {
 		return err

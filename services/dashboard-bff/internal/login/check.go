@@ -1,4 +1,4 @@
-// Package login exchanges the two passwords for sessions, ends sessions and tells callers who they are.
+// Package login exchanges the two passwords for sessions, ends sessions and returns callers their identity.
 package login
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/session"
 )
 
-// Settings are what the start is checked for.
+// Settings are the settings that the start-up check covers.
 type Settings struct {
 	Viewer, Admin        service.Secret // passwords
 	JWTSecret, SecretKey service.Secret
@@ -20,7 +20,7 @@ type Settings struct {
 	Providers            bool // a trust file is configured
 }
 
-// Faults are all reasons not to start with these settings. With password login off the passwords may be left out.
+// Faults returns all reasons not to start with these settings. With password login off the passwords may be left out.
 func (s Settings) Faults() []error {
 	var faults []error
 	for _, p := range []struct {
@@ -28,7 +28,7 @@ func (s Settings) Faults() []error {
 		value service.Secret
 	}{{"DASHBOARD_VIEWER_PASSWORD", s.Viewer}, {"DASHBOARD_ADMIN_PASSWORD", s.Admin}} {
 		if p.value == "" && s.LocalLogin {
-			faults = append(faults, fmt.Errorf("%s is not set; whoever knows it gets the role", p.name))
+			faults = append(faults, fmt.Errorf("%s is not set; it grants the role to anyone who knows it", p.name))
 		}
 		if err := service.CheckSecret(p.name, p.value); err != nil {
 			faults = append(faults, err)
@@ -47,12 +47,12 @@ func (s Settings) Faults() []error {
 		faults = append(faults, err)
 	}
 	if !s.LocalLogin && !s.Providers {
-		faults = append(faults, errors.New("DASHBOARD_LOCAL_LOGIN is false and PLATFORM_IAM_CONFIG is not set, so nobody could sign in; set one of them"))
+		faults = append(faults, errors.New("DASHBOARD_LOCAL_LOGIN is false and PLATFORM_IAM_CONFIG is not set, so no one could sign in; set one of them"))
 	}
 	return faults
 }
 
-// equalSecrets compares digests in constant time: the time tells neither where two secrets differ nor their lengths.
+// equalSecrets compares digests in constant time: the time reveals neither where two secrets differ nor their lengths.
 func equalSecrets(a, b service.Secret) bool {
 	x, y := sha256.Sum256([]byte(a.Reveal())), sha256.Sum256([]byte(b.Reveal()))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1

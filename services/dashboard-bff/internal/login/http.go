@@ -111,7 +111,7 @@ func (h *Handlers) refuse(c echo.Context) error {
 	return h.cfg.Guard.Count(access.Unauthorized(fault.InvalidPassword.New("The password is wrong; it must be that of the viewers or of the admins.")))
 }
 
-// recordLogin writes the fact before the token is given out: a login that nobody can see later must not be.
+// recordLogin writes the fact before the token is issued: a login that leaves no record must not happen.
 func (h *Handlers) recordLogin(c echo.Context, who caller.Caller) error {
 	ctx := c.Request().Context()
 	details := map[string]any{"role": string(who.Role), "method": string(who.Method), "address": h.cfg.Guard.Address(c.Request()).String()}
@@ -122,10 +122,10 @@ func (h *Handlers) recordLogin(c echo.Context, who caller.Caller) error {
 	return h.cfg.Guard.Record(ctx, describe(ctx, who, details, facts...)...)
 }
 
-// target is what the audit facts of this package are about.
+// target is the target of this package's audit facts.
 const target = "auth:password"
 
-// describe makes one audit fact of each action.
+// describe returns one audit fact for each action.
 func describe(ctx context.Context, who caller.Caller, details map[string]any, actions ...string) []outbox.Event {
 	facts := make([]outbox.Event, len(actions))
 	for i, action := range actions {
@@ -157,7 +157,7 @@ func (h *Handlers) Logout(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// Me tells the caller who they are.
+// Me returns the caller's identity.
 func (h *Handlers) Me(c echo.Context) error {
 	if err := input.CheckQuery(c); err != nil {
 		return err

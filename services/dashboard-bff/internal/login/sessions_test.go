@@ -189,7 +189,7 @@ func TestStartChecks(t *testing.T) {
 		"placeholder secret":    {func(s *login.Settings) { s.JWTSecret = "changeme-changeme-changeme-changeme" }, []string{"JWT_SECRET is a placeholder"}},
 		"no secret key":         {func(s *login.Settings) { s.SecretKey = "" }, []string{"SECRET_KEY is not set"}},
 		"bad secret key":        {func(s *login.Settings) { s.SecretKey = "x" }, []string{"SECRET_KEY: entry 1"}},
-		"nobody could sign in":  {func(s *login.Settings) { s.LocalLogin = false }, []string{"nobody could sign in"}},
+		"no one could sign in":  {func(s *login.Settings) { s.LocalLogin = false }, []string{"no one could sign in"}},
 		"providers alone":       {func(s *login.Settings) { s.LocalLogin, s.Providers, s.Viewer, s.Admin = false, true, "", "" }, nil},
 		"all at once": {func(s *login.Settings) { *s = login.Settings{LocalLogin: true} }, []string{
 			"VIEWER_PASSWORD is not set", "ADMIN_PASSWORD is not set", "JWT_SECRET has 0 bytes", "SECRET_KEY is not set",

@@ -20,7 +20,7 @@ func groupDrift(rows []inference.DriftStatus) map[string]modelDrift {
 	return out
 }
 
-// under is the row of an alias; nil if nothing is known of it.
+// under returns the row of an alias; nil if nothing is known of it.
 func (d modelDrift) under(alias string) *inference.DriftStatus {
 	if i := slices.IndexFunc(d, func(r inference.DriftStatus) bool { return r.Alias == alias }); i >= 0 {
 		return &d[i]
@@ -28,7 +28,7 @@ func (d modelDrift) under(alias string) *inference.DriftStatus {
 	return nil
 }
 
-// measuredVersion is the version whose predictions were compared; 0 without any.
+// measuredVersion returns the version whose predictions were compared; 0 without any.
 func measuredVersion(d *inference.DriftStatus) int {
 	if d.NSnapshots == 0 {
 		return 0
@@ -36,7 +36,7 @@ func measuredVersion(d *inference.DriftStatus) int {
 	return versionNumber(d.Version)
 }
 
-// newest is when the model last predicted, under whichever alias; zero if never.
+// newest returns when the model last predicted, under whichever alias; zero if never.
 func (d modelDrift) newest() (at time.Time) {
 	for _, r := range d {
 		if r.NewestAt != nil && r.NewestAt.After(at) {
@@ -46,7 +46,7 @@ func (d modelDrift) newest() (at time.Time) {
 	return at
 }
 
-// numbers are the predictions that are numbers, not labels.
+// numbers returns the predictions that are numbers, not labels.
 func numbers(recent []any) []float64 {
 	out := make([]float64, 0, len(recent))
 	for _, v := range recent {

@@ -1,6 +1,6 @@
 package mlops
 
-// Differences is the number of models that are not served as set.
+// Differences returns the number of models that are not served as configured.
 func (v *Views) Differences() int {
 	v.serving.mu.Lock()
 	defer v.serving.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 // baselinePrefix is how the trainer names the baseline of a metric.
 const baselinePrefix = "baseline_"
 
-// Promotion is GET /api/v1/mlops/promotion/{name}.
+// Promotion serves GET /api/v1/mlops/promotion/{name}.
 func (v *Views) Promotion(c echo.Context) error {
 	if err := input.CheckQuery(c); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (v *Views) Promotion(c echo.Context) error {
 	return view.Answer(api.PromotionView{Promotion: facts.view(name)})
 }
 
-// gateFacts are what the control plane knows of a model's gate.
+// gateFacts are the control plane's records of a model's gate.
 type gateFacts struct {
 	unknown string // why there is no gate; empty if there is one
 	gate    controlplane.Gate
@@ -75,8 +75,8 @@ func (c clients) gate(ctx context.Context, who caller.Caller, name string) (gate
 	return out, err
 }
 
-// view says whether the promotion is allowed: an enabled policy, a passed evaluation and an approval. Each of the
-// three that fails has a reason of its own.
+// view decides whether the promotion is allowed: an enabled policy, a passed evaluation and an approval. Each of the
+// three that fails has a separate reason.
 func (f gateFacts) view(name string) api.Promotion {
 	notRun := api.NotRun
 	out := api.Promotion{
@@ -150,7 +150,7 @@ func (f gateFacts) evalState() api.PromotionEvalState {
 	return api.NotRun
 }
 
-// metrics are those that something judged: the policy, or the newest evaluation of a suite. A metric that nobody
+// metrics returns those that were judged: by the policy, or by the newest evaluation of a suite. A metric that was not
 // judged neither passed nor failed; it is among the version's own in the model's view.
 func (f gateFacts) metrics() map[string]api.GateMetric {
 	out := map[string]api.GateMetric{}
@@ -162,7 +162,7 @@ func (f gateFacts) metrics() map[string]api.GateMetric {
 		suites[e.Suite] = true
 		for _, m := range e.Metrics {
 			if old, ok := out[m.Metric]; ok && !old.Passed {
-				continue // what one suite has failed another does not make good
+				continue // a failure in one suite is not offset by another
 			}
 			out[m.Metric] = api.GateMetric{Value: m.Value, Baseline: m.Baseline, Passed: m.Passed}
 		}

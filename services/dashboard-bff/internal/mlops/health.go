@@ -17,8 +17,9 @@ import (
 // notServedAfter is how long serving may take to follow the alias.
 const notServedAfter = time.Minute
 
-// judge is a model's health with its reasons. It follows the worst measure of drift, as alerts and the command line
-// do, under every alias. Without one of its sources there is no verdict; what the others tell is among the reasons.
+// judge returns a model's health with its reasons. It follows the worst measure of drift, as alerts and the command
+// line do, under every alias. If one of its sources is missing there is no verdict; the results of the others are
+// among the reasons.
 func (v *Views) judge(m registered, a answers) (api.RegistryRowHealth, []string) {
 	warn, unsure := []string{}, []string{}
 	for _, d := range a.drift[m.name] {
@@ -75,7 +76,7 @@ func (v *Views) judge(m registered, a answers) (api.RegistryRowHealth, []string)
 	return api.RegistryRowHealthOk, []string{}
 }
 
-// servedVersion is the version that answers under Production; 0 without one.
+// servedVersion returns the version that answers under Production; 0 without one.
 func servedVersion(h inference.Health, name string) int {
 	return versionNumber(h.Models[name].Aliases[production])
 }
@@ -98,8 +99,8 @@ func describeServed(h inference.Health, name string) string {
 	return what
 }
 
-// servingWatch remembers since when each model's Production alias and what is served differ: neither the tracker nor
-// serving says when that began.
+// servingWatch records since when each model's Production alias and its served version differ: neither the tracker nor
+// serving records when that began.
 type servingWatch struct {
 	clients clients
 	now     func() time.Time
@@ -148,11 +149,11 @@ func (w servingWatch) overdue(name string) bool {
 	return ok && w.now().Sub(m.at) >= notServedAfter
 }
 
-// watchEvery is how often WatchServing looks when nobody looks at the registry.
+// watchEvery is the interval at which WatchServing polls when no one views the registry.
 const watchEvery = 20 * time.Second
 
-// WatchServing compares what is set with what is served until ctx ends, so that the first person to look at the
-// registry sees for how long they have differed.
+// WatchServing compares the configured with the served versions until ctx ends, so that the first person to look at
+// the registry sees for how long they have differed.
 func (v *Views) WatchServing(ctx context.Context) error {
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()
@@ -166,7 +167,7 @@ func (v *Views) WatchServing(ctx context.Context) error {
 	}
 }
 
-// compareServing leaves things as they are if either service gives no answer: the views tell of that.
+// compareServing changes nothing if either service gives no answer: the views report that.
 func (v *Views) compareServing(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, watchEvery/2)
 	defer cancel()

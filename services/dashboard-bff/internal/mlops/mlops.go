@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
 )
 
-// Parts are what Views need.
+// Parts are the dependencies of Views.
 type Parts struct {
 	Pool    *compose.Pool
 	Clients *upstream.Clients
@@ -43,7 +43,7 @@ func New(p Parts) (*Views, error) {
 	return &Views{pool: p.Pool, now: p.Now, log: p.Log, sources: newSources(p.Clients), serving: newServingWatch(p.Clients, p.Now)}, nil
 }
 
-// Overview is GET /api/v1/overview.
+// Overview serves GET /api/v1/overview.
 func (v *Views) Overview(c echo.Context) error {
 	if err := input.CheckQuery(c); err != nil {
 		return err

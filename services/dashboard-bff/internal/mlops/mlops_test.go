@@ -30,7 +30,7 @@ func setup(t testing.TB) *fixture {
 	return setupWithin(t, viewtest.Timeout)
 }
 
-// setupWithin gives the sources another time-out.
+// setupWithin gives the sources another timeout.
 func setupWithin(t testing.TB, timeout time.Duration) *fixture {
 	t.Helper()
 	f := &fixture{Kit: viewtest.New(t)}
@@ -114,7 +114,7 @@ func TestHungServiceIsWaitedForOnce(t *testing.T) {
 	for range 5 {
 		f.overview(t).WantPartial("audit")
 	}
-	if more := f.ControlPlane.Calls("") - asked; more > 3*asked { // asking anew for each view would be five times
+	if more := f.ControlPlane.Calls("") - asked; more > 3*asked { // a request for each view would be five times
 		t.Errorf("five more views asked %d times, the first %d; want them at once", more, asked)
 	}
 }
@@ -164,7 +164,8 @@ func BenchmarkOverviewBesideItsSlowestSource(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/1000-slowest.Seconds()*1000, "ms-added/op")
 }
 
-// BenchmarkOverviewWithADeadSource reports what a view takes while a source hangs, after the first one paid for it.
+// BenchmarkOverviewWithADeadSource reports what a view takes while a source hangs, after a first request waited for
+// it.
 func BenchmarkOverviewWithADeadSource(b *testing.B) {
 	f := setup(b).withRules()
 	f.ControlPlane.Hang()

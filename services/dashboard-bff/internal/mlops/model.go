@@ -38,7 +38,7 @@ const (
 	movesShown = 100
 )
 
-// Model is GET /api/v1/mlops/model/{name}.
+// Model serves GET /api/v1/mlops/model/{name}.
 func (v *Views) Model(c echo.Context) error {
 	if err := input.CheckQuery(c); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (v *Views) Model(c echo.Context) error {
 	return view.Answer(api.ModelView{Detail: out})
 }
 
-// nameFromPath is the model of the path, as the platform writes it.
+// nameFromPath returns the model of the path, in the platform's spelling.
 func nameFromPath(c echo.Context) (string, error) {
 	name := c.Param("name")
 	if name == "" || len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '/' }) {
@@ -150,7 +150,7 @@ func (c clients) trackedModel(ctx context.Context, _ caller.Caller, name string)
 func findModel(ctx context.Context, t *tracker.Client, name string) (*tracker.RegisteredModel, error) {
 	var same []registered
 	models := map[string]tracker.RegisteredModel{}
-	// The tracker folds the case of ASCII letters alone, and its grammar has no escape: _ stands for any one character.
+	// The tracker folds the case of ASCII letters alone, and its grammar has no escape: _ matches any one character.
 	pattern := strings.Map(func(r rune) rune {
 		if r == '%' || r > unicode.MaxASCII {
 			return '_'
@@ -265,14 +265,14 @@ func (c clients) aliasHistory(ctx context.Context, who caller.Caller, name strin
 	return page.Items, err
 }
 
-// modelCost is what a model's training has cost the tenant.
+// modelCost is the tenant's cost of a model's training.
 type modelCost struct {
 	runs              int
 	gpuHours, costUSD float64
 	syntheticUSD      float64
 }
 
-// round has the contract's decimals.
+// round rounds to the contract's decimals.
 func (m modelCost) round() *api.ModelCost {
 	out := &api.ModelCost{Runs: m.runs, GpuHours: figure.Round(m.gpuHours, 3), CostUsd: figure.Round(m.costUSD, 2)}
 	if synthetic := figure.Round(m.syntheticUSD, 2); synthetic > 0 {

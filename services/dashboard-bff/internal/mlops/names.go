@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The platform's aliases, in the order in which they say what version a model is at.
+// The platform's aliases, in order of precedence for a model's version.
 const (
 	production = "Production"
 	canary     = "Canary"
@@ -15,10 +15,10 @@ const (
 
 var ladder = []string{production, canary, staging}
 
-// modelName is the platform's name of a model: names equal but for case are one model.
+// modelName returns the platform's spelling of a model's name: names are case-insensitive.
 func modelName(s string) string { return strings.ToUpper(s) }
 
-// aliasName is one of the platform's aliases as it is written, from any case; others stay as they are.
+// aliasName returns the canonical spelling of a platform alias in any case; other aliases are unchanged.
 func aliasName(s string) string {
 	if i := slices.IndexFunc(ladder, func(a string) bool { return strings.EqualFold(a, s) }); i >= 0 {
 		return ladder[i]
@@ -26,7 +26,7 @@ func aliasName(s string) string {
 	return s
 }
 
-// versionNumber is 0 for what is no version number.
+// versionNumber returns 0 if s is not a version number.
 func versionNumber(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {
@@ -35,7 +35,7 @@ func versionNumber(s string) int {
 	return n
 }
 
-// nullableVersion is nil for no version.
+// nullableVersion returns nil for no version.
 func nullableVersion(s *string) *int {
 	if s == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/input"
 )
 
-// answers of a view's sources; ok tells which there are.
+// answers of a view's sources; ok marks the ones that answered.
 type answers struct {
 	drift     map[string]modelDrift
 	serving   inference.Health
@@ -26,7 +26,7 @@ type answers struct {
 	ok struct{ drift, serving, traffic, freshness, policies bool }
 }
 
-// Registry is GET /api/v1/mlops/registry.
+// Registry serves GET /api/v1/mlops/registry.
 func (v *Views) Registry(c echo.Context) error {
 	if err := input.CheckQuery(c); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (v *Views) Registry(c echo.Context) error {
 	})
 }
 
-// row is one model. What a failed source would have told is missing, and its health is then unknown.
+// row returns one model. Data of a failed source is missing, and the health is then unknown.
 func (v *Views) row(m registered, a answers) api.RegistryRow {
 	d := a.drift[m.name]
 	row := api.RegistryRow{Name: m.name, TrackerName: m.trackerName, Aliases: &m.aliases}
@@ -103,7 +103,7 @@ func addDrift(row *api.RegistryRow, d *inference.DriftStatus) {
 	row.ZScore, row.DriftStatus, row.Trend = d.ZScore, &level, &trend
 }
 
-// position is the version that a model is at, and the alias that says so.
+// position returns the version that a model is at, and the alias that sets it.
 func (m registered) position() (*int, api.RegistryRowStage) {
 	for _, alias := range ladder {
 		if n := m.aliases[alias]; n > 0 {
@@ -116,7 +116,7 @@ func (m registered) position() (*int, api.RegistryRowStage) {
 	return nil, api.None
 }
 
-// freshness is when something last happened to a model: a version, a prediction, its traffic.
+// freshness returns when something last happened to a model: a version, a prediction, its traffic.
 func (m registered) freshness(d modelDrift, t inference.TrafficRule) time.Time {
 	latest := m.changed
 	for _, at := range []time.Time{d.newest(), t.UpdatedAt} {

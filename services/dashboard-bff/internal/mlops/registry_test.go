@@ -18,7 +18,7 @@ func (f *fixture) registry(t testing.TB) viewtest.Answer {
 	return viewtest.Get(t, f.views.Registry, "/api/v1/mlops/registry", "/api/v1/mlops/registry")
 }
 
-// row is a model of the registry.
+// row returns a model of the registry.
 func (f *fixture) row(t testing.TB, name string) map[string]any {
 	t.Helper()
 	return f.registry(t).Find("registry.rows", "name", name)
@@ -161,7 +161,7 @@ func TestHealthOfAModelThatIsServedAgainIsOK(t *testing.T) {
 	wantRow(t, later.row(t, "JPCP"), map[string]any{"health": "ok"})
 }
 
-// otherViews are new views over the same services, without shared answers.
+// otherViews creates views over the same services that share no answers.
 func (f *fixture) otherViews(t *testing.T) *fixture {
 	t.Helper()
 	g := setup(t)

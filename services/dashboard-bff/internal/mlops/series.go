@@ -39,7 +39,7 @@ type seriesQuery struct {
 	step     int64 // seconds
 }
 
-// Series is GET /api/v1/mlops/model/{name}/series.
+// Series serves GET /api/v1/mlops/model/{name}/series.
 func (v *Views) Series(c echo.Context) error {
 	if err := input.CheckQuery(c, "metric", "from", "to", "step"); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (c clients) series(ctx context.Context, who caller.Caller, q seriesQuery) (
 	return s, err
 }
 
-// listCosts reads what a model's training has cost the tenant, run by run.
+// listCosts reads the costs of a model's training for the tenant, run by run.
 func (c clients) listCosts(ctx context.Context, who caller.Caller, model string) ([]controlplane.Cost, error) {
 	client, err := c.ControlPlane(who)
 	if err != nil {

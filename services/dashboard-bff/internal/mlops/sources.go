@@ -40,7 +40,7 @@ type sources struct {
 	costs   compose.Source[string, []controlplane.Cost]
 }
 
-// clients fetch what the sources ask for.
+// clients fetches the data of the sources.
 type clients struct{ *upstream.Clients }
 
 // listBudget is for lists that thousands of models make long: the serving service compares each model's predictions
@@ -168,7 +168,7 @@ func (c clients) readDrift(ctx context.Context, who caller.Caller, model *string
 	})
 }
 
-// servingHealth reads what is served. The route is public, so that the watch may read it in nobody's name.
+// servingHealth reads what is served. The route is public, so that the watch can read it without a caller.
 func (c clients) servingHealth(ctx context.Context, _ caller.Caller) (inference.Health, error) {
 	address, err := c.Address(upstream.Serving)
 	if err != nil {

@@ -23,14 +23,14 @@ const allowedMethods = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"
 // isSafe reports whether a method only reads.
 func isSafe(method string) bool { return methods[method] == caller.Viewer }
 
-// viewerSockets are the WebSockets that only send what a viewer may read anyway.
+// viewerSockets are the WebSockets that only send data that a viewer may read anyway.
 var viewerSockets = map[upstream.Service][]string{
 	upstream.Orchestrator: {"/api/events/out", "/api/logs/out"},
 	upstream.Dashboards:   {"/api/live/ws"},
 }
 
-// admit refuses what the caller may not do. Routes and guards of the dashboard have refused most of it before; the
-// tools origin has only this.
+// admit refuses requests that the caller may not make. Routes and guards of the dashboard have refused most of them
+// before; the tools origin has only this check.
 func (x *exchange) admit() error {
 	r := x.in
 	role, served := methods[r.Method]
@@ -58,8 +58,9 @@ func (x *exchange) admit() error {
 	return x.checkBrowser()
 }
 
-// namesLedger reports whether a path of the control plane leads to its audit ledger or to the events on their way there.
-// The control plane lets all readers in, for the views that show viewers a part; the whole is the admins', as at /api/audit.
+// namesLedger reports whether a path of the control plane leads to its audit ledger or to the events on their way
+// there. The control plane admits all readers, for the views that show viewers a part; only admins may read the whole,
+// as at /api/audit.
 func namesLedger(path string) bool {
 	path = strings.TrimLeft(strings.ToLower(decodeOnce(decodeOnce(path))), "/")
 	if end := strings.IndexAny(path, "/;"); end >= 0 {
@@ -79,14 +80,14 @@ func (p *Proxy) checkTenant(who caller.Caller, s upstream.Service) error {
 // executable are destinations of requests whose answers a page would run.
 var executable = []string{"script", "worker", "sharedworker", "serviceworker", "audioworklet", "paintworklet", "xslt", "object", "embed"}
 
-// checkBrowser refuses what a hostile page makes a browser ask for.
+// checkBrowser refuses requests that a hostile page makes a browser send.
 func (x *exchange) checkBrowser() error {
 	h := x.in.Header
 	if h.Get("Service-Worker") != "" || h.Get("Sec-Fetch-Dest") == "serviceworker" {
 		return problem.Forbidden.New("A tool may not install a service worker: it would answer for the other tools of this origin.")
 	}
-	// The pages of tools run no scripts on the dashboard's origin, so what asks for one there is the dashboard's own page,
-	// led astray: its policy allows scripts of its origin.
+	// The pages of tools run no scripts on the dashboard's origin, so a script request there comes from the
+	// dashboard's own page, tricked into it: its policy allows scripts of its origin.
 	if dest := h.Get("Sec-Fetch-Dest"); !x.origin.tools && slices.Contains(executable, dest) {
 		return problem.Forbidden.New("The dashboard's origin does not run what tools send; open the tool on the tools origin.")
 	}

@@ -37,7 +37,7 @@ func TestMethodMatrix(t *testing.T) {
 	}
 }
 
-// serveDirectly is for methods that a router or client would not pass on.
+// serveDirectly sends methods that a router or client would not pass on.
 func serveDirectly(b *bench, method, path string) answer {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(method, path, nil)

@@ -62,7 +62,7 @@ func (x *exchange) recordWrite(ctx context.Context, status int) error {
 	return nil
 }
 
-// auditDetails are those of all facts of this write.
+// auditDetails returns the details common to all facts of this write.
 func (x *exchange) auditDetails() map[string]any {
 	details := map[string]any{"service": string(x.service), "method": x.in.Method, "path": x.path, "origin": "dashboard"}
 	if x.origin.tools {

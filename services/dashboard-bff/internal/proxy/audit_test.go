@@ -63,7 +63,7 @@ func TestWritesOfTheToolsOriginAreAuditedWithThePerson(t *testing.T) {
 	}
 }
 
-// A process that is killed while the service works records nothing any more.
+// A process that is killed while the service works records nothing more.
 func TestAWriteIsOnRecordBeforeAServiceThatKnowsNobodyGetsIt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -76,7 +76,7 @@ func TestAWriteIsOnRecordBeforeAServiceThatKnowsNobodyGetsIt(t *testing.T) {
 		t.Errorf("the tracker got the request with the facts %+v on record; want one that names the person", got)
 	}
 	b.send(http.MethodPost, "/api/proxy/control_plane/approvals/1/approve", "{}")
-	if got := <-before; len(got) != 2 { // those of the first request: it keeps a fact of its own
+	if got := <-before; len(got) != 2 { // those of the first request, which keeps a separate fact
 		t.Errorf("the control plane got the request with the facts %+v on record; want none of it", got)
 	}
 }

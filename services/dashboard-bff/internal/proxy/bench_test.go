@@ -94,8 +94,8 @@ func callMany(b *testing.B, url string, n int) time.Duration {
 	return time.Since(start)
 }
 
-// BenchmarkRewriteHTML is what the translation of a page's links costs by itself: a page of links, as the hop's, and
-// one as tools send it, mostly text and scripts.
+// BenchmarkRewriteHTML measures the translation of a page's links alone: a page of links, like the hop's, and one as
+// tools send it, mostly text and scripts.
 func BenchmarkRewriteHTML(b *testing.B) {
 	links := newLinkMap(upstream.Tracker, "http", "", place{"http://10.0.0.1:5000", "", upstream.Tracker}, place{"http://10.0.0.2:4200", "", upstream.Orchestrator})
 	for name, text := range map[string]string{

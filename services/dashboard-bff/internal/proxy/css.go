@@ -20,10 +20,10 @@ func rewriteCSS(body []byte, links *linkMap) []byte {
 	}
 	var out bytes.Buffer
 	out.Grow(len(body) + len(body)/8)
-	input := parse.NewInputBytes(slices.Clip(body)) // it writes behind the end of what it gets
+	input := parse.NewInputBytes(slices.Clip(body)) // it writes past the end of its input
 	lexer := css.NewLexer(input)
 	done := 0
-	imports := false // the next string is what @import names
+	imports := false // the next string is the operand of @import
 	for {
 		kind, text := lexer.Next()
 		if kind == css.ErrorToken {
@@ -78,7 +78,7 @@ func rewriteCSSString(raw []byte, links *linkMap) []byte {
 	return []byte(quoteCSS(translated))
 }
 
-// unquoteCSS takes the quotes from a string; one that the end of the file cut off has one only.
+// unquoteCSS removes the quotes of a string; one cut off by the end of the file has only one.
 func unquoteCSS(s string) string {
 	if s == "" || s[0] != '"' && s[0] != '\'' {
 		return s
@@ -140,7 +140,7 @@ func unescapeCSS(s string) string {
 	return out.String()
 }
 
-// quoteCSS writes a string that neither ends early nor closes the style element or attribute that it stands in.
+// quoteCSS writes a string that neither ends early nor closes the style element or attribute that contains it.
 func quoteCSS(s string) string {
 	var out strings.Builder
 	out.WriteByte('"')

@@ -27,7 +27,7 @@ type guard struct {
 	dialer   net.Dialer
 }
 
-// dial makes a connection for [http.Transport].
+// dial opens a connection for [http.Transport].
 func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.dialer.Timeout)
 	defer cancel()
@@ -72,7 +72,7 @@ func (g *guard) resolve(ctx context.Context, host string) ([]netip.Addr, error) 
 	return found, nil
 }
 
-// namesLoopback reports whether a configured host is itself loopback, so that a loopback address is what the operator meant.
+// namesLoopback reports whether a configured host is itself loopback, so that the operator meant a loopback address.
 func namesLoopback(host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a.Unmap().IsLoopback()
@@ -94,7 +94,7 @@ var (
 	}
 	thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
 	broadcast   = netip.MustParseAddr("255.255.255.255")
-	// embeddings are prefixes of IPv6 addresses that stand for the IPv4 address at a byte offset.
+	// embeddings are prefixes of IPv6 addresses that embed an IPv4 address at a byte offset.
 	embeddings = []struct {
 		prefix netip.Prefix
 		offset int
@@ -107,7 +107,7 @@ var (
 	}
 )
 
-// forbidden says why no connection goes to an address, "" if one may.
+// forbidden returns why connections to an address are refused, "" if they are allowed.
 func forbidden(a netip.Addr, loopback bool) string {
 	a = a.Unmap()
 	for i := range metadata {

@@ -81,7 +81,7 @@ func TestDNSRebindingReachesNothing(t *testing.T) {
 	var lookups atomic.Int32
 	b.proxy.connect(names(func(string) []string {
 		if lookups.Add(1)%2 == 1 {
-			return []string{"192.0.2.1"} // a documentation address: nobody answers
+			return []string{"192.0.2.1"} // a documentation address: nothing answers
 		}
 		return []string{"127.0.0.1"}
 	}))

@@ -30,12 +30,12 @@ type exchange struct {
 	in      *http.Request
 	who     caller.Caller
 	service upstream.Service
-	path    string   // the service's own, escaped as it came
+	path    string   // the service's path, escaped as received
 	target  *url.URL // the configured address, without the final slash
 	links   *linkMap
 
 	clientIP    string
-	socket      bool // a WebSocket is asked for
+	socket      bool // a WebSocket upgrade is requested
 	acceptsGzip bool
 	raw         bool // the caller wants the body as the service sent it
 
@@ -44,7 +44,7 @@ type exchange struct {
 	stopWatch func()          // ends the watch over an open stream or socket
 	recorded  bool            // the audit fact of this write is in the ledger
 	stripped  map[string]bool // tags that the caller knows with the mark of the rewritten body
-	failure   error           // why there is no answer of the service
+	failure   error           // why there is no answer from the service
 }
 
 type exchangeKey struct{}
@@ -93,7 +93,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, o *origin, who cal
 	return x.forward(w)
 }
 
-// address is the root of a service as a URL.
+// address returns the root of a service as a URL.
 func (p *Proxy) address(s upstream.Service) (*url.URL, error) {
 	text, err := p.cfg.Upstreams.Address(s)
 	if errors.Is(err, upstream.ErrNotConfigured) {
@@ -194,7 +194,7 @@ func (x *exchange) endWithSession(ctx context.Context) (stop func()) {
 	return func() { cancel(); wg.Wait() }
 }
 
-// rewriteRequest makes the request that goes to the service.
+// rewriteRequest builds the request that goes to the service.
 func rewriteRequest(pr *httputil.ProxyRequest) {
 	x := exchangeFrom(pr.In.Context())
 	pr.Out.URL = x.upstreamURL()
@@ -203,7 +203,7 @@ func rewriteRequest(pr *httputil.ProxyRequest) {
 	x.translateValidators(pr.Out.Header)
 }
 
-// upstreamURL is the address of the request at the service: the path and query exactly as they came.
+// upstreamURL returns the address of the request at the service: the path and query exactly as they came.
 func (x *exchange) upstreamURL() *url.URL {
 	raw := x.target.EscapedPath() + x.path
 	decoded, err := url.PathUnescape(raw)
@@ -244,16 +244,16 @@ func modifyResponse(res *http.Response) error {
 	return x.rewriteResponse(res)
 }
 
-// keepFailure remembers why there is no answer; serve returns it.
+// keepFailure records why there is no answer; serve returns it.
 func keepFailure(_ http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeFrom(r.Context())
 	x.failure = x.explain(r.Context(), err)
-	if err := x.recordWrite(r.Context(), 0); err != nil { // whether the service did it, nobody knows
+	if err := x.recordWrite(r.Context(), 0); err != nil { // whether the service carried it out is unknown
 		x.failure = err
 	}
 }
 
-// explain makes a failed call a problem for the caller.
+// explain converts a failed call to a problem for the caller.
 func (x *exchange) explain(ctx context.Context, err error) error {
 	var known *problem.Error
 	if errors.As(err, &known) {

@@ -67,7 +67,8 @@ func isHiddenFromUpstream(name string) bool {
 	return strings.Contains(name, "_")
 }
 
-// cleanRequest makes the headers of a forwarded request: what the caller sent but for the hidden ones, and who asks.
+// cleanRequest sets the headers of a forwarded request: the caller's except for the hidden ones, and the caller's
+// identity.
 func (x *exchange) cleanRequest(h http.Header) {
 	own, referer := h.Get("Origin"), h.Get("Referer")
 	for name := range h {
@@ -118,7 +119,7 @@ func cleanResponse(h http.Header) {
 	keepPrivate(h)
 }
 
-// keepPrivate makes answers private to the caller: they are given to whoever holds the role, not to everybody.
+// keepPrivate marks answers as private: they are for callers with the role, not for everybody.
 func keepPrivate(h http.Header) {
 	values := h["Cache-Control"]
 	if len(values) == 0 {
@@ -158,7 +159,7 @@ func acceptsGzip(h http.Header) bool {
 	return false
 }
 
-// originText is scheme and host of a URL in lower case, without the scheme's own port.
+// originText returns scheme and host of a URL in lower case, without the scheme's default port.
 func originText(u *url.URL) string {
 	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
 	switch scheme {

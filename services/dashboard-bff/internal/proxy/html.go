@@ -11,7 +11,7 @@ import (
 // maxNesting limits documents inside of documents (srcdoc, noscript).
 const maxNesting = 3
 
-// content is what the value of an attribute holds.
+// content is the kind of value that an attribute holds.
 type content int
 
 const (
@@ -28,7 +28,7 @@ const (
 // longestAttribute limits the names that contentOf knows.
 const longestAttribute = 16
 
-// contentOf is what the attribute with the name holds.
+// contentOf returns the kind of value that the attribute with the name holds.
 func contentOf(name string) content {
 	var lower [longestAttribute]byte
 	if len(name) > len(lower) {
@@ -56,8 +56,8 @@ func contentOf(name string) content {
 	return otherContent
 }
 
-// rewriteHTML translates the links of a page. Bytes that are no link stay as they are: each tag is changed in place, and
-// a page without a link to translate is returned as it is. tools says that the page will run its scripts.
+// rewriteHTML translates the links of a page. All other bytes stay as they are: each tag is changed in place, and a
+// page without a link to translate is returned unchanged. tools reports that the page will run its scripts.
 func rewriteHTML(body []byte, links *linkMap, tools bool) []byte {
 	if bytes.HasPrefix(body, []byte("\xfe\xff")) || bytes.HasPrefix(body, []byte("\xff\xfe")) {
 		return body // UTF-16, whatever the header says
@@ -128,7 +128,7 @@ func (w *htmlWriter) rewriteInner(text string, depth int, based *bool) string {
 	return string(inner.out) + text[inner.done:]
 }
 
-// value is that of the tag's attribute with the name.
+// value returns the value of the tag's attribute with the name.
 func (w *htmlWriter) value(name string) string {
 	for _, a := range w.tag.attributes {
 		if equalFold(w.text[a.start:a.end], name) {
@@ -138,7 +138,7 @@ func (w *htmlWriter) value(name string) string {
 	return ""
 }
 
-// unescape is html.UnescapeString, which copies each text.
+// unescape is html.UnescapeString without its copy of texts that need none.
 func unescape(s string) string {
 	if strings.IndexByte(s, '&') < 0 {
 		return s

@@ -2,14 +2,14 @@ package proxy
 
 // Policies for what a service sends.
 const (
-	// sandboxed lets links and forms of a page work, on an origin of its own, and no script.
+	// sandboxed lets links and forms of a page work, on an opaque origin, and no script.
 	sandboxed = "sandbox allow-forms allow-popups"
-	// confined lets a tool's page run, with what its own origin serves. It cannot call or tell anybody else.
+	// confined lets a tool's page run, with the resources of its own origin. It cannot send anything anywhere else.
 	confined = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'"
 )
 
-// isolate sets the headers that keep a service's page from acting as the dashboard. On the dashboard's origin all answers
-// get the sandbox, whatever they say they are: what is no page ignores it.
+// isolate sets the headers that keep a service's page from acting as the dashboard. On the dashboard's origin all
+// answers get the sandbox, whatever type they declare: it has no effect on anything but pages.
 func (x *exchange) isolate() {
 	h := x.out.Header()
 	h.Set("X-Content-Type-Options", "nosniff")

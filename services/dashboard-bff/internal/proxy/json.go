@@ -38,12 +38,12 @@ func rewriteJSON(body []byte, links *linkMap) []byte {
 	return out.Bytes()
 }
 
-// mayOccur is a quick look for any of the services' hosts.
+// mayOccur quickly checks for any of the services' hosts.
 func (l *linkMap) mayOccur(body []byte) bool {
 	return bytes.Contains(body, []byte("://")) || bytes.Contains(body, []byte(`:\/\/`)) || bytes.Contains(body, []byte(`\u00`))
 }
 
-// stringEnd is the index of the quote that ends the string beginning at i.
+// stringEnd returns the index of the quote that ends the string beginning at i.
 func stringEnd(raw []byte, i int) int {
 	for i++; i < len(raw) && raw[i] != '"'; i++ {
 		if raw[i] == '\\' {

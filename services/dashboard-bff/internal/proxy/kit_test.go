@@ -147,7 +147,7 @@ func (b *bench) judgeStepUp(_ context.Context, _ caller.Caller, action string) e
 	return b.stepUp
 }
 
-// as changes who asks.
+// as changes the caller.
 func (b *bench) as(who caller.Caller) *bench {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -184,7 +184,7 @@ func (a answer) problem(t testing.TB) *problem.Error {
 	return problem.Decode(&http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(strings.NewReader(a.body))})
 }
 
-// send makes a request to the dashboard's origin; pairs are headers.
+// send sends a request to the dashboard's origin; pairs are headers.
 func (b *bench) send(method, path, body string, pairs ...string) answer {
 	b.t.Helper()
 	return do(b.t, method, b.dashboard.URL+path, body, pairs...)
@@ -230,7 +230,7 @@ type fact struct {
 	Details   map[string]any `json:"details"`
 }
 
-// facts are the audit facts so far.
+// facts returns the audit facts so far.
 func (b *bench) facts() []fact {
 	b.t.Helper()
 	rows, err := b.pool.Query(b.t.Context(), "select payload from outbox where namespace = 'audit' order by id")

@@ -24,7 +24,7 @@ type linkMap struct {
 	scheme string // of the service, for links that begin with //
 	base   string // escaped path of the service's address
 	places []place
-	prefix string // what a link from the root begins with on this origin
+	prefix string // prefix on this origin of a link from the root
 }
 
 // newLinks gathers where services are. Those of the service itself come first: where two share an address, it means
@@ -66,8 +66,8 @@ func newLinkMap(own upstream.Service, scheme, base string, places ...place) *lin
 	return &linkMap{own, scheme, base, places, root + string(own)}
 }
 
-// cache keeps what is made from addresses. They change when an admin changes them, so it is small, and simply forgotten
-// when it is not.
+// cache keeps values derived from addresses. They change when an admin changes them, so it is small, and cleared when
+// it is full.
 type cache[T any] struct {
 	mu   sync.Mutex // guards made
 	made map[string]T
@@ -89,8 +89,8 @@ func (c *cache[T]) get(key string, create func() T) T {
 	return v
 }
 
-// translate gives what a link becomes on this origin. Links to elsewhere, relative ones and those that are translated
-// already stay: foreign is true for the first kind alone.
+// translate returns a link's form on this origin. External, relative and already translated links are unchanged:
+// foreign is true for external ones alone.
 func (l *linkMap) translate(link string) (translated string, foreign bool) {
 	clean := cleanLink(link)
 	switch {
@@ -125,8 +125,8 @@ func (l *linkMap) fromRoot(link string) string {
 	return l.prefix + link
 }
 
-// isPlainRoot reports whether a link, as it stands in a page, becomes one of this origin by the prefix alone. Most links
-// of a page do; what this does not recognize, translate does.
+// isPlainRoot reports whether a link, as written in a page, becomes one of this origin by adding the prefix alone.
+// Most links of a page do; translate handles the rest.
 func (l *linkMap) isPlainRoot(link string) bool {
 	if link == "" || link[0] != '/' || l.base != "" || strings.HasPrefix(link, root) {
 		return false
@@ -264,8 +264,8 @@ func hasBase(path, base string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// sameOrigin compares two origins, all names of the own machine being one: a service on loopback rarely knows under
-// which of them the dashboard calls it.
+// sameOrigin compares two origins, treating all names of the local machine as one: a service on loopback rarely knows
+// under which of them the dashboard calls it.
 func sameOrigin(a, b string) bool { return a == b || foldLoopback(a) == foldLoopback(b) }
 
 func foldLoopback(origin string) string {
@@ -279,8 +279,8 @@ func foldLoopback(origin string) string {
 	return origin
 }
 
-// rewriteLocation translates the links in headers. A redirect to elsewhere is refused: the browser would follow it with
-// what the caller sent.
+// rewriteLocation translates the links in headers. A redirect to an external address is refused: the browser would
+// follow it with the caller's data.
 func (x *exchange) rewriteLocation(res *http.Response) error {
 	h := res.Header
 	if h.Get("Location") != "" || h.Get("Content-Location") != "" || h.Get("Link") != "" || h.Get("Refresh") != "" {
@@ -323,7 +323,7 @@ func (x *exchange) resolve(link string) string {
 	return u.String()
 }
 
-// rewriteLinkHeader translates the targets of a Link header (RFC 8288): what stands in <>, outside of quotes.
+// rewriteLinkHeader translates the targets of a Link header (RFC 8288): the text within <>, outside of quotes.
 func rewriteLinkHeader(value string, links *linkMap) string {
 	var out strings.Builder
 	quoted := false

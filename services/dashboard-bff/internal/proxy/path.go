@@ -20,7 +20,7 @@ var proxied = [...]upstream.Service{
 	upstream.MetricsStore, upstream.Dashboards, upstream.ControlPlane,
 }
 
-// prefix is where a service's paths begin, without the final slash.
+// prefix returns where a service's paths begin, without the final slash.
 func prefix(s upstream.Service) string { return root + string(s) }
 
 // parseService finds a proxied service by its name.
@@ -55,7 +55,7 @@ func splitPath(escaped string) (upstream.Service, string, error) {
 	return service, path, err
 }
 
-// decodings is how often a path is decoded to look for what it may turn into: once by the service, and once more by a
+// decodings is how often a path is decoded to check every possible result: once by the service, and once more by a
 // service behind that or by a careless handler.
 const decodings = 2
 
@@ -96,7 +96,7 @@ func findHazard(path string) string {
 		i += size
 	}
 	for segment := range strings.SplitSeq(path, "/") {
-		// What follows a semicolon are parameters to some servers: "..;x" is ".." to them.
+		// Some servers treat the text after a semicolon as parameters: "..;x" is ".." to them.
 		if name, _, _ := strings.Cut(segment, ";"); name == "." || name == ".." {
 			return "a dot segment"
 		}
@@ -104,7 +104,7 @@ func findHazard(path string) string {
 	return ""
 }
 
-// decodeOnce decodes what is an escape and leaves the rest, as lenient servers do.
+// decodeOnce decodes valid escapes and leaves the rest, as lenient servers do.
 func decodeOnce(text string) string {
 	if !strings.Contains(text, "%") {
 		return text

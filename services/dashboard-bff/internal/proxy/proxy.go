@@ -1,5 +1,5 @@
-// Package proxy shows the tools behind the dashboard to a browser: it forwards requests to the services of the
-// configuration, rewrites their links, and keeps what they send from acting as the dashboard.
+// Package proxy shows the tools behind the dashboard to a browser: it forwards requests to the configured services,
+// rewrites their links, and keeps their content from acting as the dashboard.
 //
 // There are two origins. The dashboard's serves every service, with scripts off. The tools origin is a second address on
 // which the tools' own pages run, scripts and all: it holds nothing to steal, takes no credential of the dashboard, and is
@@ -126,7 +126,7 @@ func New(cfg Config) (*Proxy, error) {
 	return p, nil
 }
 
-// connect makes the transport; tests bring their own resolver.
+// connect creates the transport; tests pass their own resolver.
 func (p *Proxy) connect(r resolver) {
 	p.transport = newTransport(r, p.timeouts)
 	p.reverse = &httputil.ReverseProxy{
@@ -166,7 +166,7 @@ func peerAddress(r *http.Request) string {
 	return host
 }
 
-// hostOnly is a host without port and final dot, in lower case.
+// hostOnly returns a host without port and final dot, in lower case.
 func hostOnly(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
 )
 
-// credentials names, for each service, what an operator mends when the service refuses the dashboard.
+// credentials names, for each service, the setting for an operator to fix when the service refuses the dashboard.
 var credentials = map[upstream.Service]string{
 	upstream.Tracker:          "MLFLOW_TRACKING_TOKEN, or tracker_url: the tracker must let the dashboard's host in (MLFLOW_SERVER_ALLOWED_HOSTS)",
 	upstream.Orchestrator:     "PREFECT_API_KEY, or orchestrator_url",
@@ -20,8 +20,8 @@ var credentials = map[upstream.Service]string{
 	upstream.ControlPlane:     "control_plane_token, or the dashboard's key in the control plane's DELEGATION_TRUST_JSON",
 }
 
-// refuseStatus turns the service's refusal of the dashboard into a 502: a 401 would tell the caller to sign in again, which
-// mends nothing. The platform's own services know the person, so their 403 is meant for them.
+// refuseStatus turns the service's refusal of the dashboard into a 502: a 401 would ask the caller to sign in again,
+// which would not help. The platform's own services know the person, so their 403 is meant for them.
 func (x *exchange) refuseStatus(res *http.Response) error {
 	s := x.proxy.cfg.Upstreams.Resolve(x.service)
 	own := s == upstream.ControlPlane || s == upstream.Serving

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// limits of what is kept in memory to be rewritten.
+// Limits of bodies kept in memory to be rewritten.
 type limits struct {
 	body   int64 // decoded bytes of one body; larger ones pass as they are
 	free   int64 // bytes of one body that count against nothing
@@ -28,10 +28,10 @@ var defaultLimits = limits{body: 8 << 20, free: 256 << 10, budget: 128 << 20}
 // slack is how much larger than its content a compressed body may be.
 const slack = 64 << 10
 
-// rewriter changes the links in a body; what it does not change it returns as it is.
+// rewriter changes the links in a body and returns the rest unchanged.
 type rewriter func(body []byte, links *linkMap) []byte
 
-// chooseRewriter is nil for types whose links are not rewritten.
+// chooseRewriter returns nil for types whose links are not rewritten.
 func (x *exchange) chooseRewriter(h http.Header) rewriter {
 	switch media := mediaType(h); {
 	case media == "text/html" || media == "application/xhtml+xml":
@@ -70,7 +70,7 @@ func (x *exchange) rewriteResponse(res *http.Response) error {
 		return nil
 	}
 	if x.in.Method == http.MethodHead || res.StatusCode == http.StatusNoContent || res.StatusCode == http.StatusResetContent {
-		// The length of what GET would bring is known only once it is rewritten.
+		// The length of the GET response is known only once it is rewritten.
 		h.Del("Content-Length")
 		res.ContentLength = -1
 		x.markBody(h)
@@ -156,7 +156,7 @@ func (x *exchange) readBody(res *http.Response) (loaded, error) {
 	if err == nil && int64(plain.Len()) <= limit.body {
 		b.plain, b.sent = nonNil(plain.Bytes()), sent.Bytes()
 	}
-	return b, nil // what is no gzip passes as it is; whoever asked sees it as the service sent it
+	return b, nil // a body that is not gzip passes unchanged, as the service sent it
 }
 
 func nonNil(b []byte) []byte {
@@ -271,7 +271,7 @@ func (cs closers) Close() error {
 	return err
 }
 
-// contentEncoding is "" for a plain body.
+// contentEncoding returns "" for a plain body.
 func contentEncoding(h http.Header) string {
 	switch e := strings.ToLower(strings.TrimSpace(strings.Join(h["Content-Encoding"], ","))); e {
 	case "identity":
@@ -304,7 +304,7 @@ func decodable(h http.Header) bool {
 
 // markBody sets the headers of a body that is rewritten, or would be for GET.
 func (x *exchange) markBody(h http.Header) {
-	h.Del("Accept-Ranges") // ranges would be those of the service's own bytes
+	h.Del("Accept-Ranges") // ranges would refer to the service's own bytes
 	if tag := h.Get("Etag"); tag != "" {
 		h.Set("Etag", x.markTag(tag))
 	}
@@ -313,7 +313,8 @@ func (x *exchange) markBody(h http.Header) {
 // tagMark parts a service's entity tag from what marks it as that of the rewritten body.
 const tagMark = "~rw-"
 
-// markTag makes the tag of the rewritten body from the service's own. It changes with what links become.
+// markTag derives the tag of the rewritten body from the service's own. It changes when links are rewritten
+// differently.
 func (x *exchange) markTag(tag string) string {
 	if !strings.HasSuffix(tag, `"`) {
 		return tag
@@ -324,7 +325,7 @@ func (x *exchange) markTag(tag string) string {
 // rewriteVersion changes when the same links become others.
 const rewriteVersion = "1"
 
-// fingerprint is the same as long as links become the same.
+// fingerprint returns a value that changes when links are rewritten differently.
 func (x *exchange) fingerprint() string {
 	if x.links == nil {
 		x.links = x.newLinks()
@@ -366,7 +367,7 @@ func (x *exchange) stripTags(h http.Header, name string) {
 			own += `"`
 			x.stripped[own] = true
 			tags = append(tags, own)
-		case !strings.Contains(tag, tagMark): // those of another fingerprint match nothing any more
+		case !strings.Contains(tag, tagMark): // those of another fingerprint no longer match
 			tags = append(tags, tag)
 		}
 	}

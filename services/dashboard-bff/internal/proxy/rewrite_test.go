@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
 )
 
-// sampleLinks are those of a tracker below /base, beside an orchestrator with a published address.
+// sampleLinks returns the links of a tracker below /base, beside an orchestrator with a published address.
 func sampleLinks() *linkMap {
 	return newLinkMap(upstream.Tracker, "http", "/base", []place{
 		{"http://tracker:5000", "/base", upstream.Tracker}, {"https://tracker.example", "", upstream.Tracker},

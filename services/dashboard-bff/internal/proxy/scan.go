@@ -80,7 +80,7 @@ func nextStartTag(i int, tag *startTag) bool {
 	}
 }
 
-// skipPast returns where the text goes on behind the next c.
+// skipPast returns the position after the next c.
 func skipPast(text string, i int, c byte) int {
 	if n := strings.IndexByte(text[i:], c); n >= 0 {
 		return i + n + 1
@@ -200,7 +200,7 @@ func scanValue(text string, i int, a *attribute) int {
 // rawElements hold text without tags, up to their own end tag.
 var rawElements = []string{"script", "style", "noscript", "textarea", "title", "iframe", "noembed", "noframes", "xmp", "plaintext"}
 
-// rawName is the tag's name in rawElements; "" if it is none of them.
+// rawName returns the tag's name in rawElements; "" if it is none of them.
 func (t *startTag) rawName() string {
 	for _, name := range rawElements {
 		if t.named(name) {
@@ -234,7 +234,8 @@ func endOfRaw(text string, i int, name string) int {
 	return end
 }
 
-// endOfScript is for scripts with comments of HTML, in which the standard lets end tags be part of the script.
+// endOfScript finds the end of a script with HTML comments, in which the standard allows end tags to be part of the
+// script.
 func endOfScript(text string, i int) int {
 	z := html.NewTokenizer(io.MultiReader(strings.NewReader("<script>"), strings.NewReader(text[i:])))
 	z.Next()

@@ -2,5 +2,5 @@
 
 package proxy
 
-// largeBody is what must stream in constant memory, in bytes.
+// largeBody is a body size, in bytes, that must stream in constant memory.
 const largeBody = 2 << 30

@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
 )
 
-// StepUpActions are all guarded actions of a proxied request, the most specific first.
+// StepUpActions returns all guarded actions of a proxied request, the most specific first.
 func StepUpActions(r *http.Request) []string {
 	s, path, err := splitPath(r.URL.EscapedPath())
 	if err != nil {
@@ -47,9 +47,9 @@ var searches = func() map[string]bool {
 	return found
 }()
 
-// movers are the routes whose writes move an alias or a stage, or decide about that, by service. A segment * is any one,
-// a last ** all that follow. Unlike a search, a path is matched in every form that a service could take for the route: a
-// guard that asks too often costs a sign-in.
+// movers are the routes whose writes move an alias or a stage, or decide about that, by service. A segment * matches
+// any one, a last ** all that follow. Unlike a search, a path is matched in every form that a service could interpret
+// as the route: a guard that asks too often only costs a sign-in.
 var movers = map[upstream.Service][][]string{
 	upstream.Tracker: {
 		{"*", "*", "mlflow", "registered-models", "alias"}, {"*", "*", "preview", "mlflow", "registered-models", "alias"},

@@ -31,9 +31,9 @@ func (b *bufferPool) Put(buffer []byte) {
 // deadlineSteps is how often a deadline is moved at most while it lasts; each move costs a little.
 const deadlineSteps = 60
 
-// responseWriter keeps the service's headers apart until they are final: an informational answer (103) would otherwise put
-// headers of the service into the response unseen, and take out the dashboard's own. Each write has a deadline, so that
-// a caller who reads nothing is cut off.
+// responseWriter keeps the service's headers apart until they are final: an informational answer (103) would otherwise
+// put headers of the service into the response unchecked, and remove the dashboard's own. Each write has a deadline,
+// so that a caller who reads nothing is cut off.
 type responseWriter struct {
 	under      http.ResponseWriter
 	controller *http.ResponseController
@@ -43,7 +43,7 @@ type responseWriter struct {
 	wrote      bool
 }
 
-// Header is the service's, cleaned.
+// Header returns the service's headers, cleaned.
 func (w *responseWriter) Header() http.Header { return w.header }
 
 // Unwrap lets [http.ResponseController] flush and hijack.
@@ -135,7 +135,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 		b.timer.Stop()
 	}
 	if err != nil {
-		for name := range b.res.Trailer { // what is hidden in the head is hidden in the tail
+		for name := range b.res.Trailer { // headers hidden in the head are hidden in the trailer
 			if hiddenFromBrowser[name] {
 				delete(b.res.Trailer, name)
 			}
@@ -160,7 +160,7 @@ func isStream(h http.Header) bool {
 	return false
 }
 
-// mediaType is the answer's type in lower case, without parameters.
+// mediaType returns the answer's type in lower case, without parameters.
 func mediaType(h http.Header) string {
 	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {

@@ -23,7 +23,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
 )
 
-// withTimeouts is a bench whose services must be quicker.
+// withTimeouts returns a bench whose services have shorter timeouts.
 func withTimeouts(b *bench, limits timeouts) *bench {
 	b.proxy.timeouts = limits
 	b.proxy.connect(net.DefaultResolver)
@@ -165,7 +165,7 @@ func TestRequestBodiesAreLimitedAndStreamed(t *testing.T) {
 			}
 			if !chunked {
 				r.ContentLength = size
-				r.Header.Set("Expect", "100-continue") // else the refusal meets a caller who is still sending
+				r.Header.Set("Expect", "100-continue") // else the refusal arrives while the caller is still sending
 			}
 			res, err := client.Do(r)
 			if err != nil {
@@ -224,7 +224,7 @@ func TestEventStreamMayBeSilentAndEndsWithTheSession(t *testing.T) {
 	}
 }
 
-// echoSocket is a service that sends back what it gets, and the Origin it saw.
+// echoSocket serves a socket that sends back what it gets, and records the Origin it saw.
 func echoSocket(origins chan<- string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if origins != nil {

@@ -29,20 +29,21 @@ const (
 	grantLife = 12 * time.Hour
 )
 
-// Purposes of what is sealed: what was sealed for one use cannot be taken for another.
+// Purposes of sealed values: a value sealed for one use cannot be used for another.
 const (
 	purposeTicket = "ticket"
 	purposeCookie = "cookie "
 )
 
-// grant is what a ticket and then a cookie of the tools origin stand for: the session that asked, for one service.
+// grant is what a ticket, and then a cookie of the tools origin, grants: the session that requested it, for one
+// service.
 type grant struct {
 	Service upstream.Service `json:"service"`
 	Who     caller.Caller    `json:"who"`
 	Until   time.Time        `json:"until"`
 }
 
-// issueTicket makes a ticket for a service and returns the address that takes it.
+// issueTicket creates a ticket for a service and returns the address that redeems it.
 func (p *Proxy) issueTicket(ctx context.Context, s upstream.Service, who caller.Caller) (string, error) {
 	until := who.ExpiresAt
 	if until.IsZero() {
@@ -106,7 +107,7 @@ func (p *Proxy) openGrant(sealed, purpose string) (grant, error) {
 	return g, nil
 }
 
-// SweepTickets removes tickets that nobody used. Run it as a worker; it ends with ctx.
+// SweepTickets removes unused tickets. Run it as a worker; it ends with ctx.
 func (p *Proxy) SweepTickets(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -124,7 +125,7 @@ func (p *Proxy) SweepTickets(ctx context.Context) error {
 
 const sweepEvery = time.Minute
 
-// cookieName is that of a service's cookie on the tools origin.
+// cookieName returns the name of a service's cookie on the tools origin.
 func (p *Proxy) cookieName(s upstream.Service) string {
 	name := "platform_tools_" + string(s)
 	if p.tools.url.Scheme == "https" {
@@ -153,7 +154,7 @@ func (p *Proxy) cookie(g grant) (*http.Cookie, error) {
 
 // readCookie finds the grant of a request for a service.
 func (p *Proxy) readCookie(r *http.Request, s upstream.Service) (grant, error) {
-	again := fault.Unauthenticated.New("Open the tool from the dashboard: this origin lets in only who comes from there, for as long as the session lasts.")
+	again := fault.Unauthenticated.New("Open the tool from the dashboard: this origin admits only requests that come from there, for as long as the session lasts.")
 	for _, c := range r.CookiesNamed(p.cookieName(s)) {
 		if g, err := p.openGrant(c.Value, purposeCookie+string(s)); err == nil && g.Service == s {
 			return g, nil

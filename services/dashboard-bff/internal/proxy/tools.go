@@ -40,7 +40,7 @@ func (p *Proxy) ServeTools(ctx context.Context, ln net.Listener) error {
 	return nil
 }
 
-// Tools is the whole of the tools origin: tickets, the tools' paths, and nothing else.
+// Tools returns the handler of the whole tools origin: tickets, the tools' paths, and nothing else.
 func (p *Proxy) Tools() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := service.WithTrace(r.Context(), r.Header.Get("X-Request-Id"), r.Header.Get("Traceparent"))
@@ -84,7 +84,7 @@ func (p *Proxy) routeTools(w http.ResponseWriter, r *http.Request) error {
 	return p.redirectToTool(w, r)
 }
 
-// enter spends a ticket and sets the cookie that stands for it.
+// enter redeems a ticket and sets the cookie that replaces it.
 func (p *Proxy) enter(w http.ResponseWriter, r *http.Request, ticket string) error {
 	if r.Method != http.MethodGet { // a HEAD, as previews send it, must not spend the ticket
 		return problem.MethodNotAllowed.New("A ticket is opened by GET.").WithHeader("Allow", http.MethodGet)
@@ -126,9 +126,9 @@ func (p *Proxy) serveTool(w http.ResponseWriter, r *http.Request) error {
 	return p.serve(w, r, p.tools, g.Who)
 }
 
-// redirectToTool sends a request for the root of this origin to the service whose page made it: scripts name their files
-// and calls from the root, and are not rewritten. The page's address, which the browser tells, says which service; the
-// redirect grants nothing, as the cookie is asked for at its end.
+// redirectToTool sends a request for the root of this origin to the service whose page made it: scripts refer to their
+// files and calls from the root, and are not rewritten. The page's address, in the Referer, identifies the service;
+// the redirect grants nothing, as its target requires the cookie.
 func (p *Proxy) redirectToTool(w http.ResponseWriter, r *http.Request) error {
 	page, ok := strings.CutPrefix(r.Header.Get("Referer"), p.tools.text)
 	if ok {

@@ -106,7 +106,7 @@ func TestNeitherOriginTakesTheOthersCredential(t *testing.T) {
 	for name, value := range map[string]string{"Authorization": "Bearer anything", "Cookie": "__Host-platform_session=id.secret; platform_session=id.secret", "X-PLATFORM-IDP": "idp-a"} {
 		wantProblem(t, do(t, http.MethodGet, b.tools.URL+"/api/proxy/tracker/", "", name, value), 401, "unauthenticated")
 	}
-	// The dashboard's guards know no such cookie; the handler has nobody then, whatever the cookie says.
+	// The dashboard's guards know no such cookie; the handler then has no caller, whatever the cookie contains.
 	wantProblem(t, b.as(caller.Caller{}).send(http.MethodGet, "/api/proxy/tracker/", "", "Cookie", v.cookie.Name+"="+v.cookie.Value), 401, "unauthenticated")
 	// A cookie opens its own service alone, and no changed one.
 	for _, cookie := range []string{"platform_tools_orchestrator=" + v.cookie.Value, "platform_tools_orchestrator=x", "platform_tools_orchestrator="} {
@@ -238,7 +238,7 @@ func TestSecretsStayOutOfTheLog(t *testing.T) {
 	a := do(t, http.MethodGet, url, "")
 	c := (&http.Response{Header: a.header}).Cookies()[0]
 	(&visit{b, c}).get("/api/proxy/tracker/?token=hidden")
-	b.tools.Close() // so that nobody writes any more
+	b.tools.Close() // so that nothing writes to the log any more
 	text := log.String()
 	if !strings.Contains(text, "/api/proxy/tracker/") {
 		t.Errorf("log %q; want the request in it", text)

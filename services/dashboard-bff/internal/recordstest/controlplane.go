@@ -26,7 +26,7 @@ import (
 //go:embed testdata/*.json
 var recorded embed.FS
 
-// Recorded is one of the recorded answers.
+// Recorded returns one of the recorded answers.
 func Recorded[T any](t testing.TB, name string) T {
 	t.Helper()
 	raw, err := recorded.ReadFile("testdata/" + name + ".json")
@@ -63,7 +63,7 @@ type ControlPlane struct {
 	facts  map[string][]controlplane.AuditEvent // by tenant, newest first
 	calls  int
 	last   map[string]string // query of the last call to the ledger
-	held   chan struct{}     // closed to let an answer go on that Hold stopped
+	held   chan struct{}     // closed to release an answer that Hold stopped
 }
 
 // NewControlPlane serves until the test ends.
@@ -106,21 +106,21 @@ func (p *ControlPlane) SetFacts(tenant string, facts ...controlplane.AuditEvent)
 	p.facts[tenant] = facts
 }
 
-// Calls is how often it was called.
+// Calls returns the number of calls.
 func (p *ControlPlane) Calls() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.calls
 }
 
-// LastQuery is the query of the last call to the ledger.
+// LastQuery returns the query of the last call to the ledger.
 func (p *ControlPlane) LastQuery() map[string]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.last
 }
 
-// Hold makes the next list of alerts wait, with what fires when it was asked for, until the returned function is
+// Hold blocks the next list of alerts, with what fires at the time of the request, until the returned function is
 // called.
 func (p *ControlPlane) Hold() (release func()) {
 	p.mu.Lock()

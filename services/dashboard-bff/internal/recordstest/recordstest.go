@@ -1,5 +1,5 @@
-// Package recordstest is the test kit of what people keep in the dashboard: a migrated database, the routes under
-// test, and a control plane that answers with recorded documents. Nothing but tests imports it.
+// Package recordstest is the test kit of the packages that store records of people: a migrated database, the routes
+// under test, and a control plane that answers with recorded documents. Only tests import it.
 package recordstest
 
 import (
@@ -38,7 +38,7 @@ var (
 // bodyLimit is the service's.
 const bodyLimit = 256 << 10
 
-// Pool is a pool on a new database with the dashboard's tables.
+// Pool returns a pool on a new database with the dashboard's tables.
 func Pool(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	url := testenv.Migrated(t, "dashboard", func(ctx context.Context, url string) error {
@@ -47,7 +47,7 @@ func Pool(t testing.TB) *pgxpool.Pool {
 	return Reopen(t, url)
 }
 
-// Reopen is another pool on the same database, as another replica has.
+// Reopen returns another pool on the same database, as another replica has.
 func Reopen(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
 	pool, err := postgres.Open(t.Context(), url, store.Schema, postgres.MaxConns(4))
@@ -58,7 +58,7 @@ func Reopen(t testing.TB, url string) *pgxpool.Pool {
 	return pool
 }
 
-// Log is a log that tests throw away.
+// Log returns a logger that discards.
 func Log() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // App serves routes to callers who are taken as verified.
@@ -69,7 +69,7 @@ type App struct {
 
 type whoKey struct{}
 
-// NewApp has no routes yet; add them to Echo.
+// NewApp returns an app without routes; add them to Echo.
 func NewApp(t testing.TB) *App {
 	t.Helper()
 	srv := service.New(service.Options{Name: "dashboard", BodyLimit: bodyLimit, Log: Log()})
@@ -85,7 +85,7 @@ func NewApp(t testing.TB) *App {
 	return &App{T: t, Echo: srv.Echo}
 }
 
-// Answer is what came back.
+// Answer is a recorded response.
 type Answer struct {
 	T      testing.TB
 	Status int
@@ -130,7 +130,7 @@ func (a *App) Do(who caller.Caller, method, path string, body any, header ...str
 	return answer
 }
 
-// Want is Do for an answer with that status.
+// Want calls and requires an answer with that status.
 func (a *App) Want(status int, who caller.Caller, method, path string, body any, header ...string) Answer {
 	a.T.Helper()
 	answer := a.Do(who, method, path, body, header...)
@@ -140,7 +140,7 @@ func (a *App) Want(status int, who caller.Caller, method, path string, body any,
 	return answer
 }
 
-// Refused is Want for a problem document with that code.
+// Refused calls and requires a problem document with that code.
 func (a *App) Refused(status int, code string, who caller.Caller, method, path string, body any, header ...string) Answer {
 	a.T.Helper()
 	answer := a.Want(status, who, method, path, body, header...)
@@ -150,7 +150,7 @@ func (a *App) Refused(status int, code string, who caller.Caller, method, path s
 	return answer
 }
 
-// Object is the body as a JSON object.
+// Object returns the body as a JSON object.
 func (a Answer) Object() map[string]any {
 	a.T.Helper()
 	var out map[string]any
@@ -160,7 +160,7 @@ func (a Answer) Object() map[string]any {
 	return out
 }
 
-// Decode is the body as a T.
+// Decode returns the body as a T.
 func Decode[T any](a Answer) T {
 	a.T.Helper()
 	var out T
@@ -176,7 +176,7 @@ type Event struct {
 	Data                map[string]any
 }
 
-// Events are the events so far whose "<namespace>.<name>" begins with prefix, in order.
+// Events returns the events so far whose "<namespace>.<name>" begins with prefix, in order.
 func Events(t testing.TB, pool *pgxpool.Pool, prefix string) []Event {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), "select tenant, namespace || '.' || name, actor, payload from outbox order by seq")
@@ -200,7 +200,7 @@ func Events(t testing.TB, pool *pgxpool.Pool, prefix string) []Event {
 	return out
 }
 
-// Audits are the audit facts so far of the action, in order.
+// Audits returns the audit facts so far of the action, in order.
 func Audits(t testing.TB, pool *pgxpool.Pool, action string) []map[string]any {
 	t.Helper()
 	var out []map[string]any

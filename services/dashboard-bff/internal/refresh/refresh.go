@@ -1,4 +1,5 @@
-// Package refresh keeps a copy of a small table in memory, so that hot paths ask no database and go on without one.
+// Package refresh keeps a copy of a small table in memory, so that hot paths need no database and keep working without
+// one.
 package refresh
 
 import (
@@ -7,8 +8,8 @@ import (
 	"time"
 )
 
-// Interval is how often a replica reads what others may have written. A change is live everywhere within a second:
-// one interval, one read.
+// Interval is how often a replica reads changes of other replicas. A change is live everywhere within a second: one
+// interval, one read.
 const Interval = 500 * time.Millisecond
 
 // readTimeout limits one read; it is the rest of the second.

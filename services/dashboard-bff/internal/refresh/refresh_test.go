@@ -26,7 +26,7 @@ func TestChangeIsReadWithinASecondAlsoFromASlowDatabase(t *testing.T) {
 			go func() {
 				defer close(done)
 				refresh.Loop(ctx, slog.New(slog.DiscardHandler), func(context.Context) error {
-					now := table.Load() // what a query sees is fixed when it begins
+					now := table.Load() // a query's view is fixed when it begins
 					<-time.After(390 * time.Millisecond)
 					seen.Store(now)
 					return nil

@@ -1,8 +1,8 @@
-// Package sealing encrypts what the dashboard stores: configured secrets and browser sessions.
+// Package sealing encrypts stored values: configured secrets and browser sessions.
 //
 // A sealed value reads v1.<kid>.<nonce>.<ciphertext>: kid names the key, the others are base64url. The cipher is
-// AES-256-GCM with a random 96-bit nonce; the name of the value is associated data, so that whoever can write the
-// table cannot move one value to another's place.
+// AES-256-GCM with a random 96-bit nonce; the name of the value is associated data, so that an attacker who can write
+// the table cannot move one value to another's place.
 package sealing
 
 import (
@@ -25,7 +25,7 @@ import (
 var (
 	// ErrMalformed means that the text was not made by Seal.
 	ErrMalformed = errors.New("not a sealed value")
-	// ErrUnknownKey means that the key which sealed the value is no longer configured.
+	// ErrUnknownKey means that the key that sealed the value is no longer configured.
 	ErrUnknownKey = errors.New("sealed by a key that DASHBOARD_SECRET_KEY does not list")
 	// ErrRefused means that key and value do not belong together: it was changed, or belongs to another name.
 	ErrRefused = errors.New("the sealed value was changed, or belongs to another name")
@@ -48,8 +48,8 @@ type key struct {
 	aead   cipher.AEAD
 }
 
-// ParseKeys reads DASHBOARD_SECRET_KEY: base64 of 32 bytes in either alphabet, with or without padding, or a comma
-// list of such. Errors tell the entry by its number, never by its content.
+// ParseKeys parses DASHBOARD_SECRET_KEY: base64 of 32 bytes in either alphabet, with or without padding, or a
+// comma-separated list of such. Errors identify the entry by its number, never by its content.
 func ParseKeys(secret service.Secret) (*Keys, error) {
 	if strings.TrimSpace(secret.Reveal()) == "" {
 		return nil, errors.New("DASHBOARD_SECRET_KEY is not set; set the output of openssl rand -base64 32")
@@ -103,9 +103,9 @@ func newKey(id string, raw []byte) (key, error) {
 	return key{id, raw, aead}, nil
 }
 
-// Derive is Keys of which each is made by HKDF-SHA256 of the configured key and secret, for values that shall open
-// only with both: the store and the configuration together do not suffice. The ids stay those of the configured
-// keys. purpose keeps two uses of one secret apart.
+// Derive returns Keys derived from each configured key and secret by HKDF-SHA256, for values that must open only with
+// both: the store and the configuration together do not suffice. The ids stay those of the configured keys. purpose
+// keeps two uses of one secret apart.
 func (k *Keys) Derive(purpose string, secret []byte) (*Keys, error) {
 	out := &Keys{keys: make([]key, 0, len(k.keys))}
 	for _, from := range k.keys {

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// material is 32 bytes whose base64 uses characters that differ between the alphabets.
+// material returns 32 bytes whose base64 uses characters that differ between the alphabets.
 func material(first byte) []byte {
 	raw := make([]byte, keySize)
 	for i := range raw {

@@ -22,12 +22,12 @@ const (
 // wordEnds separate the words of a label or id, beside blanks.
 const wordEnds = " \t\n/-_.:"
 
-// foldText makes texts comparable that a reader takes for the same: compatibility forms and case are gone.
+// foldText normalizes text for comparison as a reader would: compatibility forms and case are folded.
 func foldText(s string) string {
 	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(s)))
 }
 
-// scoreText is the class of a folded query in a folded text; 0 for no match.
+// scoreText returns the class of a folded query in a folded text; 0 for no match.
 func scoreText(text, query string) int {
 	switch i := strings.Index(text, query); {
 	case text == query:
@@ -52,7 +52,7 @@ func scoreText(text, query string) int {
 	return 0
 }
 
-// isSubsequence reports whether the characters of query stand in text in their order.
+// isSubsequence reports whether the characters of query occur in text in the same order.
 func isSubsequence(text, query string) bool {
 	for _, r := range text {
 		if query == "" {
@@ -72,7 +72,7 @@ type match struct {
 	score  int
 }
 
-// rank is the best limit matches of a folded query, best first, ties by label, kind, id.
+// rank returns the best limit matches of a folded query, best first, ties by label, kind, id.
 func rank(found map[string][]Entry, query string, limit int) []match {
 	var matches []match
 	for source, entries := range found {

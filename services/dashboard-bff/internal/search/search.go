@@ -64,10 +64,10 @@ func New(cfg Config) (*Search, error) {
 	return s, nil
 }
 
-// newSource folds what a source has once, for all searches that share the answer.
+// newSource folds the entries of a source once, for all searches that share the answer.
 func newSource(name string, need caller.Role, at upstream.Service, fetch func(context.Context, caller.Caller) ([]Entry, error)) source {
 	return source{need, compose.Source[compose.None, []Entry]{
-		// A list of thousands takes longer than a search waits, and is asked for with every key.
+		// A list of thousands takes longer than a search waits, and is requested at each keystroke.
 		Name: name, Service: at, Call: "search", Budget: listBudget, Pace: 5,
 		Fetch: func(ctx context.Context, who caller.Caller, _ compose.None) ([]Entry, error) {
 			entries, err := fetch(ctx, who)
@@ -96,7 +96,7 @@ func (s *Search) gather(v *compose.View) map[string][]Entry {
 	return found
 }
 
-// document is the view without the members that tell of its sources.
+// document is the view without the members that describe its sources.
 type document struct {
 	Search results `json:"search"`
 }

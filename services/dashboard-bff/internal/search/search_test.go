@@ -261,7 +261,7 @@ func TestFailedSourcesAreNamedAndTheRestAnswers(t *testing.T) {
 	if got.Search.Count == 0 {
 		t.Error("got nothing, want what the others found")
 	}
-	// The time-out is paid once.
+	// The timeout is paid once.
 	began := time.Now()
 	b.find(t, viewer, "jpcp")
 	if took := time.Since(began); took >= sourceTimeout || b.count("/jobs") != 1 {

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
 )
 
-// newest limits what is searched of lists that grow.
+// newest limits how many entries of growing lists are searched.
 const newest = 200
 
 // maxLabel limits a label, in characters.
@@ -25,12 +25,12 @@ func sharedOrOwn(tenant string, who caller.Caller) bool {
 	return tenant == who.Tenant || tenant == outbox.PlatformTenant
 }
 
-// address is a route of the web UI with one parameter.
+// address returns a route of the web UI with one parameter.
 func address(route, name, value string) string {
 	return route + "?" + url.Values{name: {value}}.Encode()
 }
 
-// oneLine is text as one line that fits a list.
+// oneLine returns text as one line that fits a list.
 func oneLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if runes := []rune(s); len(runes) > maxLabel {

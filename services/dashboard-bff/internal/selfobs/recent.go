@@ -17,7 +17,8 @@ const kept = 1000
 
 // Requests remembers the newest requests of this replica. It is safe for concurrent use.
 type Requests struct {
-	// Streams are the routes whose requests last as long as somebody listens: they count, their duration does not.
+	// Streams are the routes whose requests last as long as the client listens: they are counted, their duration is
+	// not.
 	streams []string
 
 	mu   sync.Mutex // guards those below
@@ -34,7 +35,7 @@ type request struct {
 // NewRequests remembers none yet. streams are routes, such as /api/v1/stream.
 func NewRequests(streams ...string) *Requests { return &Requests{streams: streams} }
 
-// ignored are the routes of probes, which say nothing about what people experience.
+// ignored are the routes of probes, which do not reflect what people experience.
 var ignored = []string{"/livez", "/readyz", "/metrics"}
 
 // Middleware remembers every request that passes. It stands outside the guards, so that it sees refusals too.

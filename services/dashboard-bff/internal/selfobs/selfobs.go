@@ -1,5 +1,5 @@
-// Package selfobs is how this service is: what it depends on, and how its last requests went. It also records what
-// people did in the UI that left no other trace.
+// Package selfobs reports this service's own state: its dependencies, and the results of its last requests. It also
+// records people's actions in the UI that leave no other trace.
 package selfobs
 
 import (
@@ -49,7 +49,7 @@ var remote = map[string]struct {
 // checkTimeout of each dependency.
 const checkTimeout = 2 * time.Second
 
-// Parts are what Self needs.
+// Parts are the dependencies of Self.
 type Parts struct {
 	Clients  *upstream.Clients
 	Requests *Requests
@@ -81,7 +81,7 @@ func New(p Parts) (*Self, error) {
 	return s, nil
 }
 
-// Status is GET /api/v1/selfobs/status.
+// Status serves GET /api/v1/selfobs/status.
 func (s *Self) Status(c echo.Context) error {
 	if err := input.CheckQuery(c); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *Self) Status(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-// measure checks all dependencies at once. One that is not configured is no dependency.
+// measure checks all dependencies in parallel. One that is not configured is no dependency.
 func (s *Self) measure(ctx context.Context) []api.Dependency {
 	checks := maps.Clone(s.Checks)
 	for name, r := range remote {
@@ -148,11 +148,11 @@ const (
 	maxDetails = 4000
 )
 
-// actionRule is what an action may be named. It is recorded with the prefix ui., so that nobody can write into the
-// ledger what another part of the platform writes there.
+// actionRule is the syntax of an action's name. It is recorded with the prefix ui., so that a browser cannot forge the
+// ledger entries of another part of the platform.
 var actionRule = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 
-// Action is POST /api/v1/selfobs/action.
+// Action serves POST /api/v1/selfobs/action.
 func (s *Self) Action(c echo.Context) error {
 	var body api.UIAction
 	if err := service.DecodeJSON(c, &body, true); err != nil {

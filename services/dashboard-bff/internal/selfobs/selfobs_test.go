@@ -174,7 +174,7 @@ func TestMetricsCountTheLastRequests(t *testing.T) {
 	viewtest.Get(t, self.Status, "/s", "/s").Want(map[string]any{"metrics.requests": 1000, "metrics.errors": 0})
 }
 
-// facts are the audit records in the outbox.
+// facts returns the audit records in the outbox.
 func facts(t *testing.T, pool *pgxpool.Pool) []map[string]any {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), "select payload from outbox where namespace = 'audit' order by seq")

@@ -18,7 +18,7 @@ const (
 // loopback only.
 type Cookies struct{ Insecure bool }
 
-// Name is the cookie's name on the wire.
+// Name returns the cookie's name on the wire.
 func (k Cookies) Name(base string) string {
 	if k.Insecure {
 		return base
@@ -26,7 +26,7 @@ func (k Cookies) Name(base string) string {
 	return "__Host-" + base
 }
 
-// New is a cookie that scripts cannot read, for this host and all paths. maxAge 0 means until the browser closes.
+// New returns a cookie that scripts cannot read, for this host and all paths. maxAge 0 means until the browser closes.
 func (k Cookies) New(base, value string, sameSite http.SameSite, maxAge time.Duration) *http.Cookie {
 	return &http.Cookie{
 		Name: k.Name(base), Value: value, Path: "/", HttpOnly: true, Secure: !k.Insecure, SameSite: sameSite,
@@ -34,7 +34,7 @@ func (k Cookies) New(base, value string, sameSite http.SameSite, maxAge time.Dur
 	}
 }
 
-// Expired is the cookie that removes another.
+// Expired returns the cookie that removes another.
 func (k Cookies) Expired(base string, sameSite http.SameSite) *http.Cookie {
 	gone := k.New(base, "", sameSite, 0)
 	gone.MaxAge = -1
@@ -46,7 +46,7 @@ const (
 	secretSize = 32 // 256 random bits
 )
 
-// ticket is what the session cookie holds. The id finds the state, the secret opens it; the store knows neither.
+// ticket is the content of the session cookie. The id finds the state, the secret opens it; the store knows neither.
 type ticket struct {
 	id     string
 	secret []byte

@@ -21,7 +21,7 @@ import (
 // ErrNoSession means that the request carries no session cookie.
 var ErrNoSession = errors.New("no session cookie")
 
-// Data is what the dashboard knows of a browser session. It is stored encrypted; the browser never sees it.
+// Data is the state of a browser session. It is stored encrypted; the browser never sees it.
 type Data struct {
 	Subject, Name, Tenant     string
 	Role                      caller.Role
@@ -29,12 +29,12 @@ type Data struct {
 	ACR                       string
 	AuthTime                  time.Time
 	IDToken                   string         // for the logout at the provider
-	Claims                    map[string]any // what the trust file's rules are checked against again
+	Claims                    map[string]any // for later checks against the trust file's rules
 	CreatedAt                 time.Time      // set by Begin
 	LastSeen                  time.Time      // set by Begin and Current
 }
 
-// ManagerConfig says how browser sessions are kept.
+// ManagerConfig configures browser sessions.
 type ManagerConfig struct {
 	Verdicts *Verdicts
 	Keys     *sealing.Keys
@@ -64,17 +64,17 @@ func NewManager(cfg ManagerConfig) (*Manager, error) {
 	return &Manager{cfg: cfg, seen: map[string]time.Time{}}, nil
 }
 
-// maxState limits the JSON of a session, in bytes: what a provider says is not ours to bound otherwise.
+// maxState limits the JSON of a session, in bytes: the size of a provider's claims cannot be limited otherwise.
 const maxState = 128 << 10
 
-// Lifetime is how long a session lasts from its sign-in.
+// Lifetime returns how long a session lasts from its sign-in.
 func (m *Manager) Lifetime() time.Duration { return m.cfg.Lifetime }
 
-// Cookies makes the cookies of this origin.
+// Cookies returns the cookie settings of this origin.
 func (m *Manager) Cookies() Cookies { return m.cfg.Cookies }
 
-// Begin starts a session under a new id, ends the one that the request's cookie names and sets the cookie: an id
-// that somebody has learned or planted before is worth nothing afterwards.
+// Begin starts a session under a new id, ends the one that the request's cookie names and sets the cookie: an id that
+// was stolen or planted before is worthless afterwards.
 func (m *Manager) Begin(c echo.Context, d Data) error {
 	if d.Subject == "" || d.Tenant == "" || d.Role != caller.Viewer && d.Role != caller.Admin {
 		return errors.New("session.Begin: subject, tenant and role must be given")
@@ -105,8 +105,8 @@ func (m *Manager) Begin(c echo.Context, d Data) error {
 	return nil
 }
 
-// Current is the session of the request's cookie and its id: ErrNoSession without a cookie, 401 invalid_token for one
-// that names no live session, 503 if that cannot be told.
+// Current returns the session of the request's cookie and its id: ErrNoSession without a cookie, 401 invalid_token for
+// one that names no live session, 503 if the store does not answer.
 func (m *Manager) Current(c echo.Context) (Data, string, error) {
 	ctx := c.Request().Context()
 	t, err := m.ticketOf(c.Request())
@@ -123,9 +123,9 @@ func (m *Manager) Current(c echo.Context) (Data, string, error) {
 	return d, t.id, nil
 }
 
-// End ends the session of the request's cookie on every replica and removes the browser's cookies. It also removes them
-// if there is no session, but not if the session could not be ended: the person must be able to try again. Data is what
-// the session was.
+// End ends the session of the request's cookie on every replica and removes the browser's cookies. It also removes
+// them if there is no session, but not if the session could not be ended: the person must be able to try again. It
+// returns the ended session.
 func (m *Manager) End(c echo.Context) (Data, error) {
 	d, err := m.end(c)
 	if !fault.SessionStoreUnavailable.Has(err) {
@@ -148,8 +148,8 @@ func (m *Manager) end(c echo.Context) (Data, error) {
 	return d, m.remove(ctx, t.id)
 }
 
-// Alive is nil while the session stands: 401 invalid_token once it was ended or idle for too long, 503 if that cannot
-// be told. It is for streams, which outlive the request that began them, and is no activity of the person.
+// Alive returns nil while the session is live: 401 invalid_token once it was ended or idle for too long, 503 if the
+// store does not answer. It is for streams, which outlive the request that began them, and does not count as activity.
 func (m *Manager) Alive(ctx context.Context, id string) error {
 	if err := m.exists(ctx, id); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (m *Manager) ticketOf(r *http.Request) (ticket, error) {
 		return ticket{}, ErrNoSession
 	}
 	t, ok := parseTicket(found[0].Value)
-	if !ok || len(found) > 1 { // which of two is meant is anybody's guess; another site may have planted one
+	if !ok || len(found) > 1 { // the intended one of two cannot be known; another site may have planted one
 		return ticket{}, ended("The session cookie cannot be read")
 	}
 	return t, nil
@@ -261,21 +261,21 @@ func (m *Manager) remove(ctx context.Context, id string) error {
 	m.mu.Lock()
 	delete(m.seen, id)
 	m.mu.Unlock()
-	_ = m.cfg.Verdicts.store.Delete(ctx, seenKey(id)) // what is left of it means nothing without the state, and expires
+	_ = m.cfg.Verdicts.store.Delete(ctx, seenKey(id)) // the rest of it means nothing without the state, and expires
 	return nil
 }
 
-// Activity has an entry of its own: were it part of the state, a request that notes it while another ends the session
+// Activity has a separate entry: were it part of the state, a request that notes it while another ends the session
 // would bring the session back.
 func seenKey(id string) string { return Key("seen:" + id) }
 
 // maxSeen limits the sessions whose activity is remembered here; forgetting one costs a question to the store.
 const maxSeen = 8192
 
-// touchEvery is how often activity is noted in the store.
+// touchEvery returns how often activity is noted in the store.
 func (m *Manager) touchEvery() time.Duration { return min(m.cfg.Idle/10, time.Minute) }
 
-// noteActivity is when the session was last active before now; it is over if that is too long ago.
+// noteActivity returns when the session was last active before now; it is over if that is too long ago.
 func (m *Manager) noteActivity(ctx context.Context, id string) (time.Time, error) {
 	now := m.cfg.Now()
 	m.mu.Lock()
@@ -297,7 +297,7 @@ func (m *Manager) noteActivity(ctx context.Context, id string) (time.Time, error
 	return last.UTC(), m.touch(ctx, id, now)
 }
 
-// storedActivity is the newest activity that any replica noted; the zero time without one.
+// storedActivity returns the newest activity that any replica noted; the zero time without one.
 func (m *Manager) storedActivity(ctx context.Context, id string) (time.Time, error) {
 	raw, err := m.cfg.Verdicts.store.Get(ctx, seenKey(id))
 	if err != nil && !errors.Is(err, ErrNotFound) {

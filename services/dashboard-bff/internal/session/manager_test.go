@@ -38,7 +38,7 @@ type managerBench struct {
 	*Manager
 }
 
-// newManager is a replica over the store and clock of another, or over new ones.
+// newManager returns a replica over the store and clock of another, or over new ones.
 func newManager(t testing.TB, beside *managerBench, change ...func(*ManagerConfig)) managerBench {
 	t.Helper()
 	b := managerBench{store: &memory{}, clock: &clock{time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)}}
@@ -58,7 +58,7 @@ func newManager(t testing.TB, beside *managerBench, change ...func(*ManagerConfi
 	return b
 }
 
-// exchange is one request with these cookies, and its response.
+// exchange returns one request with these cookies, and its response.
 func exchange(cookies ...*http.Cookie) (echo.Context, *httptest.ResponseRecorder) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	for _, c := range cookies {
@@ -179,7 +179,7 @@ func TestStateOpensOnlyWithTheCookiesSecretAndTheSecretKey(t *testing.T) {
 	_, secret, _ := strings.Cut(other.Value, ".")
 	wantEnded(t, b, &http.Cookie{Name: cookie.Name, Value: id + "." + secret})
 	wantEnded(t, newManager(t, &b, func(c *ManagerConfig) { c.Keys = parseKeys(t, keyB) }), cookie)
-	// Whoever can write the store cannot put one session in the place of another.
+	// An attacker who can write the store cannot put one session in the place of another.
 	otherID, _, _ := strings.Cut(other.Value, ".")
 	b.store.entries[Key(id)] = b.store.entries[Key(otherID)]
 	wantEnded(t, newManager(t, &b), cookie)
@@ -353,7 +353,7 @@ func Test200GroupsMakeASmallCookie(t *testing.T) {
 	}
 }
 
-// FuzzCookie: a cookie that reads as a ticket is exactly what the ticket writes, and opens no session but its own.
+// FuzzCookie: a cookie that parses as a ticket is exactly the encoding of that ticket, and opens no other session.
 func FuzzCookie(f *testing.F) {
 	b := newManager(f, nil)
 	genuine := begin(f, b, ada())

@@ -21,7 +21,7 @@ var _ Store = (*Postgres)(nil)
 // NewPostgres uses a pool on the dashboard's schema.
 func NewPostgres(pool *pgxpool.Pool) *Postgres { return &Postgres{store.New(pool)} }
 
-// Put is part of Store.
+// Put implements Store.
 func (p *Postgres) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
 	if err := checkEntry(key, ttl); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (p *Postgres) Put(ctx context.Context, key string, value []byte, ttl time.D
 	return wrapRow("put", p.queries.PutSessionEntry(ctx, store.PutSessionEntryParams{Key: key, Value: value, TtlMs: ttl.Milliseconds()}))
 }
 
-// Get is part of Store.
+// Get implements Store.
 func (p *Postgres) Get(ctx context.Context, key string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -39,7 +39,7 @@ func (p *Postgres) Get(ctx context.Context, key string) ([]byte, error) {
 	return value, wrapRow("get", err)
 }
 
-// Take is part of Store.
+// Take implements Store.
 func (p *Postgres) Take(ctx context.Context, key string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -47,7 +47,7 @@ func (p *Postgres) Take(ctx context.Context, key string) ([]byte, error) {
 	return value, wrapRow("take", err)
 }
 
-// Delete is part of Store.
+// Delete implements Store.
 func (p *Postgres) Delete(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()

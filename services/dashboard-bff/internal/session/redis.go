@@ -36,7 +36,7 @@ func (r *Redis) Close() error { return r.client.Close() }
 // Ping reports whether Redis answers.
 func (r *Redis) Ping(ctx context.Context) error { return wrapStore("ping", r.client.Ping(ctx).Err()) }
 
-// Put is part of Store.
+// Put implements Store.
 func (r *Redis) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
 	if err := checkEntry(key, ttl); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (r *Redis) Put(ctx context.Context, key string, value []byte, ttl time.Dura
 	return wrapStore("put", r.client.Set(ctx, r.prefix+key, value, ttl).Err())
 }
 
-// Get is part of Store.
+// Get implements Store.
 func (r *Redis) Get(ctx context.Context, key string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -54,7 +54,7 @@ func (r *Redis) Get(ctx context.Context, key string) ([]byte, error) {
 	return value, wrapStore("get", err)
 }
 
-// Take is part of Store.
+// Take implements Store.
 func (r *Redis) Take(ctx context.Context, key string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -62,7 +62,7 @@ func (r *Redis) Take(ctx context.Context, key string) ([]byte, error) {
 	return value, wrapStore("take", err)
 }
 
-// Delete is part of Store.
+// Delete implements Store.
 func (r *Redis) Delete(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()

@@ -15,10 +15,10 @@ import (
 // not answer.
 var ErrNotFound = errors.New("no such entry in the session store")
 
-// Store keeps small values for a while, for all replicas. Keys are those of Key: who reads the store can use none of
-// them. Its methods may be called at once from many goroutines; each answers within a few seconds.
+// Store keeps small values for a while, for all replicas. Keys are those of Key: an attacker who reads the store can
+// use none of them. Its methods are safe for concurrent use; each answers within a few seconds.
 type Store interface {
-	// Put stores value under key for ttl, in place of what was there. It is visible to all replicas on return.
+	// Put stores value under key for ttl, replacing any previous one. It is visible to all replicas on return.
 	Put(ctx context.Context, key string, value []byte, ttl time.Duration) error
 	// Get returns the value; ErrNotFound if there is none or its time is over.
 	Get(ctx context.Context, key string) ([]byte, error)
@@ -28,7 +28,7 @@ type Store interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// Key is the store's key for an id: its SHA-256 in hex.
+// Key returns the store's key for an id: its SHA-256 in hex.
 func Key(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])
@@ -37,7 +37,7 @@ func Key(id string) string {
 // storeTimeout limits one call to the store: people wait for it, and a page makes many requests.
 const storeTimeout = 2 * time.Second
 
-// checkEntry refuses what would be kept in the clear or for ever.
+// checkEntry refuses entries that would be stored unencrypted or without expiry.
 func checkEntry(key string, ttl time.Duration) error {
 	if raw, err := hex.DecodeString(key); err != nil || len(raw) != sha256.Size {
 		return errors.New("session store: the key is not made by session.Key")

@@ -28,7 +28,7 @@ const clockSkew = time.Minute
 // maxToken limits a token's text, in bytes.
 const maxToken = 4096
 
-// TokenConfig says how password sessions are made. All members are required.
+// TokenConfig configures password sessions. All members are required.
 type TokenConfig struct {
 	Secret service.Secret // signs; at least 32 bytes
 	TTL    time.Duration
@@ -67,7 +67,7 @@ func NewTokens(cfg TokenConfig) (*Tokens, error) {
 // MinSecret is the least length of the signing secret, in bytes: that of the HMAC's digest.
 const MinSecret = 32
 
-// bind is 16 hex of HMAC-SHA256(secret, role ‖ 0x00 ‖ password).
+// bind returns 16 hex digits of HMAC-SHA256(secret, role ‖ 0x00 ‖ password).
 func (t *Tokens) bind(role caller.Role, password service.Secret) string {
 	mac := hmac.New(sha256.New, []byte(t.cfg.Secret.Reveal()))
 	mac.Write([]byte(string(role) + "\x00" + password.Reveal()))
@@ -108,12 +108,13 @@ func numericDate(seconds int64) *jwt.NumericDate {
 // localPrefix begins the principals of passwords; no identity provider may be named so.
 const localPrefix = "local:"
 
-// Mint makes a token of a new session.
+// Mint issues a token of a new session.
 func (t *Tokens) Mint(role caller.Role) (token string, who caller.Caller, err error) {
 	now := t.cfg.Now().Truncate(time.Second)
 	c := claims{
 		Issuer: issuer, Audience: issuer, Subject: localPrefix + string(role), Role: role, Tenant: t.cfg.Tenant,
-		// Random in all parts: audit facts tell sessions apart by the first 8 hex, which in a UUIDv7 are the time.
+		// Random in all parts: audit facts distinguish sessions by the first 8 hex digits, which in a UUIDv7 are the
+		// time.
 		ID:       uuid.NewString(),
 		IssuedAt: now.Unix(), Expires: now.Add(t.cfg.TTL).Unix(), AuthTime: now.Unix(), Methods: []string{"pwd"}, Bound: t.bound[role],
 	}
@@ -131,8 +132,8 @@ func (c *claims) caller() caller.Caller {
 	}
 }
 
-// Verify is the caller whom a token speaks for: 401 invalid_token, or 503 session_store_unavailable when it cannot
-// be told whether it was revoked.
+// Verify returns the caller that a token authenticates: 401 invalid_token, or 503 session_store_unavailable when the
+// store cannot report whether it was revoked.
 func (t *Tokens) Verify(ctx context.Context, token string) (caller.Caller, error) {
 	if !t.cfg.LocalLogin {
 		return caller.Caller{}, fault.InvalidToken.New("Password sessions are switched off here; sign in with your organisation's account.")
@@ -171,7 +172,7 @@ func (t *Tokens) parse(token string) (*claims, error) {
 	return &c, nil
 }
 
-// Basis is what lets a person of a password session in now; empty if nothing does.
+// Basis returns the basis that would admit a person of a password session now; empty if nothing does.
 func (t *Tokens) Basis(who caller.Caller) string {
 	if !t.cfg.LocalLogin || who.Tenant != t.cfg.Tenant {
 		return ""
@@ -179,7 +180,7 @@ func (t *Tokens) Basis(who caller.Caller) string {
 	return t.bound[who.Role]
 }
 
-// revocationKey is where the end of a session is noted. Bearers of identity providers have other ids, so the method
+// revocationKey returns the key of a session's revocation. Bearers of identity providers have other ids, so the method
 // is part of it.
 func revocationKey(who caller.Caller) string {
 	return Key(strings.Join([]string{"revoked", string(who.Method), who.SessionID}, ":"))
@@ -194,7 +195,7 @@ func (t *Tokens) Revoke(ctx context.Context, who caller.Caller) error {
 	return t.cfg.Verdicts.Put(ctx, revocationKey(who), []byte("1"), left)
 }
 
-// CheckRevoked is a 401 if the session of who was ended, a 503 if that cannot be told.
+// CheckRevoked returns a 401 if the session of who was ended, a 503 if the store does not answer.
 func (t *Tokens) CheckRevoked(ctx context.Context, who caller.Caller) error {
 	switch _, err := t.cfg.Verdicts.Get(ctx, revocationKey(who)); {
 	case err == nil:

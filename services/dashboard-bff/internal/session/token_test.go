@@ -18,9 +18,9 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/fault"
 )
 
-// memory is a Store for tests of what stands on one; it can be switched off, and asked how often it was asked.
+// memory is an in-memory Store for tests; it can be switched off, and counts its calls.
 type memory struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	entries map[string][]byte
 	away    bool
 	gets    int
@@ -360,7 +360,7 @@ func TestAnAnswerFromBeforeAWriteDoesNotUndoIt(t *testing.T) {
 	}
 }
 
-// slowStore answers Get with what it saw before it told asked.
+// slowStore answers Get with the value it read before it signalled asked.
 type slowStore struct {
 	*memory
 	asked, answer chan struct{}
@@ -394,7 +394,7 @@ func TestTokensRefuseAGuessableSecretAndMissingParts(t *testing.T) {
 // FuzzVerify: no text is a session but the one that was minted.
 func FuzzVerify(f *testing.F) {
 	b := newTokens(f)
-	// With a jti of its own, so that all processes of the fuzzer know the same one.
+	// With a jti of this test, so that all processes of the fuzzer know the same one.
 	minted := forge(f, b, jwt.SigningMethodHS256, []byte(testSecret), map[string]any{"jti": "5f0c6a52-2d0e-4c1b-9a53-1f6f7d3c8b11"})
 	f.Add(minted)
 	f.Add(forge(f, b, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil))

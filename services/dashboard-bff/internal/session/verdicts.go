@@ -16,22 +16,22 @@ const (
 	freshFor = time.Second
 	// usableFor is how long it is used while the store does not answer: logout holds everywhere within 2 s.
 	usableFor = 2 * time.Second
-	// maxVerdicts limits the cache; a verdict on a session is its sealed state, some KiB. Those that are of no more use
-	// are dropped every dropEvery, so that it holds the sessions of the last seconds only.
+	// maxVerdicts limits the cache; a verdict on a session is its sealed state, some KiB. Expired ones are dropped
+	// every dropEvery, so that it holds the sessions of the last seconds only.
 	maxVerdicts = 4096
 	dropEvery   = 10 * time.Second
 )
 
-// Verdicts remembers for a moment what a Store answered, so that requests need no round trip each. Parts that share
-// one see at once what one of them has written.
+// Verdicts caches a Store's answers briefly, so that requests need no round trip each. Parts that share one see each
+// other's writes at once.
 type Verdicts struct {
 	store Store
 	now   func() time.Time
 	calls singleflight.Group
 
-	mu      sync.Mutex // guards what follows; never held during I/O
-	writes  uint64     // counts what this process has written
-	dropped time.Time  // when what is too old was last dropped
+	mu      sync.Mutex // guards the fields below; never held during I/O
+	writes  uint64     // counts this process's writes
+	dropped time.Time  // when old entries were last dropped
 	entries map[string]verdict
 }
 
@@ -46,7 +46,7 @@ func NewVerdicts(store Store, now func() time.Time) *Verdicts {
 	return &Verdicts{store: store, now: now, entries: map[string]verdict{}}
 }
 
-// Get is Store.Get, at most 2 s old: ErrNotFound, or 503 when the store has not answered for longer.
+// Get is Store.Get with a cache of at most 2 s: ErrNotFound, or 503 when the store has not answered for longer.
 func (v *Verdicts) Get(ctx context.Context, key string) ([]byte, error) {
 	v.mu.Lock()
 	known, have := v.entries[key]
@@ -54,7 +54,7 @@ func (v *Verdicts) Get(ctx context.Context, key string) ([]byte, error) {
 	if have && v.now().Sub(known.at) < freshFor {
 		return known.result()
 	}
-	// One question for all who ask at once; that one of them gives up must not fail the others.
+	// One call for all concurrent callers; if one of them gives up, the others must not fail.
 	shared := v.calls.DoChan(key, func() (any, error) { return v.ask(context.WithoutCancel(ctx), key) })
 	var err error
 	select {
@@ -93,7 +93,7 @@ func (v *Verdicts) ask(ctx context.Context, key string) (verdict, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if known, have := v.entries[key]; have && known.write > began {
-		return known, nil // written here while the store was asked: its answer may be from before
+		return known, nil // written here during the read of the store: its answer may be older
 	}
 	return v.remember(key, verdict{value: value, at: at}), nil
 }
@@ -143,8 +143,8 @@ func (v *Verdicts) remember(key string, one verdict) verdict {
 	return one
 }
 
-// unavailable is the 503 for a store that does not answer.
+// unavailable returns the 503 for a store that does not answer.
 func unavailable(err error) error {
-	return fault.SessionStoreUnavailable.New("The session store does not answer, so it cannot be told whether this session still holds; try again shortly.").
+	return fault.SessionStoreUnavailable.New("The session store does not answer, so this session cannot be checked; try again shortly.").
 		WithCause(err).After(2 * time.Second)
 }

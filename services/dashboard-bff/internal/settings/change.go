@@ -80,7 +80,7 @@ func (s *Settings) apply(ctx context.Context, who caller.Caller, changes []chang
 			return err
 		}
 		if ifMatch != "" && !matches(ifMatch, etag(s.list(before))) {
-			return fault.ConfigChanged.New("Somebody changed the configuration since it was read; read it again, then repeat the change.")
+			return fault.ConfigChanged.New("The configuration has changed since it was read; read it again, then repeat the change.")
 		}
 		var changed []string
 		var events []outbox.Event
@@ -119,8 +119,8 @@ func changedEvent(actor string, keys []string) outbox.Event {
 	}
 }
 
-// write stores one change and returns its audit fact; nil if nothing changes. A secret is written even if it is
-// the same: the fact says that somebody set it, and tells nobody whether a guess was right.
+// write stores one change and returns its audit fact; nil if nothing changes. A secret is written even if it is the
+// same: the fact records that it was set, and does not confirm a guess.
 func (s *Settings) write(ctx context.Context, q *store.Queries, who caller.Caller, before []store.ConfigValue, c change) (*outbox.Event, error) {
 	var old any // the stored plain value, or null
 	stored := false
@@ -209,8 +209,8 @@ func (s *Settings) RotateSecrets(ctx context.Context) (int, error) {
 	return rotated, nil
 }
 
-// etag names a state of the configuration. Of a secret only the time of its change goes in, so that rotation,
-// which changes nothing that people see, is no change.
+// etag identifies a state of the configuration. Only the time of a secret's change is included, so that rotation,
+// which changes nothing visible, is no change.
 func etag(entries []entry) string {
 	h := sha256.New()
 	for _, e := range entries {

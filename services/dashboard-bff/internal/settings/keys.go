@@ -57,10 +57,10 @@ var definitionByKey = func() map[string]definition {
 	return out
 }()
 
-// threshold keys exist for every model: what its rmse may be.
+// threshold keys exist for every model: the limit of its rmse.
 var threshold = regexp.MustCompile(`^threshold_[a-z0-9][a-z0-9._-]{0,63}_rmse$`)
 
-// decimal is what a threshold holds: a number that every client reads alike.
+// decimal is the syntax of a threshold: a number that every client parses alike.
 var decimal = regexp.MustCompile(`^[0-9]{1,15}(\.[0-9]{1,15})?$`)
 
 // define looks a key up. Models are named in any case, so threshold keys are too; the definition has the one form.
@@ -78,7 +78,7 @@ func define(key string) (definition, bool) {
 // maxValue limits a value, in bytes.
 const maxValue = 4096
 
-// checkValue says what is wrong with a value of the key; empty if nothing is. The text never holds the value.
+// checkValue returns what is wrong with a value of the key; empty if nothing is. The text never holds the value.
 func (d definition) checkValue(value string, hosts allowedHosts) string {
 	switch {
 	case value == "":
@@ -88,7 +88,7 @@ func (d definition) checkValue(value string, hosts allowedHosts) string {
 	case strings.IndexFunc(value, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) >= 0:
 		return "must be printable text on one line"
 	case d.isSecret() && value == masked:
-		return "is what a secret reads as, not a secret; leave the key out to keep it, send null to clear it"
+		return "is the mask shown for a secret, not a secret; leave the key out to keep it, send null to clear it"
 	case d.kind == api.Url:
 		return checkURL(value, d.called, hosts)
 	case threshold.MatchString(d.key) && !decimal.MatchString(value):
@@ -117,8 +117,8 @@ func checkURL(value string, called bool, hosts allowedHosts) string {
 // allowedHosts are pairs host:port in lower case.
 type allowedHosts map[string]bool
 
-// add takes host:port, or a host, which stands for the default ports: who lists a machine's web server has not let the
-// dashboard at its database.
+// add takes host:port, or a host, which allows the default ports only: listing a machine's web server does not allow
+// access to its database.
 func (h allowedHosts) add(entry string) {
 	entry = strings.ToLower(strings.TrimSpace(entry))
 	if entry == "" {
@@ -138,7 +138,7 @@ func (h allowedHosts) allow(u *url.URL) bool { return h[hostPort(u)] }
 
 var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
-// hostPort is where calls to the URL go.
+// hostPort returns where calls to the URL go.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -1,9 +1,9 @@
 // Package settings holds the configuration that people change while the dashboard runs: addresses of the services
 // behind it, plain values and secrets.
 //
-// The value of a key is the stored one, else that of the environment, else the default. Calls to other services
-// ask for values all the time, so they are answered from memory; a change on any replica is live on all within a
-// second. Secrets are sealed in the table and leave this package only as credentials of such calls.
+// The value of a key is the stored one, else that of the environment, else the default. Calls to other services read
+// values constantly, so they are served from memory; a change on any replica is live on all within a second. Secrets
+// are sealed in the table and leave this package only as credentials of such calls.
 package settings
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/store"
 )
 
-// masked stands for a secret that is set, also before admins.
+// masked replaces a secret that is set, also in answers to admins.
 const masked = "***"
 
 // Config of New.
@@ -52,11 +52,11 @@ type Config struct {
 type Settings struct {
 	cfg   Config
 	hosts allowedHosts
-	// current is what the table held when it was last read.
+	// current is the content of the table when it was last read.
 	current atomic.Pointer[stored]
 }
 
-// stored is what a replica keeps of the table, secrets opened.
+// stored is a replica's copy of the table, secrets opened.
 type stored struct {
 	values map[string]string
 	// unreadable are secrets that no configured key opens, with the reason.
@@ -84,7 +84,7 @@ func New(cfg Config) (*Settings, error) {
 	return s, nil
 }
 
-// hostsOf are the hosts that stored addresses may name.
+// hostsOf returns the hosts that stored addresses may name.
 func hostsOf(cfg Config) allowedHosts {
 	hosts := allowedHosts{}
 	for _, h := range cfg.AllowedHosts {
@@ -138,7 +138,7 @@ func (s *Settings) Watch(ctx context.Context) error {
 	return nil
 }
 
-// Value is the value of a key that holds now; empty without one. It implements upstream.Settings.
+// Value returns the value of a key in force; empty without one. It implements upstream.Settings.
 func (s *Settings) Value(key string) string {
 	if v, ok := s.current.Load().values[key]; ok {
 		return v
@@ -160,7 +160,7 @@ func (s *Settings) Check(context.Context) error {
 		strings.Join(keys, ", "), errors.Join(slices.Collect(maps.Values(unreadable))...))
 }
 
-// entry is one key with what holds for it.
+// entry is one key with its definition and value.
 type entry struct {
 	definition
 	value  string // a secret's is masked
@@ -169,7 +169,7 @@ type entry struct {
 	by     string
 }
 
-// list has every key: the fixed ones, then the stored thresholds by name.
+// list returns every key: the fixed ones, then the stored thresholds by name.
 func (s *Settings) list(rows []store.ConfigValue) []entry {
 	byKey := make(map[string]store.ConfigValue, len(rows))
 	all := slices.Clone(definitions)

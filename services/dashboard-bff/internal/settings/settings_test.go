@@ -32,7 +32,7 @@ var _ upstream.Settings = (*settings.Settings)(nil)
 
 const path = "/api/config"
 
-// keyOf is a configured key of 32 bytes that differ by n.
+// keyOf returns a configured key of 32 bytes that differ by n.
 func keyOf(n byte) string {
 	raw := make([]byte, 32)
 	for i := range raw {

@@ -1,5 +1,5 @@
-// Package snapshot freezes what somebody sees behind a token that expires. Whoever holds the token and signs in to
-// the same tenant reads it; nothing can be written through it.
+// Package snapshot freezes a view behind a token that expires. A person who has the token and signs in to the same
+// tenant can read it; nothing can be written through it.
 package snapshot
 
 import (
@@ -83,7 +83,7 @@ func (r request) check() (int, error) {
 	return hours, input.InvalidFields(faults...)
 }
 
-// levels is how many objects and lists of a valid JSON value are in each other.
+// levels returns how deeply objects and lists of a valid JSON value are nested.
 func levels(raw []byte) int {
 	depth, deepest := 0, 0
 	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
@@ -120,7 +120,7 @@ func MaskToken(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// shortDigest is how logs, audit and events name a snapshot.
+// shortDigest returns the name of a snapshot in logs, audit and events.
 func shortDigest(digest [sha256.Size]byte) string { return hex.EncodeToString(digest[:4]) }
 
 // Create serves POST /api/v1/collab/snapshot.
@@ -149,7 +149,7 @@ func (s *Snapshots) Create(c echo.Context) error {
 	return c.JSON(http.StatusOK, api.SnapshotToken{Token: token, ExpiresAt: at.UTC()})
 }
 
-// keep stores the view under the token's digest: who reads the table can open nothing.
+// keep stores the view under the token's digest: an attacker who reads the table can open nothing.
 func (s *Snapshots) keep(ctx context.Context, who caller.Caller, token, view string, hours int) (at time.Time, err error) {
 	digest := sha256.Sum256([]byte(token))
 	err = postgres.InTx(ctx, s.pool, func(tx pgx.Tx) error {

@@ -18,7 +18,8 @@ import (
 const (
 	// attemptFor is how long a person may take to sign in.
 	attemptFor = 10 * time.Minute
-	// keepFor is how long the attempt is kept: longer, so that a late answer is told from a forged one.
+	// keepFor is how long the attempt is kept: longer than it is valid, to distinguish a late answer from a forged
+	// one.
 	keepFor = 2 * attemptFor
 )
 
@@ -32,14 +33,14 @@ type attempt struct {
 	ReturnTo  string    `json:"return_to"`
 	StartedAt time.Time `json:"started_at"`
 	StepUp    bool      `json:"step_up,omitempty"`
-	// Principal is whose session asked for a step-up; empty: nobody's.
+	// Principal is the person whose session requested a step-up; empty: none.
 	Principal string `json:"principal,omitempty"`
 	// SessionID is the session that the new one takes the place of. The answer of the provider comes from another
 	// site, so its request has no session cookie.
 	SessionID string `json:"session_id,omitempty"`
 }
 
-// newRandom is 256 random bits in base64url.
+// newRandom returns 256 random bits in base64url.
 func newRandom() (string, error) {
 	raw := make([]byte, 32)
 	if _, err := rand.Read(raw); err != nil {
@@ -48,13 +49,14 @@ func newRandom() (string, error) {
 	return base64.RawURLEncoding.EncodeToString(raw), nil
 }
 
-// isRandom holds for what newRandom makes.
+// isRandom reports whether a string has the form that newRandom generates.
 func isRandom(s string) bool {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	return err == nil && len(raw) == 32 && len(s) == 43
 }
 
-// browserKey is the key of this browser, or empty. It outlives one sign-in, so that those in other tabs still end.
+// browserKey returns the key of this browser, or empty. It outlives one sign-in, so that those in other tabs still
+// end.
 func (h *Handlers) browserKey(r *http.Request) string {
 	found := r.CookiesNamed(h.cfg.Cookies.Name(session.BrowserCookie))
 	if len(found) != 1 || !isRandom(found[0].Value) { // of two, another site may have planted one
@@ -67,14 +69,14 @@ func (h *Handlers) setBrowserKey(c echo.Context, key string) {
 	c.SetCookie(h.cfg.Cookies.New(session.BrowserCookie, key, http.SameSiteLaxMode, attemptFor))
 }
 
-// attemptKey is where the attempt lies. To be found it needs both parts; so the answer that another browser shows
+// attemptKey returns the key of the attempt. Both parts are needed to find it, so an answer shown by another browser
 // finds nothing, and takes nothing from this one.
 func attemptKey(state, browserKey string) string {
 	return session.Key("sign-in\x00" + state + "\x00" + browserKey)
 }
 
 func storeAway(err error) error {
-	return fault.SessionStoreUnavailable.New("The session store does not answer, so nobody can sign in at the moment; try again shortly.").WithCause(err)
+	return fault.SessionStoreUnavailable.New("The session store does not answer, so no one can sign in at the moment; try again shortly.").WithCause(err)
 }
 
 // put stores the attempt under a new state.

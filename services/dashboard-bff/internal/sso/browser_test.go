@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// bundle is a dashboard with one provider, idp-a, whose step-up asks for the level gold.
+// bundle is a dashboard with one provider, idp-a, whose step-up requires the level gold.
 type bundle struct {
 	*accesstest.Replica
 	*idptest.Issuer
@@ -39,7 +39,7 @@ type bundle struct {
 	done     atomic.Int32 // acts of /guarded, which needs a step-up
 }
 
-// records are the fleet's session store, as long as it is not away.
+// records is the fleet's session store, while it is available.
 type records struct {
 	session.Store
 	away bool
@@ -79,7 +79,7 @@ func setup(t *testing.T) *bundle {
 	return b
 }
 
-// start makes a replica that reads the trust file now.
+// start starts a replica that reads the trust file now.
 func (b *bundle) start(fleet *accesstest.Fleet) {
 	b.t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -107,7 +107,7 @@ func (b *bundle) start(fleet *accesstest.Fleet) {
 		b.Guard.Require(caller.Admin, access.StepUp(access.FlagWrite)))
 }
 
-// person are the claims of an admin.
+// person returns the claims of an admin.
 func person(sub string, more map[string]any) map[string]any {
 	claims := map[string]any{"sub": sub, "preferred_username": "ann", "acr": "silver", "groups": []any{"platform-admin"}}
 	for k, v := range more {
@@ -144,7 +144,7 @@ func (w *browser) do(method, path string, fromOtherSite bool, how ...accesstest.
 	return a
 }
 
-// location is where an answer leads; it fails for other answers.
+// location returns where an answer redirects to; it fails for other answers.
 func (w *browser) location(a *accesstest.Answer) *url.URL {
 	w.b.t.Helper()
 	u, err := url.Parse(a.Header.Get("Location"))
@@ -160,7 +160,7 @@ func (w *browser) begin(query string) *url.URL {
 	return w.location(w.do("GET", "/api/auth/sso/idp-a/login"+query, false))
 }
 
-// visit lets the person sign in at the provider and gives the path of the callback.
+// visit signs the person in at the provider and returns the path of the callback.
 func (w *browser) visit(provider *url.URL) string {
 	w.b.t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Timeout: 5 * time.Second}
@@ -176,7 +176,7 @@ func (w *browser) visit(provider *url.URL) string {
 	return back.RequestURI()
 }
 
-// back opens the callback, as a browser that the provider sends there, and says where it leads.
+// back opens the callback, as a browser that the provider redirects there, and returns its redirect.
 func (w *browser) back(callback string) string {
 	w.b.t.Helper()
 	return w.location(w.do("GET", callback, true)).String()

@@ -48,7 +48,7 @@ func (r *refusal) Unwrap() error { return r.cause }
 
 func refuse(reason string, cause error) error { return &refusal{reason, cause} }
 
-// Callback takes the provider's answer: it begins a session and goes on to the page asked for, or back to the login
+// Callback takes the provider's answer: it begins a session and redirects to the requested page, or back to the login
 // page with the reason. The route is public.
 func (h *Handlers) Callback(c echo.Context) error {
 	c.Response().Header().Set("Cache-Control", "no-store")
@@ -97,7 +97,7 @@ func (h *Handlers) claimAnswer(r *http.Request) (attempt, error) {
 	return a, nil
 }
 
-// single is a parameter that is there once.
+// single returns a parameter that occurs once.
 func single(q url.Values, name string) (string, bool) {
 	v := q[name]
 	if len(v) != 1 {
@@ -174,7 +174,7 @@ func (h *Handlers) admit(c echo.Context, p *idp.Provider, a attempt, got *idp.Si
 	if a.StepUp {
 		action = "auth.step_up"
 	}
-	// Before the session begins: a sign-in that nobody can see later must not be.
+	// Before the session begins: a sign-in that leaves no record must not happen.
 	fact := announce.Audit(ctx, who, action, target(p.Name()), announce.OK, map[string]any{
 		"provider": p.Name(), "role": string(id.Role), "acr": got.ACR, "rules": id.Reasons, "method": string(caller.SSO),
 	})
@@ -195,7 +195,7 @@ func (h *Handlers) admit(c echo.Context, p *idp.Provider, a attempt, got *idp.Si
 	return nil
 }
 
-// checkStepUp is why the sign-in is not the stronger and fresher one that was asked for, of the same person.
+// checkStepUp returns why the sign-in is not the stronger and fresher one that was required, of the same person.
 func (h *Handlers) checkStepUp(p *idp.Provider, a attempt, got *idp.SignIn, principal string) error {
 	if a.Principal != "" && a.Principal != principal {
 		return errors.New("another person signed in")
@@ -205,12 +205,12 @@ func (h *Handlers) checkStepUp(p *idp.Provider, a attempt, got *idp.SignIn, prin
 		return errors.New("the provider did not ask the person again (auth_time)")
 	}
 	if s := p.StepUp(); s != nil && len(s.ACRValues) > 0 && !slices.Contains(s.ACRValues, got.ACR) {
-		return errors.New("the provider did not reach the level asked for (acr)")
+		return errors.New("the provider did not reach the required level (acr)")
 	}
 	return nil
 }
 
-// recordRefusal writes down who was turned away. An answer that says of nobody who they are is a failed sign-in.
+// recordRefusal records who was refused. An answer that identifies no one is a failed sign-in.
 func (h *Handlers) recordRefusal(ctx context.Context, p *idp.Provider, a attempt, got *idp.SignIn, err error) {
 	var why *refusal
 	if !errors.As(err, &why) {

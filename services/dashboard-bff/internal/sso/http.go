@@ -49,7 +49,7 @@ type Sessions interface {
 // Ledger writes audit facts; *access.Guard does.
 type Ledger interface {
 	Record(ctx context.Context, facts ...outbox.Event) error
-	// RecordQuietly is for facts whose act stands even if nobody can write them down.
+	// RecordQuietly is for facts of acts that stand even if the fact cannot be written.
 	RecordQuietly(ctx context.Context, facts ...outbox.Event)
 }
 
@@ -63,7 +63,7 @@ type Config struct {
 	Cookies   session.Cookies
 	// PublicURL is the dashboard's origin, as browsers and providers know it.
 	PublicURL string
-	// LocalLogin tells the login page whether to offer a password too.
+	// LocalLogin reports whether the login page offers a password too.
 	LocalLogin bool
 	Log        *slog.Logger
 	Now        func() time.Time
@@ -87,7 +87,8 @@ func New(cfg Config) (*Handlers, error) {
 	return &Handlers{cfg}, nil
 }
 
-// Providers lists whom people can sign in at; none while the trust file has a fault. The route is public.
+// Providers lists the providers that people can sign in with; none while the trust file has a fault. The route is
+// public.
 func (h *Handlers) Providers(c echo.Context) error {
 	if _, err := readQuery(c); err != nil {
 		return err
@@ -103,7 +104,7 @@ func (h *Handlers) Providers(c echo.Context) error {
 	return c.JSON(http.StatusOK, list)
 }
 
-// readQuery refuses parameters that the route does not have or that are there twice.
+// readQuery refuses parameters that the route does not have or that are repeated.
 func readQuery(c echo.Context, known ...string) (url.Values, error) {
 	q := c.QueryParams()
 	var fields []problem.Field
@@ -213,7 +214,7 @@ func (h *Handlers) refuseLogin(c echo.Context, err error) error {
 	return redirectError(c, p.Kind.Code)
 }
 
-// isNavigation holds for a request by a person who sees what comes back.
+// isNavigation reports whether a request is a browser navigation, whose response a person sees.
 func isNavigation(r *http.Request) bool {
 	if mode := r.Header.Get("Sec-Fetch-Mode"); mode != "" {
 		return mode == "navigate"
@@ -227,7 +228,7 @@ func redirectError(c echo.Context, reason string) error {
 	return c.Redirect(http.StatusFound, "/?sso_error="+url.QueryEscape(reason))
 }
 
-// Logout ends the browser session here and says where it can be ended at the provider. Any caller may.
+// Logout ends the browser session here and returns where it can be ended at the provider. Any caller may.
 func (h *Handlers) Logout(c echo.Context) error {
 	if _, err := readQuery(c); err != nil {
 		return err
@@ -254,5 +255,5 @@ func (h *Handlers) Logout(c echo.Context) error {
 	return c.JSON(http.StatusOK, answer)
 }
 
-// target is what the audit facts of this package are about.
+// target returns the target of this package's audit facts.
 func target(provider string) string { return "provider:" + provider }

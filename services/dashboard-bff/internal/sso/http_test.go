@@ -100,7 +100,7 @@ func TestAnAnswerIsGoodForOneUseInOneBrowser(t *testing.T) {
 	b := setup(t)
 	w, other, stranger := b.browser(), b.browser(), b.browser()
 	callback := w.visit(w.begin("?return_to=/a"))
-	other.begin("") // has a browser key of its own
+	other.begin("") // has a separate browser key
 	if got := other.back(callback); got != "/?sso_error=state_mismatch" {
 		t.Errorf("other browser: got %q", got)
 	}
@@ -129,7 +129,7 @@ func TestASignInMayTakeTenMinutes(t *testing.T) {
 	w.wantNobody("late")
 }
 
-// TestAnswersThatAreRefused bends what the provider answers, one member at a time.
+// TestAnswersThatAreRefused changes the provider's answers, one member at a time.
 func TestAnswersThatAreRefused(t *testing.T) {
 	t.Parallel()
 	text := func(s string) *string { return &s }

@@ -9,8 +9,8 @@ import (
 
 const maxReturnTo = 2048
 
-// safeReturnTo is where a browser goes after signing in: a page of this origin, else /. An address that browsers read
-// as another host, or as a route of the API, would make the sign-in a tool of whoever made the link.
+// safeReturnTo returns where a browser goes after signing in: a page of this origin, else /. An address that browsers
+// read as another host, or as a route of the API, would let the author of a link abuse the sign-in.
 func safeReturnTo(raw string) string {
 	const home = "/"
 	if raw == "" || len(raw) > maxReturnTo || raw[0] != '/' || strings.HasPrefix(raw, "//") || isTreacherous(raw) {
@@ -20,7 +20,7 @@ func safeReturnTo(raw string) string {
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil {
 		return home
 	}
-	// What is encoded once or twice may be decoded by whatever looks at the address next.
+	// Text encoded once or twice may be decoded by the next program that reads the address.
 	text, file := raw, u.EscapedPath()
 	for range 2 {
 		text, file = decode(text), decode(file)
@@ -50,7 +50,8 @@ func decode(s string) string {
 	return b.String()
 }
 
-// isTreacherous holds for backslashes, which browsers read as slashes, and for control characters, which they leave out.
+// isTreacherous reports whether a string is not UTF-8 or contains backslashes, which browsers read as slashes, or
+// control characters, which they drop.
 func isTreacherous(s string) bool {
 	return !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r == '\\' || r < ' ' || r >= 0x7f && r < 0xa0 })
 }

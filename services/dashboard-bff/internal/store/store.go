@@ -16,7 +16,7 @@ const Schema = "dashboard"
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Migrations are the service's own tables.
+// Migrations returns the migrations of the service's own tables.
 func Migrations() postgres.Set {
 	sub, err := fs.Sub(migrations, "migrations")
 	if err != nil {

@@ -39,8 +39,8 @@ type fanOut struct {
 // benchReader counts the events that one connection receives.
 type benchReader struct {
 	received atomic.Uint64
-	awaited  atomic.Uint64 // 0: nobody waits
-	reached  chan struct{} // told once when as many were received as are awaited
+	awaited  atomic.Uint64 // 0: no waiter
+	reached  chan struct{} // signalled once when received reaches awaited
 	_        [40]byte      // a cache line each
 }
 
@@ -58,20 +58,20 @@ func (r *benchReader) read(conn net.Conn) {
 	}
 }
 
-// BenchmarkFanOut prints deliveries a second to 1,000 clients over TCP and their ratio to a bare loop that
-// writes the encoded event to each connection of net/http, to go-sse, and to nchan. In lockstep, the next event comes
-// once all clients have the last one; in pipelined one, in flood 63 more are under way meanwhile. The ratios
-// of CPU compare the time of both cores for one delivery, clients included; 2 is half of it.
+// BenchmarkFanOut reports deliveries a second to 1,000 clients over TCP and their ratio to a bare loop that writes the
+// encoded event to each connection of net/http, to go-sse, and to nchan. In lockstep, the next event is sent once all
+// clients have received the last one; in pipelined one, in flood 63 more are in flight at the same time. The CPU
+// ratios compare the time of both cores for one delivery, clients included; 2 is half of it.
 //
 // The first three send the same bytes over the same net/http server, and flush each event in lockstep. The stream does
-// more for it: it parses the event and checks its tenant, matches it with each client's channels, keeps it
-// for those who resume, queues at most 256 events per client and counts what is lost, sets write deadlines
-// and writes keep-alives. The bare loop stops at the first client that does not read; so does go-sse, whose
-// publisher then waits for ever, and which has no deadlines or keep-alives either. Where more than one event
-// is under way, the stream writes what waits for a client at once; these two write and flush each event.
+// more work: it parses the event and checks its tenant, matches it with each client's channels, keeps it for clients
+// that resume, queues at most 256 events per client and counts lost ones, sets write deadlines and writes keep-alives.
+// The bare loop stops at the first client that does not read; so does go-sse, whose publisher then waits for ever, and
+// which has no deadlines or keep-alives either. Where more than one event is in flight, the stream writes all that is
+// queued for a client at once; these two write and flush each event.
 //
-// nchan is a module of nginx, in processes of its own, whose time on the processors is not known here. Its publisher
-// sends a request for each event and waits for the answer.
+// nchan is a module of nginx in separate processes, whose CPU time is not measured here.
+// Its publisher sends a request for each event and waits for the answer.
 func BenchmarkFanOut(b *testing.B) {
 	raiseFileLimit(b)
 	servers := []*fanOut{startOurs(b), startBare(b), startGoSSE(b)}
@@ -117,7 +117,7 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process has used of the processors.
+// cpuTime returns the CPU time that this process has used.
 func cpuTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -189,7 +189,7 @@ func (s *fanOut) await(b *testing.B, published, window uint64) {
 		awaited := published - window + 1
 		r.awaited.Store(awaited)
 		if r.received.Load() >= awaited && r.awaited.CompareAndSwap(awaited, 0) {
-			continue // reached before the reader saw that somebody waits
+			continue // reached before the reader saw the waiter
 		}
 		select {
 		case <-r.reached:

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/fault"
 )
 
-// namespaces are what clients may subscribe to; audit is not among them.
+// namespaces are those that clients may subscribe to; audit is not among them.
 var namespaces = []string{"job", "drift", "alert", "deploy", "approval", "event"}
 
 const (
@@ -22,7 +22,7 @@ type channel struct{ namespace, name string }
 
 func (c channel) String() string { return c.namespace + "." + c.name }
 
-// channelSet is what a client asked for, at least one channel, without repetition.
+// channelSet holds the channels of a client's request, at least one, without repetition.
 type channelSet []channel
 
 // matches reports whether an event is wanted.
@@ -35,7 +35,7 @@ func (s channelSet) matches(namespace, name string) bool {
 	return false
 }
 
-// texts are the channels as the client reads them in hello.
+// texts returns the channels as the client reads them in hello.
 func (s channelSet) texts() []string {
 	out := make([]string, len(s))
 	for i, c := range s {
@@ -44,7 +44,7 @@ func (s channelSet) texts() []string {
 	return out
 }
 
-// allChannels are those of every namespace.
+// allChannels returns the channels of every namespace.
 func allChannels() channelSet {
 	all := make(channelSet, len(namespaces))
 	for i, ns := range namespaces {
@@ -116,8 +116,8 @@ func invalidQuery(parameter, msg string) error {
 		WithErrors(problem.Field{Loc: []string{"query", parameter}, Msg: msg})
 }
 
-// matchGlob reports whether text matches glob, in which * stands for any characters. Its time is at
-// most the product of the lengths, whatever the number of stars.
+// matchGlob reports whether text matches glob, in which * matches any characters. Its time is at most the product of
+// the lengths, whatever the number of stars.
 func matchGlob(glob, text string) bool {
 	star, resume := -1, 0 // the last star, and the place in text from which it takes one character more
 	g, t := 0, 0

@@ -25,7 +25,7 @@ type client struct {
 	reason  string // why the hub ended the client; empty before
 }
 
-// wants reports whether the client may see the event and asked for it.
+// wants reports whether the client may see the event and subscribed to it.
 func (c *client) wants(e *event) bool {
 	return visible(e.tenant, c.tenant) && c.channels.matches(e.namespace, e.name)
 }
@@ -71,11 +71,11 @@ func (c *client) wake() {
 	}
 }
 
-// batchEvents limits what is taken at once; a client that does not read holds these beside its queue.
+// batchEvents limits the events taken at once; a client that does not read holds these in addition to its queue.
 const batchEvents = 64
 
-// take moves the oldest events into into[:0]. dropped counts those lost on this connection, all of them
-// older than the events returned. reason says why the client has ended, if it has.
+// take moves the oldest events into into[:0]. dropped counts those lost on this connection, all of them older than the
+// events returned. reason is why the client has ended, if it has.
 func (c *client) take(into []*event) (events []*event, dropped uint64, reason string) {
 	events = into[:0]
 	c.mu.Lock()
@@ -89,7 +89,7 @@ func (c *client) take(into []*event) (events []*event, dropped uint64, reason st
 	return events, c.dropped, c.reason
 }
 
-// end lets the client finish with what is queued; the first reason stays.
+// end lets the client finish sending its queue; the first reason stays.
 func (c *client) end(reason string) {
 	c.mu.Lock()
 	if c.reason == "" {

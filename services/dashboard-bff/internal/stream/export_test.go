@@ -1,9 +1,9 @@
 package stream
 
-// Newest is the sequence of the last event that this replica has seen.
+// Newest returns the sequence of the last event that this replica has seen.
 func (s *Stream) Newest() uint64 { return s.hub.newest() }
 
-// Admit lets clients in without a broker.
+// Admit admits clients without a broker.
 func (s *Stream) Admit() { s.hub.admit() }
 
 // Inject publishes a message as if the broker had sent it.
@@ -22,5 +22,5 @@ func ParseChannels(text string) (channels []string, matches func(namespace, name
 	return set.texts(), set.matches, err
 }
 
-// Namespaces are what clients may subscribe to.
+// Namespaces are those that clients may subscribe to.
 var Namespaces = namespaces

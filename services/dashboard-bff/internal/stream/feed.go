@@ -27,8 +27,8 @@ const (
 
 var errDisconnected = errors.New("the connection to NATS is lost")
 
-// Run reads the platform's events until ctx ends. It waits for a broker that is away; clients that are
-// there are kept for BusGrace, in which case they miss nothing.
+// Run reads the platform's events until ctx ends. It waits for a broker that is unavailable; connected clients are
+// kept for BusGrace, in which case they miss nothing.
 func (s *Stream) Run(ctx context.Context) error {
 	if s.js == nil {
 		return nil // there is no broker: clients poll
@@ -75,8 +75,8 @@ func (s *Stream) setUp(up bool) {
 	s.metrics.up.Set(value)
 }
 
-// follow reads events with a consumer of its own until something fails; caughtUp is called when all
-// that the broker held at the start has been read.
+// follow reads events with a new consumer until something fails; caughtUp is called when all events that the broker
+// held at the start have been read.
 func (s *Stream) follow(ctx context.Context, caughtUp func()) error {
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
@@ -142,8 +142,8 @@ func (s *Stream) watchConnection(ctx context.Context, lost context.CancelCauseFu
 	}
 }
 
-// makeConsumer makes a consumer that begins behind the last event read or, at first, with those that
-// fill the history.
+// makeConsumer creates a consumer that begins after the last event read or, at first, with those that fill the
+// history.
 func (s *Stream) makeConsumer(ctx context.Context) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, brokerTimeout)
 	defer cancel()
@@ -151,10 +151,10 @@ func (s *Stream) makeConsumer(ctx context.Context) (jetstream.Consumer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", outbox.StreamName, err)
 	}
-	info := stream.CachedInfo() // just asked for
+	info := stream.CachedInfo() // just fetched
 	next := s.read + 1
-	// A stream that was made anew numbers from 1 again. In one that has let go of what this replica has not
-	// read, the clients would miss it without a word.
+	// A recreated stream numbers from 1 again. If a stream has dropped events that this replica has not read, the
+	// clients would miss them without notice.
 	if s.streamMade.IsZero() || !info.Created.Equal(s.streamMade) || info.State.LastSeq < s.read || info.State.FirstSeq > next {
 		next = max(1, info.State.FirstSeq)
 		if size := uint64(s.cfg.History); info.State.LastSeq >= next+size {

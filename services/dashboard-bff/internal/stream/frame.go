@@ -23,7 +23,7 @@ type event struct {
 	frame           []byte // ends with withoutDrops
 }
 
-// withoutDrops ends the frame of a client that lost nothing; the number is what differs by client.
+// withoutDrops ends the frame of a client that lost nothing; only this number differs between clients.
 const withoutDrops = "0}\n\n"
 
 // maxDigits is the most that a number of drops adds to a frame.
@@ -49,7 +49,7 @@ type origin struct {
 // errNotStreamed marks events of namespaces that clients do not get.
 var errNotStreamed = errors.New("not an event for clients")
 
-// encodeEvent makes the frame of a message of the stream.
+// encodeEvent encodes a message of the stream as a frame.
 func encodeEvent(subject string, body []byte, sequence uint64) (*event, error) {
 	e, err := outbox.ParseEnvelope(body)
 	if err != nil {
@@ -65,8 +65,8 @@ func encodeEvent(subject string, body []byte, sequence uint64) (*event, error) {
 	if strings.ContainsFunc(name, func(r rune) bool { return !nameRune(r) }) { // a line end would forge a field
 		return nil, fmt.Errorf("the event's name is %q", name)
 	}
-	// The broker's permissions are by subject: a publisher that may write for one tenant must not
-	// reach another one by what it writes into the body.
+	// The broker's permissions are by subject: a publisher that may write for one tenant must not reach another by
+	// naming it in the body.
 	if subject != outbox.Subject(e.Tenant, namespace, name) {
 		return nil, fmt.Errorf("the event says tenant %q and %q, its subject is %q", e.Tenant, e.Type, subject)
 	}
@@ -115,7 +115,7 @@ func (h hello) frame() []byte {
 	return fmt.Appendf(nil, "retry: %d\nevent: hello\ndata: %s\n\n", retryMillis, data)
 }
 
-// Reasons for the end of a stream that its client is told in the last frame.
+// Reasons for the end of a stream, sent to the client in the last frame.
 const (
 	TokenExpired   = "token_expired"
 	LoggedOut      = "logged_out"

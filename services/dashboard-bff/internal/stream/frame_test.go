@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox"
 )
 
-// message is a body with one member changed.
+// message returns a body with one member changed.
 func message(t *testing.T, change func(*outbox.Envelope)) []byte {
 	t.Helper()
 	e := outbox.Envelope{

@@ -11,12 +11,12 @@ type history struct {
 	head  int      // the oldest, once it wraps
 	count int
 	bytes int
-	// floor is the highest sequence whose event is not held although a client may have missed it: what was
-	// evicted, or is older than the start. newest is the highest one seen.
+	// floor is the highest sequence whose event is not held although a client may have missed it: evicted, or older
+	// than the start. newest is the highest one seen.
 	floor, newest uint64
 }
 
-// reset empties the history; what follows begins after floor.
+// reset empties the history; later events begin after floor.
 func (h *history) reset(floor uint64) {
 	h.ring, h.head, h.count, h.bytes = nil, 0, 0, 0
 	h.floor, h.newest = floor, floor
@@ -53,7 +53,7 @@ func (h *history) grow() {
 	h.ring, h.head = ring, 0
 }
 
-// at is the i-th oldest event.
+// at returns the i-th oldest event.
 func (h *history) at(i int) *event { return h.ring[(h.head+i)%len(h.ring)] }
 
 // after lists the wanted events that follow a sequence; ok is false when some of them are no longer

@@ -46,7 +46,8 @@ func (s *Stream) Serve(c echo.Context) error {
 	sub := subscription{tenant: who.Tenant, person: personKey(who), channels: channels}
 	lastID := c.Request().Header.Get("Last-Event-ID")
 	if sub.after, err = strconv.ParseUint(lastID, 10, 64); err == nil {
-		// An id beyond what this replica has seen comes from one that is ahead, or from a stream that is no more.
+		// An id beyond the newest event of this replica comes from one that is ahead, or from a stream that no longer
+		// exists.
 		sub.resume = sub.after <= s.hub.newest() || s.js != nil && s.holds(c.Request().Context(), sub.after)
 	}
 	client, replay, resumed, err := s.hub.subscribe(c.Request().Context(), sub)
@@ -92,7 +93,7 @@ func readQuery(c echo.Context) (channelSet, error) {
 	return parseChannels(query.Get("channels"))
 }
 
-// personKey tells people apart for their limit. Whoever signs in again is the same person.
+// personKey identifies a person for the stream limit. A new sign-in is the same person.
 func personKey(who caller.Caller) string {
 	return who.Tenant + "\x00" + who.Subject
 }
@@ -120,12 +121,12 @@ type delivery struct {
 	ctx        context.Context // ends with request, session or hub
 	sessionEnd func() string
 	over       atomic.Bool // ctx has ended
-	idle       atomic.Bool // the time for a keep-alive has come, unless something was written meanwhile
+	idle       atomic.Bool // a keep-alive is due, unless something was written since
 	wrote      time.Time
 	said       string // the reason of the bye that was sent
 }
 
-// writeBytes is what one write holds, if no event is larger. A client that does not read holds it too.
+// writeBytes is the capacity of one write, if no event is larger. A client that does not read holds it too.
 const writeBytes = 16 << 10
 
 // buffers hold the events of one write; a client needs one only while it is written to.
@@ -155,8 +156,8 @@ func (d *delivery) run(first hello, replay []*event) error {
 		events, dropped, ended := d.client.take(batch)
 		batch = events
 		if d.over.Load() {
-			// What is queued when a session ends is not for whoever holds the connection any more; what is
-			// queued when the hub ends the client is.
+			// When a session ends, what is queued must not be sent on its connection; when the hub ends the client, it
+			// is.
 			if why := d.endOfSession(); why != "" {
 				return d.sayBye(why)
 			}
@@ -197,7 +198,7 @@ func (d *delivery) keepAlive(timer *time.Timer) error {
 	return nil
 }
 
-// endOfSession says why the session has ended; it is empty if client or hub have.
+// endOfSession returns why the session has ended; it is empty if client or hub have.
 func (d *delivery) endOfSession() string {
 	if d.client.ctx.Err() != nil {
 		return ""
@@ -230,7 +231,7 @@ func (d *delivery) send(events []*event, dropped uint64) error {
 		frames, held = e.appendFrame(frames, dropped), held+1
 	}
 	err := d.count(d.w.Send(frames), held)
-	if cap(frames) == writeBytes { // the buffer of a large event is not worth keeping
+	if cap(frames) == writeBytes { // the buffer of a large event is not kept
 		*buffer = frames
 		buffers.Put(buffer)
 	}

@@ -26,8 +26,7 @@ const (
 	draining
 )
 
-// group are the clients of one tenant that asked for the same channels: an event is matched once for
-// all of them.
+// group holds the clients of one tenant that requested the same channels: an event is matched once for all of them.
 type group struct {
 	tenant   string
 	channels channelSet
@@ -56,11 +55,11 @@ type hub struct {
 	clients int
 }
 
-// maxPerPerson is half of all streams.
+// maxPerPerson returns half of all streams.
 func (h *hub) maxPerPerson() int { return max(1, h.maxClients/2) }
 
-// full says why there is no place for one more stream of a person. The last quarter of the places is for people who
-// have few: as many as one browser opens. It is called with mu held.
+// full returns the reason to refuse one more stream of a person. The last quarter of the places is for people with few
+// streams: as many as one browser opens. It is called with mu held.
 func (h *hub) full(person string) error {
 	held := h.persons[person]
 	switch {
@@ -74,7 +73,8 @@ func (h *hub) full(person string) error {
 	return nil
 }
 
-// fewStreams is what a person may always have while there are places at all: HTTP/1.1 browsers open six connections to a site.
+// fewStreams is the number of streams a person may always have while any place is free: HTTP/1.1 browsers open six
+// connections to a site.
 const fewStreams = 6
 
 // publish queues an event for all who want it, and keeps it for those who resume. It never waits for
@@ -89,7 +89,7 @@ func (h *hub) publish(e *event) {
 		}
 	}
 	h.mu.Unlock()
-	// Whoever subscribes from here on finds the event in the history, and is not among the targets.
+	// A client that subscribes from here on finds the event in the history, and is not among the targets.
 	dropped := 0
 	for _, members := range h.targets {
 		for _, c := range members {
@@ -103,7 +103,7 @@ func (h *hub) publish(e *event) {
 	}
 }
 
-// subscription is what a client asks for.
+// subscription is a client's request.
 type subscription struct {
 	tenant, person string
 	channels       channelSet
@@ -111,8 +111,8 @@ type subscription struct {
 	after          uint64 // the last event that the client has, if it resumes
 }
 
-// subscribe adds a client until unsubscribe. replay are the events that it has missed; resumed says
-// that there are no others.
+// subscribe adds a client until unsubscribe. replay holds the events that it has missed; resumed reports that there
+// are no others.
 func (h *hub) subscribe(ctx context.Context, s subscription) (c *client, replay []*event, resumed bool, err error) {
 	c = &client{
 		tenant: s.tenant, channels: s.channels, person: s.person, ready: make(chan struct{}, 1),
@@ -131,7 +131,7 @@ func (h *hub) subscribe(ctx context.Context, s subscription) (c *client, replay 
 	}
 	if s.resume {
 		if replay, resumed = h.history.after(s.after, h.replay, c.wants); resumed {
-			// Another replica may have been ahead of this one: what is still to come here is known there.
+			// Another replica may have been ahead of this one: it has seen events that are yet to arrive here.
 			c.after = s.after
 		}
 	}
@@ -172,14 +172,14 @@ func (h *hub) unsubscribe(c *client) {
 	h.metrics.clients.Set(float64(h.clients))
 }
 
-// newest is the sequence of the last event that this replica has seen.
+// newest returns the sequence of the last event that this replica has seen.
 func (h *hub) newest() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.history.newest
 }
 
-// admit lets clients in, once the history is complete.
+// admit admits clients, once the history is complete.
 func (h *hub) admit() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -208,8 +208,8 @@ func (h *hub) giveUp(outage uint64) {
 	endClients(all, BusUnavailable)
 }
 
-// forget begins anew behind floor: the events between those held and the next are lost, or the stream
-// is another one. Clients that are there have to resume, to learn of the gap.
+// forget restarts the history after floor: the events between those held and the next are lost, or the stream is
+// another one. Connected clients have to resume, to learn of the gap.
 func (h *hub) forget(floor uint64) {
 	h.mu.Lock()
 	all := h.closeLocked(down)
@@ -226,7 +226,7 @@ func (h *hub) drain() {
 	endClients(all, Draining)
 }
 
-// closeLocked lets no more clients in and lists those that are there. Call it with mu held.
+// closeLocked stops admitting clients and lists the connected ones. Call it with mu held.
 func (h *hub) closeLocked(next state) []*client {
 	if h.state != draining {
 		h.state = next

@@ -61,7 +61,7 @@ func connect(t testing.TB, url string) *nats.Conn {
 	return nc
 }
 
-// envelope is an event with the data {"n": n}.
+// envelope returns an event with the data {"n": n}.
 func envelope(tenant, name string, n int) (subject string, body []byte) {
 	namespace, short, _ := strings.Cut(name, ".")
 	body, err := json.Marshal(outbox.Envelope{
@@ -117,7 +117,7 @@ func (b *bus) publishMany(tenant, name string, first, last int) {
 	}
 }
 
-// sessions stands in for access: streams of a session that was ended are told why.
+// sessions is a fake of access: streams of a session that was ended get the reason.
 type sessions struct {
 	mu    sync.Mutex // guards ended
 	ended map[string]chan string
@@ -207,7 +207,7 @@ func startReplica(t testing.TB, brokerURL string, change ...func(*stream.Config)
 	return r
 }
 
-// awaitOpen waits until clients are let in.
+// awaitOpen waits until clients are admitted.
 func (r *replica) awaitOpen() {
 	r.t.Helper()
 	testenv.Eventually(r.t, patience, func() error {
@@ -218,7 +218,7 @@ func (r *replica) awaitOpen() {
 	})
 }
 
-// request is what a test asks of the route.
+// request is a test's request to the route.
 type request struct{ tenant, person, session, query, lastID string }
 
 func (r *replica) do(ctx context.Context, q request) *http.Response {
@@ -253,7 +253,7 @@ type frame struct {
 	text, id, event, data string
 }
 
-// n is the member n of the data.
+// n returns the member n of the data.
 func (f frame) n() int { return int(f.number("n")) }
 
 func (f frame) dropped() int { return int(f.number("_dropped")) }
@@ -304,7 +304,7 @@ func (c *client) close() {
 	_ = c.resp.Body.Close()
 }
 
-// next is the next frame, comments included; its text is empty at the end of the stream.
+// next returns the next frame, comments included; its text is empty at the end of the stream.
 func (c *client) next() frame {
 	c.t.Helper()
 	late := time.AfterFunc(patience, c.cancel)
@@ -338,7 +338,7 @@ func (c *client) next() frame {
 	}
 }
 
-// nextEvent is next without comments, which come where a test's machine is slow.
+// nextEvent is next without comments, which appear where a test's machine is slow.
 func (c *client) nextEvent() frame {
 	c.t.Helper()
 	for {

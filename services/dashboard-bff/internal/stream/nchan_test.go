@@ -59,7 +59,7 @@ func startNchan(b *testing.B) *fanOut {
 	}
 	nginx := filepath.Join(home, "usr/sbin/nginx")
 	if _, err := os.Stat(nginx); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintln(os.Stderr, "nchan is left out: run scripts/nchan.sh") // what b.Log says here is shown with -v alone
+		fmt.Fprintln(os.Stderr, "nchan is left out: run scripts/nchan.sh") // b.Log is shown with -v only
 		return nil
 	}
 	dir, addr := b.TempDir(), freeAddress(b)
@@ -80,7 +80,7 @@ func startNchan(b *testing.B) *fanOut {
 		fmt.Fprintf(os.Stderr, "nchan is left out: %v, %s; remove .cache/nchan and run scripts/nchan.sh\n", err, out)
 		return nil
 	}
-	// Told to end, the master ends its workers; killed, it would leave them behind.
+	// On SIGTERM, the master ends its workers; on SIGKILL, it would leave them behind.
 	proc, err := child.Start(cmd, syscall.SIGTERM)
 	if err != nil {
 		b.Fatal(err)
@@ -137,7 +137,7 @@ func dialNginx(b *testing.B, addr string, proc *child.Process, errorLog string) 
 	}
 }
 
-// freeAddress is one that nothing listens on.
+// freeAddress returns an address on which nothing listens.
 func freeAddress(b *testing.B) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

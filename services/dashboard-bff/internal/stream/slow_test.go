@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/stream"
 )
 
-// largeEvent is an event of about size bytes.
+// largeEvent returns an event of about size bytes.
 func largeEvent(t testing.TB, n, size int) (subject string, body []byte) {
 	t.Helper()
 	subject, body = envelope("acme", "job.started", n)
@@ -59,10 +59,10 @@ func (r *replica) openSilent(session string, readBuffer int) net.Conn {
 	return conn
 }
 
-// heap is what is in use after a collection.
+// heap returns the bytes in use after a collection.
 func heap() uint64 {
 	runtime.GC()
-	runtime.GC() // what pools hold goes with the second
+	runtime.GC() // the second collection frees the contents of pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
@@ -94,13 +94,13 @@ func TestClientsThatReadNothingAreClosedWithFlatMemory(t *testing.T) {
 	if grown := int64(heap()) - int64(before); grown > 8<<20 {
 		t.Errorf("%d MB more are in use after all clients are gone, want at most 8", grown>>20)
 	}
-	// Who comes back learns that more is missing than is kept.
+	// A client that resumes is told that more is missing than is kept.
 	if got, want := r.open(request{lastID: "1"}).hello.data, `"gap":true`; !strings.Contains(got, want) {
 		t.Errorf("hello %s, want %s", got, want)
 	}
 }
 
-// labelled is the value of a counter with one label.
+// labelled returns the value of a counter with one label.
 func (r *replica) labelled(name, label string) float64 {
 	r.t.Helper()
 	families, err := r.server.Registry.Gather()

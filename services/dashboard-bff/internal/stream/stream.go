@@ -20,8 +20,8 @@ import (
 type Config struct {
 	// Conn is the connection to the broker; nil where there is none: every stream is then refused.
 	Conn *nats.Conn `part:"optional"`
-	// Watch returns a context that ends with the session of who, and a function that then says why:
-	// TokenExpired or LoggedOut, or nothing if only ctx has ended.
+	// Watch returns a context that ends with the session of who, and a function that then returns why: TokenExpired or
+	// LoggedOut, or nothing if only ctx has ended.
 	Watch      func(ctx context.Context, who caller.Caller) (context.Context, func() string)
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -73,7 +73,7 @@ type Stream struct {
 	streamMade time.Time // of the stream that read counts in
 }
 
-// New makes a stream that lets clients in once Run has read what the broker holds.
+// New returns a stream that accepts clients once Run has read what the broker holds.
 func New(cfg Config) (*Stream, error) {
 	if err := service.RequireParts("stream", cfg); err != nil {
 		return nil, err
@@ -97,10 +97,10 @@ func New(cfg Config) (*Stream, error) {
 	return s, nil
 }
 
-// Close ends every stream with bye draining and lets no more in; it does not wait for them.
+// Close ends every stream with bye draining and admits no more; it does not wait for them.
 func (s *Stream) Close() { s.hub.drain() }
 
-// Check is a warning while clients have to poll.
+// Check returns a warning while clients have to poll.
 func (s *Stream) Check(context.Context) service.Check {
 	switch {
 	case s.js == nil:

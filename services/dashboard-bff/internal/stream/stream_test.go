@@ -82,7 +82,7 @@ func TestClientsGetTheirTenantAndPlatformOnly(t *testing.T) {
 	b.publish("platform", "drift.status_changed", 3)
 	b.publish("acme", "audit.recorded", 4)
 	b.publish("platform", "assistant.turn_finished", 5)
-	// The body says another tenant than the subject, which is what publishers are allowed by.
+	// The body names another tenant than the subject; the broker authorizes publishers by subject.
 	_, forged := envelope("acme", "job.started", 6)
 	b.send("platform.globex.job.started", forged)
 	_, audit := envelope("acme", "audit.recorded", 7)
@@ -92,7 +92,7 @@ func TestClientsGetTheirTenantAndPlatformOnly(t *testing.T) {
 	b.publish("globex", "job.completed", 9)
 	acme.expect("job.started 1", "drift.status_changed 3", "job.completed 8")
 	other.expect("job.started 2", "drift.status_changed 3", "job.completed 9")
-	// What is kept for clients that resume is filtered alike.
+	// Events kept for clients that resume are filtered alike.
 	r.open(request{tenant: "globex", lastID: "0"}).expect("job.started 2", "drift.status_changed 3", "job.completed 9")
 }
 
@@ -235,7 +235,7 @@ func TestFloodDropsTheOldestAndCounts(t *testing.T) {
 		b.send(subject, body)
 	}
 	b.publish("acme", "alert.firing", total+1)
-	fast.expect(fmt.Sprintf("alert.firing %d", total+1)) // the slow one holds up nobody
+	fast.expect(fmt.Sprintf("alert.firing %d", total+1)) // the slow one delays no one
 	lost, last := 0, 0
 	for n := 0; n <= total; {
 		f := slow.nextEvent()
@@ -260,7 +260,7 @@ func TestFloodDropsTheOldestAndCounts(t *testing.T) {
 	}
 }
 
-// metric is the value of a metric without labels.
+// metric returns the value of a metric without labels.
 func (r *replica) metric(name string) float64 {
 	r.t.Helper()
 	families, err := r.server.Registry.Gather()
@@ -364,7 +364,7 @@ func TestShortOutageKeepsStreams(t *testing.T) {
 	c.expect("job.started 2", "job.started 3", "job.started 4")
 }
 
-// The sequences of a stream that was made anew mean other events.
+// The sequences of a recreated stream refer to other events.
 func TestLostStreamIsAGap(t *testing.T) {
 	t.Parallel()
 	broker := testenv.NewBroker(t)
@@ -403,7 +403,7 @@ func TestStreamsAreLimitedPerReplicaAndPerson(t *testing.T) {
 	newBus(t, url)
 	r := startReplica(t, url, func(c *stream.Config) { c.MaxClients = 4 })
 	r.awaitOpen()
-	// Whoever signs in again is the same person.
+	// A new sign-in is the same person.
 	first := r.open(request{session: "one"})
 	r.open(request{session: "two"})
 	resp := r.do(t.Context(), request{session: "three"})

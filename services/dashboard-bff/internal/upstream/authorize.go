@@ -21,11 +21,11 @@ const ActionTokenUsed = "upstream.token_used"
 // replayable limits a request body that is kept in memory so that the request can be sent again with the token.
 const replayable = 1 << 20
 
-// Authorize is a transport that adds to each request the credential for s in the name of who, a fresh one each time: a
-// delegation lives for a minute only, and makes one write. A service that answers a delegation with 401 does not know
-// it: where a token is configured and may act for who, the request is sent once more with that. The service then
-// sees the token's owner, so an audit fact of the same request id names the person; if it cannot be written, the token
-// is not used. A viewer's requests get the token for reading only, since it may write.
+// Authorize returns a transport that adds to each request the credential for s in the name of who, a fresh one each
+// time: a delegation is valid for a minute only, and for one write. A service that answers a delegation with 401 does
+// not support it: where a token is configured and may act for who, the request is sent once more with the token. The
+// service then sees the token's owner, so an audit fact of the same request id names the person; if it cannot be
+// written, the token is not used. A viewer's requests get the token for reading only, since it may write.
 func (c *Clients) Authorize(s Service, who caller.Caller, next http.RoundTripper) http.RoundTripper {
 	return &authorizer{clients: c, service: c.Resolve(s), who: who, next: next}
 }
@@ -73,7 +73,8 @@ func (a *authorizer) RoundTrip(req *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(withBearer(body(), token))
 }
 
-// fallback is the configured token, if the request may be made with it; again says that the request can be sent twice.
+// fallback returns the configured token, if the request may be made with it; again reports that the request can be
+// sent twice.
 func (a *authorizer) fallback(req *http.Request) (token string, again bool) {
 	if audiences[a.service] == "" || a.who.Role == caller.Viewer && !reads(req.Method) {
 		return "", false
@@ -112,7 +113,7 @@ func (a *authorizer) recordUse(req *http.Request) error {
 	return nil
 }
 
-// withBearer is a copy of the request: a RoundTripper must not change its own.
+// withBearer returns a copy of the request: a RoundTripper must not change its own.
 func withBearer(req *http.Request, bearer string) *http.Request {
 	out := req.Clone(req.Context())
 	out.Header.Del("Authorization")

@@ -153,7 +153,7 @@ func TestTokenIsNotUsedWithoutARecord(t *testing.T) {
 	if diff := cmp.Diff([]string{"POST delegation {}"}, service.take()); diff != "" {
 		t.Errorf("the service saw (-want +got):\n%s", diff)
 	}
-	facts.err = nil // the read that could not be recorded is not taken for one that was
+	facts.err = nil // the read that could not be recorded does not count as recorded
 	call(t, c, ControlPlane, ana, "GET", url+"/x", nil)
 	call(t, c, ControlPlane, ana, "GET", url+"/x", nil)
 	if len(facts.facts) != 1 {

@@ -11,7 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/fault"
 )
 
-// ExplainControlPlane makes an answer of what the control plane answered, or did not, when it was asked for what it keeps.
+// ExplainControlPlane converts an error of a read from the control plane to an answer for the caller; what names the
+// data.
 func ExplainControlPlane(err error, what string) error {
 	var p *problem.Error
 	var n net.Error
@@ -21,7 +22,7 @@ func ExplainControlPlane(err error, what string) error {
 	case errors.Is(err, ErrNotConfigured):
 		return fault.ServiceNotConfigured.New("The control plane keeps " + what + ", and no address of it is configured; set control_plane_url.").WithCause(err)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &n) && n.Timeout():
-		return fault.UpstreamTimeout.New("The control plane did not answer in time; try again, or ask for less.").WithCause(err)
+		return fault.UpstreamTimeout.New("The control plane did not answer in time; try again, or request less.").WithCause(err)
 	case errors.As(err, &p) && p.Status() == http.StatusUnauthorized:
 		return fault.UpstreamCredentials.New("The control plane refused the dashboard's credential; check control_plane_token, or that it trusts the dashboard's delegations.").
 			WithHeader("X-Upstream-Status", strconv.Itoa(p.Status())).WithCause(err)

@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
 )
 
-// A tool's token is sent to the address that it was configured with, never to one that somebody stored later.
+// A tool's token is sent to the address that it was configured with, never to one that was stored later.
 func TestTokensGoToTheirAddressAlone(t *testing.T) {
 	t.Parallel()
 	settings := fixed{"tracker_url": "http://127.0.0.1:15000", "orchestrator_url": "http://127.0.0.1:14200/api"}

@@ -1,4 +1,4 @@
-// Package upstream calls the services behind the dashboard in the name of the person who asked.
+// Package upstream calls the services behind the dashboard on behalf of the caller.
 package upstream
 
 import (
@@ -68,8 +68,8 @@ type Config struct {
 	Audit AuditFunc
 }
 
-// Token is a credential together with the one address that it is sent to: an address that somebody stores later
-// must not receive the secret of this one.
+// Token is a credential together with the one address that it is sent to: an address that is stored later must not
+// receive the secret of this one.
 type Token struct {
 	Address string
 	Secret  service.Secret
@@ -86,7 +86,7 @@ func New(cfg Config) (*Clients, error) {
 	}, nil
 }
 
-// Address is the base URL of a service without a final slash; ErrNotConfigured without one.
+// Address returns the base URL of a service without a final slash; ErrNotConfigured without one.
 func (c *Clients) Address(s Service) (string, error) {
 	address := c.assistant
 	if s != Assistant {
@@ -101,7 +101,7 @@ func (c *Clients) Address(s Service) (string, error) {
 	return strings.TrimSuffix(address, "/"), nil
 }
 
-// Bearer is the credential for a call to s in the name of who; empty for services that take none, and for tenants
+// Bearer returns the credential for a call to s in the name of who; empty for services that take none, and for tenants
 // that the configured token does not act for.
 func (c *Clients) Bearer(s Service, who caller.Caller) (string, error) {
 	s = c.Resolve(s)
@@ -120,7 +120,7 @@ func (c *Clients) Bearer(s Service, who caller.Caller) (string, error) {
 	return "", nil
 }
 
-// Resolve is the service that answers for s: the serving runtime where its dashboard has no address of its own.
+// Resolve returns the service that answers for s: the serving runtime where its dashboard has no address configured.
 func (c *Clients) Resolve(s Service) Service {
 	if s == ServingDashboard && c.settings.Value(string(s)+"_url") == "" {
 		return Serving
@@ -131,7 +131,7 @@ func (c *Clients) Resolve(s Service) Service {
 // audiences are the names that delegations are minted for.
 var audiences = map[Service]string{ControlPlane: "control-plane", Serving: "inference"}
 
-// token is the configured credential of a service that takes delegations, if it may act for who.
+// token returns the configured credential of a service that takes delegations, if it may act for who.
 func (c *Clients) token(s Service, who caller.Caller) string {
 	if c.local != "" && who.Tenant != c.local {
 		return ""
@@ -153,12 +153,12 @@ func scopes(r caller.Role) []string {
 	return []string{"read", "predict"}
 }
 
-// client makes calls to s for who. It has no deadline of its own: callers set them.
+// client returns a client for calls to s for who. It sets no deadline: callers do.
 func (c *Clients) client(s Service, who caller.Caller) *http.Client {
 	return &http.Client{Transport: c.Authorize(s, who, c.http), CheckRedirect: service.HTTPClient(0).CheckRedirect}
 }
 
-// ControlPlane is a client that acts for who.
+// ControlPlane returns a client that acts for who.
 func (c *Clients) ControlPlane(who caller.Caller) (*controlplane.Client, error) {
 	address, err := c.Address(ControlPlane)
 	if err != nil {
@@ -167,7 +167,7 @@ func (c *Clients) ControlPlane(who caller.Caller) (*controlplane.Client, error) 
 	return controlplane.NewClient(address, controlplane.WithHTTPClient(c.client(ControlPlane, who)))
 }
 
-// Inference is a client that acts for who.
+// Inference returns a client that acts for who.
 func (c *Clients) Inference(who caller.Caller) (*inference.Client, error) {
 	address, err := c.Address(Serving)
 	if err != nil {
@@ -176,7 +176,7 @@ func (c *Clients) Inference(who caller.Caller) (*inference.Client, error) {
 	return inference.NewClient(address, inference.WithHTTPClient(c.client(Serving, who)))
 }
 
-// Tracker is a client of the model registry, which knows no callers.
+// Tracker returns a client of the model registry, which has no per-caller access.
 func (c *Clients) Tracker() (*tracker.Client, error) {
 	address, err := c.Address(Tracker)
 	if err != nil {

@@ -32,13 +32,13 @@ var recorded embed.FS
 
 // recordings of each service, by "/path?query".
 var recordings = struct {
-	sync.Mutex // guards what follows
+	sync.Mutex // guards the fields below
 	of         map[string]map[string]exchange
 }{of: map[string]map[string]exchange{}}
 
 func recording() bool { return os.Getenv("VIEWTEST_RECORD") != "" }
 
-// Upstream is a service that answers what was recorded, and what a test puts in its place.
+// Upstream is a fake service that replays recorded answers, or those that a test sets instead.
 type Upstream struct {
 	*httptest.Server
 	t              testing.TB
@@ -48,7 +48,7 @@ type Upstream struct {
 	mu      sync.Mutex // guards those below
 	changed map[string]http.HandlerFunc
 	calls   map[string]int
-	hung    chan struct{} // closed when the service goes on; nil if it does not hang
+	hung    chan struct{} // closed to end the hang; nil if it does not hang
 	broken  bool
 }
 
@@ -88,7 +88,7 @@ func (u *Upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u.Replay(w, r)
 }
 
-// Replay answers what was recorded; handlers of tests call it for requests that they leave alone.
+// Replay replays a recorded answer; handlers of tests call it for requests that they do not change.
 func (u *Upstream) Replay(w http.ResponseWriter, r *http.Request) {
 	e, ok := u.find(r)
 	if !ok {
@@ -158,7 +158,7 @@ func (u *Upstream) Resume() {
 	u.hung, u.broken = nil, false
 }
 
-// Calls is how often a path was called; of all paths for "".
+// Calls returns how often a path was called; of all paths for "".
 func (u *Upstream) Calls(path string) (n int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -171,7 +171,7 @@ func (u *Upstream) Calls(path string) (n int) {
 	return n
 }
 
-// find is the recorded answer to a request, recorded now if it may be.
+// find returns the recorded answer to a request, recorded now if allowed.
 func (u *Upstream) find(r *http.Request) (exchange, bool) {
 	recordings.Lock()
 	defer recordings.Unlock()
@@ -241,5 +241,5 @@ func (u *Upstream) save(all map[string]exchange) {
 	}
 }
 
-// file is where every package of this folder adds to it: tests run in their package's folder.
+// file returns the path of the recording, shared by every package of this folder: tests run in their package's folder.
 func (u *Upstream) file() string { return filepath.Join("..", "viewtest", "testdata", u.name+".json") }

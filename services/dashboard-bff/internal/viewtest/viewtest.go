@@ -1,4 +1,4 @@
-// Package viewtest runs the handlers of views against services that answer what the real ones did.
+// Package viewtest runs the handlers of views against services that replay real answers.
 //
 // The answers in testdata are recorded, not written: with VIEWTEST_RECORD set, calls that are not recorded yet go to a
 // running platform and their answers are added.
@@ -42,7 +42,7 @@ type Kit struct {
 // settings are the addresses of the services.
 type settings map[string]string
 
-// Value is part of upstream.Settings.
+// Value implements upstream.Settings.
 func (s settings) Value(key string) string { return s[key] }
 
 // New starts the three services.
@@ -63,7 +63,7 @@ func New(t testing.TB) *Kit {
 	return k
 }
 
-// NewPool is a pool that ends with the test.
+// NewPool returns a pool that ends with the test.
 func NewPool(t testing.TB, timeout time.Duration, now func() time.Time) *compose.Pool {
 	t.Helper()
 	if recording() {
@@ -77,12 +77,12 @@ func NewPool(t testing.TB, timeout time.Duration, now func() time.Time) *compose
 	return p
 }
 
-// Viewer is who asks unless a test says otherwise.
+// Viewer returns the default caller of tests.
 func Viewer() caller.Caller {
 	return caller.Caller{Subject: "local:viewer", Tenant: "default", Role: caller.Viewer, Method: caller.Password}
 }
 
-// Answer is what a handler sent.
+// Answer is a handler's response.
 type Answer struct {
 	t      testing.TB
 	Status int
@@ -138,7 +138,7 @@ func Get(t testing.TB, h echo.HandlerFunc, route, path string) Answer {
 	return a
 }
 
-// Doc is the answer's object.
+// Doc returns the answer's object.
 func (a Answer) Doc() map[string]any {
 	a.t.Helper()
 	var doc map[string]any
@@ -148,7 +148,7 @@ func (a Answer) Doc() map[string]any {
 	return doc
 }
 
-// At is a member by its path, such as "registry.rows.0.name"; nil if there is none.
+// At returns a member by its path, such as "registry.rows.0.name"; nil if there is none.
 func (a Answer) At(path string) any {
 	a.t.Helper()
 	var at any = a.Doc()
@@ -197,7 +197,7 @@ func (a Answer) WantProblem(status int, code string) {
 	}
 }
 
-// Find is the element of a list whose member has a value; the test ends without one.
+// Find returns the element of a list whose member has a value; the test ends without one.
 func (a Answer) Find(list, member string, value any) map[string]any {
 	a.t.Helper()
 	all, _ := a.At(list).([]any)

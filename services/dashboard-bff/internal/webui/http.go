@@ -43,7 +43,7 @@ func (u *UI) Serve(c echo.Context) error {
 	return u.files[indexPage].serve(c, revalidate)
 }
 
-// notBuilt is what a person sees whose binary was made by go build alone.
+// notBuilt is the page of a binary made by go build alone.
 const notBuilt = `The web interface is not part of this binary.
 
 Build it in a checkout with:    make build
@@ -101,7 +101,7 @@ func parseQualities(values []string) map[string]float64 {
 	return found
 }
 
-// choose is the best variant for the sender: what it likes most, then the smallest.
+// choose returns the best variant for the client: its preferred encoding, then the smallest.
 func (f file) choose(r *http.Request) variant {
 	accepted := parseQualities(r.Header.Values("Accept-Encoding"))
 	best, bestQ := f.variants[len(f.variants)-1], 0.0

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// site is what Vite builds of clients/web; it holds .keep alone until then.
+// site is Vite's build of clients/web; it holds .keep alone until then.
 //
 //go:embed all:site
 var site embed.FS
@@ -20,7 +20,7 @@ var site embed.FS
 // indexPage is the page that every route of the interface begins with.
 const indexPage = "index.html"
 
-// encodings by what the build adds to a file's name, the smallest first.
+// encodings by the suffix that the build adds to a file's name, the smallest first.
 var encodings = []struct{ name, suffix string }{{"br", ".br"}, {"gzip", ".gz"}}
 
 // mediaTypes of the files that a build has. The system's own table differs between machines.
@@ -33,7 +33,7 @@ var mediaTypes = map[string]string{
 
 // variant is one form of a file's bytes.
 type variant struct {
-	encoding string // empty: as it is
+	encoding string // empty: identity
 	body     []byte
 	tag      string
 }

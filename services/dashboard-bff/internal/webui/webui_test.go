@@ -58,7 +58,7 @@ func TestRoutesOfTheInterfaceGetItsPage(t *testing.T) {
 	}
 }
 
-// curl and probes ask for anything: at / that is the page.
+// curl and probes accept anything: at / that is the page.
 func TestRootIsThePageForWhoTakesAnything(t *testing.T) {
 	t.Parallel()
 	ui := newUI(t, build)

@@ -28,7 +28,7 @@ import (
 const (
 	exitOK        = 0
 	exitUnhealthy = 1
-	exitFailed    = 2 // wrong arguments, or the server could not start or go on
+	exitFailed    = 2 // wrong arguments, or the server could not start or failed
 )
 
 const usage = `usage: evidence-api [serve | migrate | health [URL] | version | help]

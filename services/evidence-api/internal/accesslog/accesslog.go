@@ -85,7 +85,7 @@ func clipText(s string, most int) string {
 	}
 	b := make([]rune, 0, len(s))
 	n := 0
-	for _, r := range s { // what is no UTF-8 comes as the replacement character
+	for _, r := range s { // invalid UTF-8 yields the replacement character
 		if n += utf8.RuneLen(r); n > most {
 			break
 		}

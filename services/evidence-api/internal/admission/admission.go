@@ -24,7 +24,7 @@ const (
 type Control struct {
 	maxRequests, maxStreams int
 
-	mu                   sync.Mutex // guards what follows
+	mu                   sync.Mutex // guards the fields below
 	requests, streams    int
 	overloaded, drained  int64
 	draining, idleClosed bool
@@ -104,7 +104,7 @@ func (c *Control) Drain() {
 	c.settle()
 }
 
-// Idle is closed once the server drains and no slot is held.
+// Idle returns a channel that is closed once the server drains and no slot is held.
 func (c *Control) Idle() <-chan struct{} { return c.idle }
 
 // settle closes idle once the server drains and no slot is held. The caller holds the

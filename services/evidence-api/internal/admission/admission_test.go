@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/admission"
 )
 
-// enterSlot takes a slot and fails unless that gives what is wanted.
+// enterSlot takes a slot and fails unless the result is as wanted.
 func enterSlot(t *testing.T, c *admission.Control, want admission.Refusal) admission.Slot {
 	t.Helper()
 	s, got := c.Enter()
@@ -33,8 +33,8 @@ func isIdle(c *admission.Control) bool {
 	}
 }
 
-// TestBounds takes both kinds of slot to their bound and one past it, at the least,
-// the usual and the largest numbers.
+// TestBounds takes both kinds of slot to their bound and one past it, at the smallest, the usual and the largest
+// numbers.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int{{1, 1}, {16, 8}, {1024, 64}} {

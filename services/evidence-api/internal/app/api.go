@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/stream"
 )
 
-// Options are what the application is made of.
+// Options configure the application.
 type Options struct {
 	Token     string
 	Version   string // of the build
@@ -29,10 +29,10 @@ type Options struct {
 	Streams   *stream.Hub   // nil: no store
 	Admission *admission.Control
 	Launches  *loopback.Launches
-	Report    []byte // what the page opens with
+	Report    []byte // the report that the page opens with
 	AccessLog *accesslog.Log
 	Log       *slog.Logger
-	Lifetime  context.Context // ends when requests are cut: nothing waits for the store any more
+	Lifetime  context.Context // ends when requests are cut: nothing waits for the store after that
 }
 
 // App answers the requests of one server.
@@ -48,7 +48,7 @@ type App struct {
 	openapi  []byte
 }
 
-// New makes the application.
+// New creates the application.
 func New(o Options) (*App, error) {
 	counters := &metrics.Counters{}
 	a := &App{

@@ -50,7 +50,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		}
 	}
 	err := serveTower(ctx, cfg, listener, log)
-	_ = listener.Close() // also if the server never came to own it
+	_ = listener.Close() // also if the server never took ownership
 	return err
 }
 
@@ -101,7 +101,7 @@ func serveTower(ctx context.Context, cfg Config, listener net.Listener, log *slo
 	select {
 	case err := <-ended: // the listener failed
 		endStreams()
-		return errors.Join(errors.New("the server ended by itself"), err)
+		return errors.Join(errors.New("the server ended unexpectedly"), err)
 	case <-ctx.Done():
 	}
 	log.Info("draining")

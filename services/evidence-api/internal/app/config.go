@@ -54,12 +54,12 @@ func (Token) LogValue() slog.Value { return slog.StringValue(redacted) }
 // MarshalText implements [encoding.TextMarshaler].
 func (Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// Config is everything the server can be told. The zero value of each field is its default.
+// Config is the complete configuration of the server. The zero value of each field is its default.
 type Config struct {
 	// Port on 127.0.0.1: 8770 if the variable is unset; 0 is any free port.
 	Port int `env:"SVC_CONTROL_TOWER_PORT" default:"8770"`
-	// Token of 32 to 4096 letters, digits and -._~; empty: a random one that nobody knows,
-	// so that only a launch code opens the page.
+	// Token of 32 to 4096 letters, digits and -._~; empty: a random one that is not disclosed, so that only a launch
+	// code opens the page.
 	Token Token `env:"SVC_CONTROL_TOWER_TOKEN"`
 	// StorePath is the store's file; empty: none, and every read from it answers 503.
 	StorePath string `env:"SVC_PRODUCT_SPINE_STORE"`
@@ -72,7 +72,7 @@ type Config struct {
 	// AccessLog receives a line per request; nil: off. In the environment 1, true, yes or on: standard error.
 	AccessLog io.Writer `env:"SVC_HTTP_ACCESS_LOG"`
 
-	// Report is what the page opens with, at most 2 MiB of UTF-8; nil: a built-in sample of two attempts.
+	// Report is the report that the page opens with, at most 2 MiB of UTF-8; nil: a built-in sample of two attempts.
 	Report []byte
 	// Version of the build, sent as X-SVC-Service-Version; empty: "dev".
 	Version string
@@ -122,7 +122,7 @@ func LoadConfig(environ []string) (Config, error) {
 		case status.AccessLogVariable:
 			cfg.AccessLog = nil
 			if slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(strings.TrimSpace(value))) {
-				cfg.AccessLog = printable.NewWriter(os.Stderr) // paths are what callers chose
+				cfg.AccessLog = printable.NewWriter(os.Stderr) // callers choose the paths
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func (l *loader) number(name, value string, into *int) {
 	*into = n
 }
 
-// positive is number for a field whose 0 would mean the default: a written 0 is refused.
+// positive is number for a field whose 0 would mean the default: an explicit 0 is refused.
 func (l *loader) positive(name, value string, into *int) {
 	if l.number(name, value, into); value != "" && *into == 0 {
 		*into = -1
@@ -185,7 +185,7 @@ func Seconds(text string) (time.Duration, error) {
 	return time.Duration(math.Round(s * float64(time.Second))), nil
 }
 
-// withDefaults fills in what was left zero, except the token.
+// withDefaults sets the defaults of zero fields, except the token.
 func (c Config) withDefaults() Config {
 	or := func(d *time.Duration, standard time.Duration) {
 		if *d == 0 {

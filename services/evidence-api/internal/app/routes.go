@@ -15,12 +15,12 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/route"
 )
 
-// readable is the Allow header of what is read.
+// readable is the Allow header of readable endpoints.
 const readable = "GET, HEAD"
 
-// route puts the request through the checks in their one order: room, Host, preflight,
-// the paths that need no token, version, token, route, method, query names, Accept.
-// What is left, framing or store and then values, is the endpoint's own.
+// route applies the checks to the request in a fixed order: capacity, Host, preflight, the paths that need no token,
+// version, token, route, method, query names, Accept. The rest, framing or store and then values, is up to the
+// endpoint.
 func (a *App) route(x *exchange.Exchange) {
 	r := x.Request
 	if !(r.Path == "/healthz" && isRead(r.Method)) {
@@ -126,7 +126,7 @@ func (a *App) answer(x *exchange.Exchange, op *route.Op, id string, values query
 	}
 }
 
-// gauges is what the metrics hold besides the counters.
+// gauges returns the metrics that are not counters.
 func (a *App) gauges() metrics.Gauges {
 	s := a.Admission.Stats()
 	return metrics.Gauges{

@@ -13,7 +13,7 @@ import (
 // Code is the stable name of an error; clients branch on it.
 type Code string
 
-// The codes of a request by itself.
+// The codes that any request can return.
 const (
 	InvalidHost               Code = "invalid_host"
 	InvalidSessionToken       Code = "invalid_session_token"
@@ -26,7 +26,7 @@ const (
 	InternalError             Code = "internal_error"
 )
 
-// The codes of a report that is brought for inspection.
+// The codes of a report sent for inspection.
 const (
 	UnsupportedTransferEncoding Code = "unsupported_transfer_encoding"
 	UnsupportedMediaType        Code = "unsupported_media_type"
@@ -73,7 +73,7 @@ type Entry struct {
 	Code      Code
 	Status    int
 	Retryable bool
-	Message   string // what is wrong and what to do, unless the fault itself knows better
+	Message   string // what is wrong and what to do, unless the fault has a better text
 	When      string // for the reference
 }
 
@@ -120,7 +120,7 @@ var Entries = []Entry{
 	{InternalError, 500, false, "The server failed; its log holds the cause under this request id.", "a fault of the server"},
 }
 
-// RetryAfterSeconds is what Retry-After says on the codes that may be tried again.
+// RetryAfterSeconds is the Retry-After of retryable codes.
 const RetryAfterSeconds = 1
 
 var byCode = func() map[Code]Entry {
@@ -146,7 +146,7 @@ type Fault struct {
 	Cause   error         // for the log
 }
 
-// New makes a fault with the catalogue's sentence. Details are name and value in turn.
+// New returns a fault with the catalogue's message. Details are name and value in turn.
 func New(c Code, details ...any) *Fault {
 	f := &Fault{Code: c}
 	for i := 0; i+1 < len(details); i += 2 {
@@ -167,7 +167,7 @@ func (f *Fault) Error() string {
 
 func (f *Fault) Unwrap() error { return f.Cause }
 
-// Entry is the catalogue's entry of the fault; an unknown code is an internal error.
+// Entry returns the catalogue's entry of the fault; an unknown code is an internal error.
 func (f *Fault) Entry() Entry {
 	if e, ok := byCode[f.Code]; ok {
 		return e
@@ -175,7 +175,7 @@ func (f *Fault) Entry() Entry {
 	return byCode[InternalError]
 }
 
-// Envelope is the document that answers the fault.
+// Envelope returns the document that answers the fault.
 func (f *Fault) Envelope() document.Error {
 	e := f.Entry()
 	message := f.Message
@@ -189,7 +189,7 @@ func (f *Fault) Envelope() document.Error {
 	return document.NewError(string(e.Code), message, e.Retryable, details)
 }
 
-// RetryAfter is the value of the Retry-After header, or "".
+// RetryAfter returns the value of the Retry-After header, or "".
 func (f *Fault) RetryAfter() string {
 	if f.Entry().Retryable {
 		return strconv.Itoa(RetryAfterSeconds)

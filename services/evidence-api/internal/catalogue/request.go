@@ -2,12 +2,12 @@ package catalogue
 
 import "github.com/mlp-platform/platform/libs/evidence/canon"
 
-// UnexpectedParameter is the fault of a query name that the endpoint does not have.
+// UnexpectedParameter returns the fault of a query name that the endpoint does not have.
 func UnexpectedParameter(allowed []string) *Fault {
 	return New(UnexpectedQueryParameters, "allowed", TextArray(allowed...))
 }
 
-// TextArray makes an array of texts for the details of a fault.
+// TextArray returns an array of texts for the details of a fault.
 func TextArray(list ...string) canon.Array {
 	out := canon.Array{}
 	for _, s := range list {

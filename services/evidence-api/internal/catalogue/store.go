@@ -13,8 +13,8 @@ import (
 // maxDetail is how many characters a value of the details may have.
 const maxDetail = 256
 
-// FromStore makes the fault that answers an error of a read. Codes that only commands
-// know, and whatever is no [store.Error], are internal errors.
+// FromStore converts an error of a read to a fault. Codes that only commands use, and errors other than [store.Error],
+// are internal errors.
 func FromStore(err error) *Fault {
 	var e *store.Error
 	if !errors.As(err, &e) {
@@ -44,7 +44,7 @@ func FromStore(err error) *Fault {
 	return f
 }
 
-// FromRead makes the fault that answers a failed read, whatever it failed with.
+// FromRead converts any error of a failed read to a fault.
 func FromRead(err error) *Fault {
 	var f *Fault
 	switch {
@@ -56,15 +56,14 @@ func FromRead(err error) *Fault {
 	return FromStore(err)
 }
 
-// BadLimit is the fault of a limit that is no number of items.
+// BadLimit returns the fault of a limit that is no number of items.
 func BadLimit() *Fault { return &Fault{Code: InvalidLimit, Details: describeLimits()} }
 
 func describeLimits() *canon.Object {
 	return canon.NewObject(canon.Member{Key: "minimum", Value: 1}, canon.Member{Key: "maximum", Value: store.MaxLimit})
 }
 
-// Clip makes text that others wrote fit to stand in details: UTF-8, and not longer
-// than 256 characters.
+// Clip makes untrusted text fit for details: UTF-8, and not longer than 256 characters.
 func Clip(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if utf8.RuneCountInString(s) <= maxDetail {

@@ -39,7 +39,7 @@ const lockedDown = "default-src 'none'; base-uri 'none'; form-action 'none'; fra
 
 var requestID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
 
-// checkResponse holds an answer against everything that is promised of all answers.
+// checkResponse checks an answer against the promises common to all answers.
 func checkResponse(t testing.TB, q Request, r *Response) {
 	t.Helper()
 	contentType := r.Header.Get("Content-Type")
@@ -71,7 +71,7 @@ func checkResponse(t testing.TB, q Request, r *Response) {
 	}
 }
 
-// CheckFields holds the fields that every parsed answer has.
+// CheckFields checks the headers that every parsed answer has.
 func CheckFields(t testing.TB, r *Response) {
 	t.Helper()
 	for name, value := range fixed {
@@ -179,7 +179,7 @@ func (d *document) schema(ref string) (*jsonschema.Schema, error) {
 	return d.made[ref], nil
 }
 
-// checkDocumented says where an answer is none that the OpenAPI document has for the endpoint.
+// checkDocumented returns where an answer departs from the OpenAPI document of its endpoint.
 func checkDocumented(op *route.Op, q Request, r *Response) error {
 	d, err := loaded()
 	if err != nil {

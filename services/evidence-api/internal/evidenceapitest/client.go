@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/loopback/httpd"
 )
 
-// Request is what is sent. The zero value is GET with Host and token.
+// Request is a request to send. The zero value is GET with Host and token.
 type Request struct {
 	Method  string // "": GET
 	Target  string
@@ -24,7 +24,7 @@ type Request struct {
 	Body    []byte
 }
 
-// Text is the request as it goes over the wire.
+// Text returns the request as sent over the wire.
 func (r Request) Text(addr string) []byte {
 	var b bytes.Buffer
 	if r.Method == "" {
@@ -45,7 +45,7 @@ func (r Request) Text(addr string) []byte {
 	return b.Bytes()
 }
 
-// Response is what came back.
+// Response is the response to a Request.
 type Response struct {
 	t          testing.TB
 	StatusLine string
@@ -168,13 +168,13 @@ func (c *Conn) Next() string {
 	}
 }
 
-// Rest reads what is left of a stream.
+// Rest reads the rest of a stream.
 func (c *Conn) Rest() string {
 	all, _ := io.ReadAll(c.in)
 	return string(all)
 }
 
-// JSON is the body as a document.
+// JSON returns the body as a document.
 func (r *Response) JSON() *canon.Object {
 	r.t.Helper()
 	v, err := canon.Parse(r.Body, canon.ObjectRoot())
@@ -184,7 +184,7 @@ func (r *Response) JSON() *canon.Object {
 	return v.(*canon.Object)
 }
 
-// At is the value under keys and indexes, in form C1; "" if it is not there.
+// At returns the value under keys and indexes, in form C1; "" if it is absent.
 func (r *Response) At(path ...any) string {
 	r.t.Helper()
 	var v canon.Value = r.JSON()
@@ -210,7 +210,7 @@ func (r *Response) At(path ...any) string {
 	return string(text)
 }
 
-// Code is the code of an envelope, or "".
+// Code returns the code of an envelope, or "".
 func (r *Response) Code() string {
 	r.t.Helper()
 	if len(r.Body) == 0 || r.Body[0] != '{' {
@@ -219,7 +219,7 @@ func (r *Response) Code() string {
 	return strings.Trim(r.At("error", "code"), `"`)
 }
 
-// Want holds status and code of the answer; "" is a success.
+// Want checks status and code of the answer; "" is a success.
 func (r *Response) Want(status int, code string) *Response {
 	r.t.Helper()
 	if r.Status != status || r.Code() != code {

@@ -1,6 +1,6 @@
-// Package evidenceapitest runs the evidence API on a real socket for tests and speaks to it
-// byte by byte. Every answer that it reads is held against the fields that all answers
-// have, its schema, its digest and the OpenAPI document.
+// Package evidenceapitest runs the evidence API on a real socket for tests and sends it exact bytes. Every answer that
+// it reads is checked for the headers common to all answers, and against its schema, its digest and the OpenAPI
+// document.
 package evidenceapitest
 
 import (
@@ -43,10 +43,10 @@ type Option func(*evidenceapi.Config)
 // NoStore starts a tower without a store.
 func NoStore(c *evidenceapi.Config) { c.StorePath = "" }
 
-// At starts a tower on this store instead of one of its own.
+// At starts a tower on this store instead of a new one.
 func At(path string) Option { return func(c *evidenceapi.Config) { c.StorePath = path } }
 
-// Fixtures makes a store of the sample rows and gives its path.
+// Fixtures creates a store of the sample rows and returns its path.
 func Fixtures(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.sqlite")
@@ -94,10 +94,10 @@ func Start(t testing.TB, options ...Option) *Tower {
 // Attach speaks to a server that the test runs itself.
 func Attach(t testing.TB, addr string) *Tower { return &Tower{t: t, Addr: addr} }
 
-// Drain is SIGTERM.
+// Drain stops the tower as SIGTERM does.
 func (tw *Tower) Drain() { tw.stop() }
 
-// Abort is the second signal.
+// Abort stops the tower as a second signal does.
 func (tw *Tower) Abort() { tw.abort() }
 
 // Wait waits for the end of the tower and gives its outcome; it may be called again.
@@ -111,7 +111,7 @@ func (tw *Tower) Wait() error {
 	}
 }
 
-// Log keeps what a server logs.
+// Log keeps a server's log.
 type Log struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -5,8 +5,7 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/catalogue"
 )
 
-// Admit takes a slot for the request, which it holds until it is answered, or returns
-// why there is none.
+// Admit takes a slot for the request, which it holds until it is answered, or returns why there is none.
 func (x *Exchange) Admit() *catalogue.Fault {
 	slot, refusal := x.server.Admission.Enter()
 	if refusal != admission.None {

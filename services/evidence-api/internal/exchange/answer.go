@@ -29,7 +29,7 @@ func (x *Exchange) newHeader() httpd.Header {
 	return x.withRequest(h)
 }
 
-// send answers with a body and remembers what was sent.
+// send answers with a body and records the answer.
 func (x *Exchange) send(status int, h httpd.Header, body []byte) {
 	x.countAnswer(status)
 	if x.w.Answer(status, h, body) == nil && x.Request.Method != "HEAD" {

@@ -28,7 +28,7 @@ var aboutFields = httpd.Header{
 	{Name: "X-SVC-Read-Only", Value: "true"},
 }
 
-// Server is what all exchanges share.
+// Server holds what all exchanges share.
 type Server struct {
 	Version   string // of the build
 	Admission *admission.Control
@@ -84,7 +84,7 @@ func (x *Exchange) logAccess() {
 		Status: x.status, Bytes: x.sent, Took: time.Since(x.began), At: x.began})
 }
 
-// logFault logs the cause of a server error, which the caller is not told.
+// logFault logs the cause of a server error, which the caller does not see.
 func (x *Exchange) logFault(f *catalogue.Fault) {
 	if f.Entry().Status < 500 || f.Cause == nil || errors.Is(f.Cause, context.Canceled) {
 		return
@@ -92,7 +92,7 @@ func (x *Exchange) logFault(f *catalogue.Fault) {
 	cause := f.Cause.Error()
 	var fault *store.Error
 	if errors.As(f.Cause, &fault) {
-		cause = fault.Describe() // the code is an attribute of its own
+		cause = fault.Describe() // the code is a separate attribute
 	}
 	x.server.Log.Error("request failed", slog.String("request_id", x.id), slog.String("code", string(f.Code)), slog.String("err", cause))
 }

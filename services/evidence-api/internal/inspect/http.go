@@ -25,7 +25,7 @@ type Handler struct {
 	Counters       *metrics.Counters
 }
 
-// Serve answers with the snapshot of a report and keeps nothing of it.
+// Serve answers with the snapshot of a report and stores nothing.
 func (h *Handler) Serve(x *exchange.Exchange) {
 	n, f := readBodyLength(x.Request.Header)
 	if f != nil {
@@ -50,7 +50,7 @@ func (h *Handler) Serve(x *exchange.Exchange) {
 	x.Document(document.NewInspection(r))
 }
 
-// readBodyLength reads how long the body is, from what the header says of it.
+// readBodyLength returns the length of the body, as declared by the headers.
 func readBodyLength(h httpd.Header) (int64, *catalogue.Fault) {
 	if len(h.Values("Transfer-Encoding")) > 0 {
 		return 0, catalogue.New(catalogue.UnsupportedTransferEncoding)
@@ -93,7 +93,7 @@ func plainLength(s string) (int64, bool) {
 	return math.MaxInt64, true
 }
 
-// invalidReport says where a report is wrong and why, without quoting it.
+// invalidReport returns where a report is invalid and why, without quoting it.
 func invalidReport(err error) *catalogue.Fault {
 	var fault *report.Fault
 	if !errors.As(err, &fault) {

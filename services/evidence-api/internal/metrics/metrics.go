@@ -17,7 +17,7 @@ var bounds = [...]int64{5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000}
 
 // Counters are the counters of one server. The zero value is ready to use.
 type Counters struct {
-	mu          sync.Mutex // guards what follows
+	mu          sync.Mutex // guards the fields below
 	classes     [5]int64   // by status class, 1xx first
 	count       int64
 	sum, max    float64 // milliseconds
@@ -50,7 +50,7 @@ func (c *Counters) Inspected() {
 	c.inspections++
 }
 
-// Gauges is what the rest of the server knows.
+// Gauges are the values that the rest of the server provides.
 type Gauges struct {
 	Version               string
 	StoreConfigured       bool
@@ -114,14 +114,14 @@ type Admission struct {
 	RateLimitStatus string `json:"rate_limit_status"`
 }
 
-// Operations counts what is not a read.
+// Operations counts requests that are not reads.
 type Operations struct {
 	Inspections          int64  `json:"run_evidence_inspections_total"`
 	HumanDecisions       int64  `json:"human_decision_ingestions_total"`
 	HumanDecisionsStatus string `json:"human_decision_ingestion_status"`
 }
 
-// Dependencies are what the server reads. The store is never probed for this.
+// Dependencies are the states of what the server reads. The store is never probed for this.
 type Dependencies struct {
 	Store StoreState `json:"product_spine_store"`
 }

@@ -9,9 +9,9 @@ import (
 // TextType is the media type of [Document.Text].
 const TextType = "text/plain; version=0.0.4; charset=utf-8"
 
-// Text writes the counters in the Prometheus text format. A dozen fixed names need no
-// registry; the client library would bring its protocol buffers into every command
-// that starts this server. A test reads the text with that library's own parser.
+// Text writes the counters in the Prometheus text format. A dozen fixed names need no registry; the client library
+// would add its protocol buffers to every command that starts this server. A test reads the text with that library's
+// own parser.
 func (d Document) Text() []byte {
 	var b strings.Builder
 	family := func(name, kind, help string) {

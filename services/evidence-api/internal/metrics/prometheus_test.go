@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/metrics"
 )
 
-// TestTextIsPrometheus reads the text with the parser of the client library and holds
-// every sample against the document.
+// TestTextIsPrometheus reads the text with the parser of the client library and compares every sample with the
+// document.
 func TestTextIsPrometheus(t *testing.T) {
 	t.Parallel()
 	var c metrics.Counters
@@ -75,7 +75,7 @@ func TestTextIsPrometheus(t *testing.T) {
 	}
 }
 
-// checkHistogram holds the latencies against the document, whose unit is another.
+// checkHistogram compares the latencies with the document, which uses another unit.
 func checkHistogram(t *testing.T, h *dto.Histogram, d metrics.Document) {
 	t.Helper()
 	if h.GetSampleCount() != 4 || math.Abs(h.GetSampleSum()-61.033) > 1e-9 {

@@ -7,7 +7,7 @@ func TestAccept(t *testing.T) {
 	const none = ""
 	for _, c := range []struct {
 		accept       []string
-		json, stream string // the type of the answer, or none
+		json, stream string // the media type of the answer, or empty
 	}{
 		{nil, JSON, JSON},
 		{[]string{""}, JSON, JSON},

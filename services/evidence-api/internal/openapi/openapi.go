@@ -20,7 +20,7 @@ import (
 
 type object = map[string]any
 
-// Kind is what stands in place of a document's kind.
+// Kind takes the place of a document's kind.
 const Kind = "svc-openapi"
 
 const description = "Reads of one evidence store, and the inspection of a report, for tools on the same machine. " +
@@ -239,7 +239,7 @@ func querySchema(name string) object {
 	return object{"type": "string", "pattern": `\S`}
 }
 
-// describeHeaders are the fields that clients use; the rest confine browsers.
+// describeHeaders returns the headers that clients use; the rest restrict browsers.
 func describeHeaders() object {
 	text := func(says, pattern string) object {
 		return object{"description": says, "required": true, "schema": object{"type": "string", "pattern": pattern}}
@@ -259,7 +259,7 @@ func describeHeaders() object {
 
 func headerRef(name string) object { return object{"$ref": "#/components/headers/" + name} }
 
-// headerRefs are the headers of an answer; a document has two more.
+// headerRefs returns the headers of an answer; a document has two more.
 func headerRefs(document bool) object {
 	names := []string{"X-Request-ID", "RequestID", "X-SVC-Service", "Service", "X-SVC-Service-Version", "ServiceVersion",
 		"X-SVC-API-Version", "APIVersion", "X-SVC-Read-Only", "ReadOnly"}

@@ -32,7 +32,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// The service serves the client's copy: for a build it is what the routes say.
+// The service serves the client's copy, which must match the routes of the build.
 func TestServedDocumentIsThatOfTheRoutes(t *testing.T) {
 	t.Parallel()
 	want, err := openapi.Document("1.2.3")

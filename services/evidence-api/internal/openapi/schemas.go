@@ -8,8 +8,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 )
 
-// components collects the schemas that the document refers to. Tools for OpenAPI do
-// not follow "$id" and "$defs", so each becomes a component of its own.
+// components collects the schemas that the document refers to. OpenAPI tools do not follow "$id" and "$defs", so each
+// becomes a separate component.
 type components struct {
 	made map[string]canon.Value
 	open []string // schema names whose text is still to be taken in

@@ -13,7 +13,7 @@ const launch = "launch"
 // Handler serves the page.
 type Handler struct {
 	Token    string
-	Report   []byte // what the page opens with
+	Report   []byte // the report that the page opens with
 	Launches *loopback.Launches
 }
 

@@ -12,7 +12,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Boot is what a page loaded with a fresh launch code contains: the token and the report to open. The report is the
+// Boot is embedded in a page loaded with a fresh launch code: the token and the report to open. The report is the
 // file's text; it need not be JSON.
 type Boot struct {
 	Token  string
@@ -47,7 +47,7 @@ func readAsset(name string) string {
 }
 
 // HTML returns the page for one answer, whose Content-Security-Policy names the same nonce. With a nil boot the page
-// contains no secret and asks for the token.
+// contains no secret and prompts for the token.
 func HTML(nonce string, boot *Boot) ([]byte, error) {
 	if boot == nil {
 		return tower.HTML(nonce, nil)

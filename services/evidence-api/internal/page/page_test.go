@@ -36,7 +36,7 @@ func TestBare(t *testing.T) {
 	}
 }
 
-// TestReportIsAnyText: a report file that is no JSON still reaches the editor.
+// TestReportIsAnyText: a report file that is not JSON still reaches the editor.
 func TestReportIsAnyText(t *testing.T) {
 	t.Parallel()
 	if got := renderPage(t, &page.Boot{Token: strings.Repeat("T", 32), Report: json.RawMessage(`not json </script>`)}); !strings.Contains(got, `not json \u003c/script\u003e`) {
@@ -44,7 +44,7 @@ func TestReportIsAnyText(t *testing.T) {
 	}
 }
 
-// TestScriptParses compiles the whole script and looks for what the policy of the page forbids.
+// TestScriptParses compiles the whole script and looks for constructs that the page's policy forbids.
 func TestScriptParses(t *testing.T) {
 	t.Parallel()
 	html := renderPage(t, nil)

@@ -33,8 +33,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is taken has allowed names only, and a query without escapes gives
-// its values back as they were.
+// FuzzParse: an accepted query has allowed names only, and one without escapes returns its values unchanged.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"limit=1", "a=%41&limit=%", "&&=;", "limit=+%2B"} {
 		f.Add(s)

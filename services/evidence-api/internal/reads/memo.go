@@ -15,11 +15,11 @@ const (
 	memoAge = time.Second
 )
 
-// memo keeps answers as long as the store's file is known to be unchanged since they were
-// read, so that many readers of one state read it once. The file is still checked for
-// each answer: taking its stamp also finds a store that is locked, unfinished or gone.
+// memo keeps answers while the store's file is known to be unchanged since they were read, so that many readers of one
+// state read it once. The file is still checked for each answer: taking its stamp also finds a store that is locked,
+// unfinished or gone.
 type memo struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	stamp   store.Stamp
 	answers map[string]remembered
 	bytes   int

@@ -82,7 +82,7 @@ var lookups = map[string]func(id string, v query.Values) (lookup, error){
 	}),
 }
 
-// readOne is an endpoint about one thing, without query values.
+// readOne returns an endpoint about one thing, without query values.
 func readOne(read func(ctx context.Context, s *store.Reader, id string) (any, error)) func(string, query.Values) (lookup, error) {
 	return func(id string, _ query.Values) (lookup, error) {
 		return func(ctx context.Context, s *store.Reader) (any, error) { return read(ctx, s, id) }, nil
@@ -148,7 +148,7 @@ func hexPath(path []tree.Hash) []string {
 
 func keepAsIs[T any](x T) T { return x }
 
-// listPage makes the list document of a page of the store.
+// listPage builds the list document of a page of the store.
 func listPage[S, T any](page store.Page[S], w store.Window, item func(S) T) any {
 	items := make([]T, len(page.Items))
 	for i, s := range page.Items {

@@ -27,7 +27,7 @@ type Op struct {
 	Codes   []catalogue.Code
 }
 
-// Allow is the Allow header of the endpoint.
+// Allow returns the Allow header of the endpoint.
 func (o *Op) Allow() string {
 	switch {
 	case o.Method == http.MethodPost:

@@ -23,7 +23,7 @@ const (
 // AccessLogVariable switches the access log on.
 const AccessLogVariable = "SVC_HTTP_ACCESS_LOG"
 
-// TraceContext is what the server does with a caller's traceparent.
+// TraceContext names the server's handling of a caller's traceparent.
 const TraceContext = "w3c-traceparent-v00-pass-through"
 
 // Settings are the limits that this process was started with.
@@ -88,7 +88,7 @@ type Document struct {
 	Endpoints       map[string]string `json:"endpoints"`
 }
 
-// Operations is what an operator asks of a server.
+// Operations is the operator's view of a server.
 type Operations struct {
 	RequestIDHeader                string `json:"request_id_header"`
 	Liveness                       string `json:"liveness"`
@@ -100,7 +100,7 @@ type Operations struct {
 	Limits                         Limits `json:"limits"`
 }
 
-// capabilities: what the server does, and what it never will do over HTTP.
+// capabilities: what the server does, and what it will never do over HTTP.
 var capabilities = map[string]bool{
 	"run_evidence_inspection": true, "semantic_timeline": true, "provenance_chain": true, "product_spine_reads": true, "event_stream": true,
 	"human_decision_recording": false, "worker_execution": false, "canonical_state_write": false,

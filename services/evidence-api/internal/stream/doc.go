@@ -1,14 +1,12 @@
 // Package stream sends the event log to those who follow it.
 //
-// While streams are open, one tailer watches the store's change counter, reads what
-// is new in batches, encodes each event once and wakes the streams. They all take
-// their frames from the same short window of the newest events. A stream that is
-// behind the window, because it asked for history or reads slowly, reads batches
-// of its own from the store until it has caught up.
+// While streams are open, one tailer watches the store's change counter, reads new events in batches, encodes each
+// once and wakes the streams. They all take their frames from the same short window of the newest events. A stream
+// that is behind the window, because it requested history or reads slowly, reads its own batches from the store until
+// it has caught up.
 //
-// A stream's place is a sequence, not a queue: nothing is kept for it, none can
-// overflow, and no event falls between history and what follows. What a stream
-// costs is one batch while it reads history and one write's buffer.
+// A stream's position is a sequence, not a queue: nothing is kept for it, none can overflow, and no event falls
+// between history and live events. A stream costs one batch while it reads history and one write's buffer.
 //
 //	open -> retry line -> (history | window | wait, heartbeat)* -> marker -> end
 //

@@ -53,8 +53,7 @@ func (h *Handler) Serve(x *exchange.Exchange, values query.Values) {
 	x.Stream(max(h.RequestTimeout, h.Hub.config.Heartbeat+5*time.Second), func(body *exchange.Stream) { session.Run(body) })
 }
 
-// parsePosition reads the sequence after which a stream goes on; nil is the end of the
-// log.
+// parsePosition parses the sequence after which a stream resumes; nil is the end of the log.
 func parsePosition(values []string) (*int64, *catalogue.Fault) {
 	if len(values) == 0 {
 		return nil, nil

@@ -42,12 +42,12 @@ type Hub struct {
 	history chan struct{} // places to read history in
 	tailers sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	open   int
 	tailer *tailer // nil while no stream is open, and after a fault
 }
 
-// New makes a hub over a store. It does nothing while no stream is open.
+// New returns a hub over a store. It does nothing while no stream is open.
 func New(reader *store.Reader, config Config) *Hub {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
@@ -97,7 +97,7 @@ type tailer struct {
 	cancel context.CancelFunc
 	failed chan struct{} // closed when the store could not be read
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	low, high int64      // the window holds every event above low up to high
 	frames    []frame
 	bytes     int
@@ -182,7 +182,7 @@ func (t *tailer) publish(events []store.Event, seen int64) {
 		t.low = all[drop].Sequence
 		drop++
 	}
-	// A new array, so that what was dropped is freed and what streams hold stays.
+	// A new array, so that dropped entries are freed and those that streams hold stay.
 	t.frames = append([]frame(nil), all[drop:]...)
 	t.high = seen
 	close(t.wake)

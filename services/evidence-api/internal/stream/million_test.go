@@ -21,8 +21,7 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/stream"
 )
 
-// manyEvents makes a store with n events of one run, written past the store: what
-// is tested is reading.
+// manyEvents creates a store with n events of one run, bypassing the store's API: only reading is tested.
 func manyEvents(t testing.TB, path string, n int) {
 	t.Helper()
 	ctx := context.Background()
@@ -55,7 +54,7 @@ func manyEvents(t testing.TB, path string, n int) {
 	}
 }
 
-// heapInUse is the heap that is in use once all garbage is gone.
+// heapInUse returns the heap that is in use after garbage collection.
 func heapInUse() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -158,7 +157,7 @@ func TestTailerEndsWithTheLastStream(t *testing.T) {
 		_ = a.Close()
 		s.wantReason(t, stream.Gone)
 		await(1)
-		_, _ = io.WriteString(b, "x") // what a client says is of no interest
+		_, _ = io.WriteString(b, "x") // bytes from the client are ignored
 		_ = b.Close()
 		s.wantReason(t, stream.Gone)
 		await(0)

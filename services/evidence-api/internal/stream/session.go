@@ -49,12 +49,12 @@ type Session struct {
 	at     int64 // the newest sequence that was sent or passed over
 
 	past     []store.Event // history that was read and not yet sent
-	pastHigh int64         // what at becomes once it is
+	pastHigh int64         // the value of at afterwards
 	buffer   []byte        // of one write
 }
 
-// Open reads where the log ends. A nil after starts there, another goes on after
-// that sequence; beyond the end it is a [BeyondError]. Nothing is held until Run.
+// Open reads where the log ends. A nil after starts there, any other after that sequence; beyond the end it is a
+// [BeyondError]. No resources are held until Run.
 func (h *Hub) Open(ctx context.Context, after *int64, filter store.EventFilter) (*Session, error) {
 	newest, err := h.reader.LatestSequence(ctx)
 	if err != nil {
@@ -216,7 +216,7 @@ func (s *Session) send(peer Peer, beat *time.Timer, b []byte) bool {
 	return err == nil
 }
 
-// finish writes the marker if there is somebody to read it.
+// finish writes the marker if a peer is left to read it.
 func (s *Session) finish(peer Peer, reason Reason) Reason {
 	if reason != Gone {
 		if _, err := peer.Write([]byte(": stream-ended reason=" + string(reason) + "\n\n")); err != nil {

@@ -104,7 +104,7 @@ func serveStream(t testing.TB, path string, o options) *server {
 	return s
 }
 
-// lockingPeer takes what is written and locks the store with the first of it.
+// lockingPeer accepts writes and locks the store with the first of them.
 type lockingPeer struct {
 	lock func()
 	once sync.Once
@@ -118,8 +118,8 @@ func (p *lockingPeer) Write(b []byte) (int, error) {
 
 func (*lockingPeer) Gone() <-chan struct{} { return nil }
 
-// TestShutdownEndsAWaitForHistory: a stream that waits for a locked store to read what
-// was before it ends when the server shuts down, and not when the wait is over.
+// TestShutdownEndsAWaitForHistory: a stream that waits for a locked store to read its history ends when the server
+// shuts down, and not when the wait is over.
 func TestShutdownEndsAWaitForHistory(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.db")
@@ -296,7 +296,7 @@ func TestFixtureEventsLiveAndReplayed(t *testing.T) {
 	if digest := sha256.Sum256([]byte(first)); hex.EncodeToString(digest[:]) != firstDigest {
 		t.Errorf("%q has another digest; want hex.EncodeToString(digest[:]) == %v", first, firstDigest)
 	}
-	// The bound is 500 ms; a machine that runs other tests may be late by itself.
+	// The bound is 500 ms; a machine that runs other tests may add delay.
 	if took > 12*time.Second {
 		t.Errorf("%v from commit to byte; want took <= 12 * time.Second", took)
 	}
@@ -371,7 +371,7 @@ func (c *client) frame() string {
 	return id
 }
 
-// TestFilters takes events of one run from history and from the window.
+// TestFilters reads events of one run from history and from the window.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	l := newLog(t)
@@ -486,7 +486,7 @@ func TestNoneIsMissed(t *testing.T) {
 	wg.Wait()
 }
 
-// TestPeerThatTakesNothing is cut without a marker; TestGone of httpd shows the rest.
+// TestPeerThatTakesNothing is cut without a marker; TestGone of httpd covers the rest.
 func TestPeerThatTakesNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.db")

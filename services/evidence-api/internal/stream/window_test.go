@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-// makeBatch makes n events above a sequence, with envelopes of size bytes.
+// makeBatch builds n events above a sequence, with envelopes of size bytes.
 func makeBatch(after int64, n, size int) []store.Event {
 	events := make([]store.Event, n)
 	for i := range events {
@@ -52,7 +52,7 @@ func TestWindow(t *testing.T) {
 	check(101, windowSize, false)
 	check(501, 0, false)
 
-	// Streams share what was encoded once.
+	// Streams share encoded events.
 	a, _, _, _ := w.view(499)
 	if &a[0].text[0] != &held[0].text[0] || a[0].Envelope != nil {
 		t.Error("a frame was encoded or kept twice")

@@ -220,7 +220,7 @@ function decisionAct(approval: Approval, verdict: 'approve' | 'reject', reason: 
   };
 }
 
-/** Says what separation of duties means for this reader: those who asked, and the first of two, may not approve. */
+/** Explains separation of duties to this reader: the requesters, and the first of two approvers, may not approve. */
 export function explainEyes(approval: Approval, reader: string | undefined): string {
   const eyes = words.fourEyes;
   const asked = [approval.requested_by, ...approval.requesters];
@@ -256,7 +256,7 @@ function Decision({ approval }: { approval: Approval }) {
   const isPromotion = approval.kind === 'promotion';
   const refusal = !mayDecide ? words.noRole : !pending ? words.notPending : undefined;
   const effect = read(useQuery({ ...effectQuery(approval.id), enabled: pending }), (answer) => answer);
-  // Nobody approves what it is not known what it does.
+  // A change with unknown effects cannot be approved.
   const unknown = effect.kind === 'failed' || effect.kind === 'unmeasured' ? words.effect.unknown : undefined;
   const action = effect.kind === 'measured' ? effect.value.action : words.approve;
   useEffect(() => {

@@ -50,7 +50,7 @@ export function assessRisk(approval: Approval, row: RegistryRow | undefined, gat
       title: words.drift(formatZ(row.zScore)),
     });
   if (approval.kind === 'promotion' && gate) {
-    // The approval itself is what is being asked; it cannot hold the gate yet.
+    // The approval itself is the pending question; it cannot block the gate yet.
     const others = gate.policy.reasons.filter((reason) => !/approv/i.test(reason));
     reasons.push({
       key: 'gate',

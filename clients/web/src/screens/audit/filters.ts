@@ -1,6 +1,6 @@
 // Instants of the address and of the form, and what a target names.
 
-/** Returns an RFC 3339 instant as the form shows it, in UTC; empty for what is none. */
+/** Returns an RFC 3339 instant as the form shows it, in UTC; empty for anything else. */
 export function showInstant(value: string | undefined): string {
   const at = value === undefined ? NaN : Date.parse(value);
   return Number.isNaN(at) ? '' : new Date(at).toISOString().slice(0, 19);

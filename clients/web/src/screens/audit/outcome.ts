@@ -1,6 +1,6 @@
 import type { StateKind } from '../../components/icon';
 
-/** Returns the state that an outcome of the ledger stands for; what it does not say is not measured. */
+/** Returns the state for an outcome of the ledger; without an outcome it is not measured. */
 export function outcomeKind(outcome: string | undefined): StateKind {
   switch (outcome) {
     case 'ok':

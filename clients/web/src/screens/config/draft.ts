@@ -1,4 +1,5 @@
-// What an admin typed but has not saved. A secret's field left blank keeps the secret; clearing is an act of its own.
+// What an admin typed but has not saved. A secret's field left blank keeps the secret; clearing is
+// a separate act.
 
 import type { components } from '../../api/gen/dashboard';
 
@@ -29,7 +30,7 @@ export function forget(draft: Draft, key: string): Draft {
   return rest;
 }
 
-/** Returns what is wrong with a value, before the server says it. */
+/** Returns what is wrong with a value, before the server rejects it. */
 export function faultOf(key: ConfigKey, value: string | null | undefined): 'url' | 'masked' | undefined {
   if (value === null || value === undefined) return undefined;
   if (key.is_secret) return value.trim() === MASK ? 'masked' : undefined;

@@ -1,5 +1,5 @@
-// Where a link of a document leads. Documents are read as Markdown by whoever wrote them, so only these
-// ways out exist: another page, a heading, or another site over http or mail.
+// Where a link of a document leads. Documents are untrusted Markdown, so only these targets exist:
+// another page, a heading, or another site over http or mail.
 
 export type DocLink =
   | { kind: 'page'; path: string; hash?: string }

@@ -100,7 +100,7 @@ const outcomeKinds: Record<string, StateKind> = {
   would_trigger: 'warn',
 };
 
-/** Checks for drift at once and tells what came of it for each model. */
+/** Checks for drift at once and shows the result for each model. */
 export function TriggerDialog({ model, isOpen, onClose }: DialogProps & { model?: string }) {
   const trigger = words.trigger;
   const [results, setResults] = useState<Triggered['results']>();

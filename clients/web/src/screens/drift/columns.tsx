@@ -20,7 +20,7 @@ export const driftKinds: Record<string, StateKind> = {
 
 export const keyOf = (row: DriftRow): string => `${row.model}/${row.alias}`;
 
-/** Why a copy is judged as it is, in words. */
+/** Explains why a copy is judged as it is. */
 export function driftReason(row: DriftRow): string {
   if (row.overall === 'OK') return '';
   return (
@@ -48,7 +48,7 @@ export function columnsOf(autos: readonly AutoRow[] | undefined): Column<DriftRo
     sort: (row) => row.measures[name]?.[pick],
     cell: (row) => {
       const status = row.measures[name]?.status;
-      // Without a baseline there is nothing to compare with: z says so once, for all measures.
+      // Without a baseline there is nothing to compare with: z shows that once, for all measures.
       if (row.overall === 'NO_BASELINE') return <Impossible />;
       return (
         <Measured value={row.measures[name]?.[pick]}>

@@ -18,7 +18,7 @@ type Histogram = components['schemas']['DriftHistogram'];
 const words = text.drift;
 const names = words.report;
 
-/** How many inputs are shown before the rest is asked for; the service sorts those that moved furthest first. */
+/** How many inputs are shown before the reader expands the list; the service sorts those that moved furthest first. */
 const FEW = 6;
 
 /** The inputs of the window against those of the baseline, each as a histogram. */
@@ -78,7 +78,7 @@ export function InputReport({ model }: { model: string }) {
   );
 }
 
-/** The columns, and the statistics of the whole row where a model has no columns of its own, as with embeddings. */
+/** The columns, or the statistics of the whole row where a model has no columns, as with embeddings. */
 export const inputsOf = (report: Report): Feature[] => (report.features.length ? report.features : report.statistics);
 
 function Input({ feature }: { feature: Feature }) {
@@ -141,7 +141,7 @@ export function binsOf({
 const STEP = 10;
 const HEIGHT = 60;
 
-/** Two bars a bin: the window in colour, the baseline grey beside it. Heights are shares, from zero. */
+/** Two bars a bin: the window in colour, the baseline grey next to it. Heights are shares, from zero. */
 function Bars({ histogram, label }: { histogram: Histogram; label: string }) {
   const bins = binsOf(histogram);
   const most = Math.max(...bins.flatMap((bin) => [bin.live, bin.baseline]), 0.01);

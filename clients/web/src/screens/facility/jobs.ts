@@ -19,7 +19,7 @@ export function jobKind(state: string): StateKind {
   return 'unknown';
 }
 
-/** Returns how long a waiting job has waited by now: the server's count, going on since it was told. */
+/** Returns how long a waiting job has waited until now: the server's count, plus the time since it was received. */
 export function waitOf(job: Pick<QueueJob, 'waitSec' | 'state'>, toldAt: number, now: number): number {
   const grown = isWaiting(job.state) ? Math.max(0, now - toldAt) : 0;
   return job.waitSec * 1000 + grown;

@@ -5,7 +5,7 @@ type Budget = components['schemas']['Budget'];
 /** From here on a budget is nearly used up. */
 const NEARLY = 0.8;
 
-/** Returns how a project stands: over, nearly used up, within, or without a limit to judge by. */
+/** Returns a project's budget state: over, nearly used up, within, or without a limit to judge by. */
 export function standingOf(budget: Budget): 'critical' | 'warn' | 'ok' | 'unknown' {
   // Spending against a budget of 0 is over although it has no ratio.
   if (budget.overBudget) return 'critical';
@@ -13,7 +13,7 @@ export function standingOf(budget: Budget): 'critical' | 'warn' | 'ok' | 'unknow
   return Math.max(budget.costRatio ?? 0, budget.gpuHoursRatio ?? 0) >= NEARLY ? 'warn' : 'ok';
 }
 
-/** Returns the body of a budget from what was typed; empty is no limit, undefined if a text is no amount. */
+/** Parses a budget's form into its body; empty is no limit, undefined if a text is no amount. */
 export function budgetBody(
   cost: string,
   hours: string,

@@ -21,7 +21,7 @@ const words = text.flags;
 type Flag = components['schemas']['AdminFlag'];
 type Change = 'on' | 'off' | 'clear';
 
-/** Says whom a flag reaches; without targeting that is everyone. */
+/** Describes who gets a flag; without targeting that is everyone. */
 function describeTargeting({ tenants, roles, percentage }: Flag['targeting']): string {
   const parts = [
     roles.length > 0 && words.roles(roles.join(', ')),

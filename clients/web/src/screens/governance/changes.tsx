@@ -91,7 +91,7 @@ function Value({ value }: { value: unknown }) {
   return <code className="small wrap-any">{typeof value === 'string' ? value : JSON.stringify(value)}</code>;
 }
 
-/** Two people must approve a change that nobody is known to have asked for. */
+/** Two people must approve a change whose requester is unknown. */
 const isFirst = (change: Change): boolean => change.person_unknown && change.first_approver === null;
 
 export function decideChange(change: Change, approves: boolean, reason: string): Act {

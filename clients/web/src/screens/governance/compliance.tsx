@@ -157,7 +157,7 @@ function ClassifyDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => v
   );
 }
 
-/** How many models say what they are for; the ones that do not are named. */
+/** How many models state their purpose; the others are named. */
 export function CardsPanel({ query }: { query: UseQueryResult<View> }) {
   const cards = useQuery(modelCardsQuery).data;
   const rows = useQuery(registryQuery).data?.registry.rows;

@@ -26,7 +26,7 @@ export interface ChainState {
   signedSeq?: number;
 }
 
-/** Joins the ledger's own hourly verdict with one that was asked for here; the newer one counts. */
+/** Joins the ledger's own hourly verdict with one requested here; the newer one counts. */
 export function chainStateOf(
   ledger: Ledger | undefined,
   verdict: Verdict | undefined,

@@ -24,7 +24,7 @@ const kinds: Record<string, StateKind> = { ok: 'ok', degraded: 'warn', down: 'cr
 /** Tools that have pages of their own, reachable through the proxy's second origin. */
 const tools = new Set(['tracker', 'orchestrator', 'serving', 'metrics_store', 'dashboards']);
 
-/** Opens a tool in a tab of its own. The tab is made at once: after a wait browsers take it for a pop-up. */
+/** Opens a tool in a new tab. The tab is made at once: after a wait browsers take it for a pop-up. */
 async function openTool(service: string): Promise<void> {
   const tab = window.open('about:blank', '_blank');
   try {

@@ -12,7 +12,7 @@ import { Skeleton } from '../../components/skeleton';
 import { loginAddress, signInWithPassword } from '../../state/auth';
 import { text } from '../../text';
 
-/** Says in words why a single sign-on failed. */
+/** Explains why a single sign-on failed. */
 export function explainSSOError(code: string): string {
   const words = text.login.sso;
   if (code.startsWith('idp_') && code !== 'idp_unreachable') return words.idp(code.slice(4).replaceAll('_', ' '));
@@ -33,7 +33,7 @@ export function LoginForm({ returnTo, onSignedIn }: { returnTo: string; onSigned
   const [failure, setFailure] = useState<string>();
   const [pending, setPending] = useState(false);
   if (providers.isPending) return <Skeleton shape="text" rows={2} />;
-  // Without an answer the password form is worth a try: it is the break-glass way.
+  // Without an answer the password form is still offered: it is the break-glass way.
   const list = providers.data?.providers ?? [];
   const local = providers.data?.local_login ?? true;
   const submit = async (): Promise<void> => {

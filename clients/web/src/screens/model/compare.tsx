@@ -24,7 +24,7 @@ export function isBetter(name: string, from: number, to: number): boolean | unde
   return lowerIsBetter.test(name) ? to < from : to > from;
 }
 
-/** Returns the versions to compare unless the address says: what serves, and what would follow it. */
+/** Returns the versions to compare unless the address names them: the one that serves, and its next successor. */
 export function defaultPair(versions: readonly Version[]): { left?: string; right?: string } {
   const holder = (alias: string) => versions.find((version) => version.aliases.includes(alias));
   const left = holder('Production') ?? versions[1];

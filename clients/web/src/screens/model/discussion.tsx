@@ -13,7 +13,7 @@ import { text } from '../../text';
 
 const words = text.model.discussion;
 
-/** What people said about an object, oldest first. The HTML was made safe by the server. */
+/** The comments on an object, oldest first. The HTML was made safe by the server. */
 export function Discussion({ type, id }: { type: string; id: string }) {
   const query = useQuery(commentsQuery(type, id));
   const me = useMe();

@@ -49,7 +49,7 @@ export function ModelFigures({ view }: { view: ModelQuery }) {
   const cost = read(view, (data) => data.detail.cost, ['cost']);
   const production = detail?.versions?.find((version) => version.aliases.includes('Production'))?.version;
   const of = drift.kind === 'measured' ? drift.value.version : undefined;
-  // Figures of a version that has left the alias are none of the one that stands there.
+  // Figures of a version that has left the alias are not those of its current version.
   const isEarlier = of !== undefined && production !== undefined && of !== production;
   const mine = <V,>(pick: (value: NonNullable<Detail['drift']>) => V | null | undefined): Figure<V> =>
     drift.kind !== 'measured'

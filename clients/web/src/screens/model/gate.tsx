@@ -8,7 +8,7 @@ export type Gate = components['schemas']['Promotion'];
 
 const words = text.model.gate;
 
-/** Reports whether the version stands where the policy would move it: there is nothing to judge, and nothing wrong. */
+/** Reports whether the version is where the policy would move it: there is nothing to judge, and nothing wrong. */
 export function isInPlace(gate: Gate): boolean {
   return gate.checks?.some((check) => check.name === 'to' && !check.pass) ?? false;
 }

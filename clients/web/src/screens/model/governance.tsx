@@ -54,7 +54,7 @@ export function GatePanel({ gate: figure }: { gate: Figure<Gate> }) {
   );
 }
 
-/** The model's promotion policy and what the ledger says about it. */
+/** The model's promotion policy and its ledger entries. */
 export function GovernancePanels({ model }: { model: string }) {
   const policies = useQuery(policiesQuery);
   const activity = useQuery(activityQuery('model', model));

@@ -80,7 +80,7 @@ interface Parts {
   gate: Figure<Gate>;
 }
 
-/** What each source says of the model; none of it is there without an answer. */
+/** Each source's data of the model; absent without an answer. */
 function partsOf(query: ModelQuery, detail: Detail): Parts {
   return {
     detail,

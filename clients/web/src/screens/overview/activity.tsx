@@ -85,10 +85,10 @@ export function ActivityPanel() {
     const opened = events.at(-1)?.at.getTime() ?? Infinity;
     const history: FeedEntry[] = orElse(ledger, noEntries).flatMap((entry) => {
       const at = parseTime(entry.ts);
-      // What came as an event since is not told twice.
+      // What has arrived as an event since is not listed twice.
       if (!at || at.getTime() >= opened) return [];
       const namespace = entry.action?.split('.', 1)[0] ?? '';
-      // Sign-ins have the audit log; here they would push the work away.
+      // Sign-ins have the audit log; here they would push out the work.
       if (namespace === 'auth') return [];
       return [
         {
@@ -111,7 +111,7 @@ export function ActivityPanel() {
       ];
     });
     return [...events.map(describeEvent), ...history].slice(0, LENGTH);
-    // The figure is made anew with each draw; what it is made of is not.
+    // The figure is a new object at each render; its inputs are not.
   }, [events, governance.data, governance.isError]);
   const shown = entries.map((entry) => ({
     ...entry,

@@ -25,7 +25,7 @@ interface Stage {
   search?: Record<string, string>;
   value: Figure<number>;
   unit: (value: number) => string;
-  /** What is said under the count; it may know less than the count. */
+  /** The text under the count; it may know less than the count. */
   detail: Figure<{ say: string; kind?: StateKind }>;
 }
 

@@ -59,7 +59,7 @@ function useSummary(): Figure<string>[] {
   const rows = read(registry, (view) => view.registry.rows, ['tracker']);
   const kinds = mapFigure(rows, (all) => all.map((row) => healthOf(row).kind));
   return [
-    // What some source said is wrong counts, whatever the others say; that all is well needs all of them.
+    // A problem reported by one source counts, whatever the others report; "all is well" needs all of them.
     mapFigure(kinds, (all) => {
       const bad = all.filter((kind) => kind === 'critical' || kind === 'warn').length;
       if (bad > 0) return words.attention(bad, all.length);

@@ -20,7 +20,7 @@ import { text } from '../../text';
 
 const words = text.preferences;
 
-/** Names of the choices, as they stand on the buttons. */
+/** Labels of the choices on the buttons. */
 const names: { [K in keyof Preferences]: Record<Preferences[K], string> } = {
   theme: text.shell.themes,
   density: text.shell.densities,

@@ -22,7 +22,7 @@ export type VersionGate = components['schemas']['Gate'];
 
 const words = text.promote;
 
-/** Which version, where it comes from, and whether it stands where the policy wants it. */
+/** Which version, where it comes from, and whether it is where the policy wants it. */
 export function CandidateStep({ wizard, onChoose }: { wizard: Wizard; onChoose: (version: string) => void }) {
   const { candidate, versions, from, to } = wizard;
   const tags = candidate.tags ?? {};
@@ -75,7 +75,7 @@ export function CandidateStep({ wizard, onChoose }: { wizard: Wizard; onChoose: 
   );
 }
 
-/** The candidate's figures beside those of what serves now, with the rule that counts. */
+/** The candidate's figures next to those of the version that serves now, with the rule that counts. */
 export function MetricsStep({ wizard }: { wizard: Wizard }) {
   const { candidate, current, policy, to } = wizard;
   const names = metricNames(candidate, current, policy?.metric);
@@ -190,7 +190,7 @@ function MetricRow({ name, wizard: { candidate, current, policy } }: { name: str
   );
 }
 
-/** Each check with its reason: a verdict never stands alone. */
+/** Each check with its reason: a verdict is never shown without one. */
 export function GateStep({ wizard, gate }: { wizard: Wizard; gate: UseQueryResult<VersionGate> }) {
   const { candidate, policy } = wizard;
   const version = words.version(candidate.version);

@@ -19,7 +19,7 @@ export function holderOf(versions: readonly Version[], alias: string): Version |
   return versions.find((version) => version.aliases.includes(alias));
 }
 
-/** Returns the version that a policy would promote: what is under `from`, unless it is in place already. */
+/** Returns the version that a policy would promote: the one under `from`, unless it is in place already. */
 export function defaultCandidate(versions: readonly Version[], from: string, to: string): Version | undefined {
   const current = holderOf(versions, to);
   const next = holderOf(versions, from);
@@ -28,7 +28,7 @@ export function defaultCandidate(versions: readonly Version[], from: string, to:
   return newest && newest.version !== current?.version ? newest : undefined;
 }
 
-/** A move is told of for this long although the version is no longer in place. */
+/** A move is shown for this long although the version is no longer in place. */
 const RECENT = 2 * 60_000;
 
 /**
@@ -55,9 +55,9 @@ export function isUnderWay(promotion: Promotion | undefined): boolean {
 }
 
 export interface Reload {
-  /** Serving says that it answers with this version. */
+  /** Serving reports that it answers with this version. */
   served?: LoadedModel;
-  /** What replicas said on the stream while the page was open. */
+  /** The replicas' reports on the stream while the page was open. */
   replicas: { name: string; at: Date }[];
   failures: { name: string; reason: string; at: Date }[];
 }

@@ -15,7 +15,7 @@ import { readReload, type Promotion } from './steps';
 
 const words = text.promote.watch;
 const versionWord = text.promote.version;
-/** How often serving is asked until it answers with the version; its own events come sooner. */
+/** How often serving is polled until it answers with the version; its own events arrive sooner. */
 const WATCH = 2000;
 
 interface Line {

@@ -13,7 +13,7 @@ export interface Health {
 export const CRITICAL_Z = 3;
 export const WARNING_Z = 2;
 
-// Filters, counts and sorting ask for the health of each row again and again.
+// Filters, counts and sorting compute the health of each row repeatedly.
 const known = new WeakMap<RegistryRow, Health>();
 
 /** Returns a row's health with its reasons. The server has three verdicts; how bad a warning is follows from z and its words. */

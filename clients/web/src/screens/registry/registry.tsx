@@ -58,7 +58,7 @@ export function useGeneratedModels(): ReadonlySet<string> {
   );
 }
 
-/** Row height, as in Preferences: whoever scans a long list sees more of it. */
+/** Row height, as in Preferences: compact rows show more of a long list. */
 function DensityToggle() {
   const density = useSyncExternalStore(subscribeToPreferences, () => readPreference('density'));
   return (
@@ -80,7 +80,7 @@ function Requests({ row }: { row: RegistryRow }) {
   const isServed = row.aliases?.Production !== undefined;
   const query = useQuery({ ...seriesQuery(row.name, 'requests', useRange(), 96), enabled: isServed });
   if (!isServed) return <Impossible />;
-  // The version that stands there now has answered nothing yet that was kept.
+  // The version under the alias now has no recorded answers yet.
   if (row.earlier) return <NotMeasured why={words.earlierRequests(row.earlier.version)} />;
   if (query.isPending) return <span className="faint">…</span>;
   const counts = (query.data?.points ?? []).map(([, value]) => value).filter((value) => typeof value === 'number');
@@ -92,7 +92,7 @@ function Requests({ row }: { row: RegistryRow }) {
   );
 }
 
-/** Drift of a version that has left the alias: no figure of the one that stands there now. */
+/** Drift of a version that has left the alias: not a figure of its current version. */
 function Earlier({ row: { version, earlier } }: { row: RegistryRow }) {
   const z = earlier?.zScore;
   return (

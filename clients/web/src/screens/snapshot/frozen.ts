@@ -1,4 +1,4 @@
-// The shape of a frozen view: what it was called, where it was, when, and its figures.
+// The shape of a frozen view: its name, its address, its time, and its figures.
 
 export interface FrozenView {
   kind: 'page';
@@ -12,7 +12,7 @@ export function frozenOf(title: string, path: string, data: object, at: Date): F
   return { kind: 'page', title, path, taken_at: at.toISOString(), data: data as Record<string, unknown> };
 }
 
-/** Reads what a snapshot holds; others may have frozen anything, so nothing is taken for granted. */
+/** Parses a snapshot; it may contain anything, so nothing is taken for granted. */
 export function readFrozen(view: unknown): {
   title?: string;
   path?: string;

@@ -146,7 +146,7 @@ function Rows({ rows, label }: { rows: readonly unknown[]; label: string }) {
   );
 }
 
-/** A frozen value as it was: figures are not rounded, since nobody knows what they count. */
+/** A frozen value as it was: figures are not rounded, since their unit is not known. */
 function Value({ value }: { value: unknown }): ReactNode {
   if (value === null || value === undefined) return <NotMeasured />;
   if (typeof value === 'boolean') return value ? words.yes : words.no;

@@ -37,7 +37,7 @@ const (
 	PublicURL      = "https://dashboard.test"
 )
 
-// Fleet is what replicas share.
+// Fleet holds the resources that replicas share.
 type Fleet struct {
 	T           testing.TB
 	Pool        *pgxpool.Pool
@@ -48,7 +48,7 @@ type Fleet struct {
 	shift       atomic.Int64 // of the clock, in nanoseconds
 }
 
-// New starts a fleet on a database of its own.
+// New starts a fleet on a new database.
 func New(t testing.TB) *Fleet {
 	t.Helper()
 	url := testenv.Migrated(t, "dashboard-access", func(ctx context.Context, url string) error {
@@ -67,7 +67,7 @@ func New(t testing.TB) *Fleet {
 	return &Fleet{T: t, Pool: pool, Store: session.NewPostgres(pool), Coordinator: coord.NewPostgres(pool), Keys: keys, Rates: access.DefaultRates()}
 }
 
-// Now is the fleet's clock; Advance sets it forward.
+// Now returns the fleet's time; Advance sets it forward.
 func (f *Fleet) Now() time.Time { return time.Now().Add(time.Duration(f.shift.Load())) }
 
 // Advance sets the clock of all replicas forward.
@@ -174,7 +174,7 @@ func Bearer(token string) Request { return Header("Authorization", "Bearer "+tok
 // Header sets a header.
 func Header(name, value string) Request { return func(r *http.Request) { r.Header.Set(name, value) } }
 
-// Cookie sends what a response has set.
+// Cookie sends the cookies that a response has set.
 func Cookie(from *http.Response) Request {
 	return func(r *http.Request) {
 		for _, c := range from.Cookies() {
@@ -222,7 +222,7 @@ type Answer struct {
 	Response *http.Response
 }
 
-// Object is the body.
+// Object returns the body.
 func (a *Answer) Object() map[string]any {
 	a.T.Helper()
 	var out map[string]any
@@ -232,7 +232,7 @@ func (a *Answer) Object() map[string]any {
 	return out
 }
 
-// Text is a member of the body, or of the problem; empty if it is not there or no string.
+// Text returns a member of the body, or of the problem; empty if it is absent or no string.
 func (a *Answer) Text(member string) string {
 	a.T.Helper()
 	var out map[string]any
@@ -250,7 +250,7 @@ func (a *Answer) Want(status int, code string) *Answer {
 	return a
 }
 
-// SignIn is a token of a password session, made without asking the limits.
+// SignIn returns a token of a password session, made without applying the limits.
 func (r *Replica) SignIn(role caller.Role) string {
 	r.Fleet.T.Helper()
 	token, _, err := r.Tokens.Mint(role)
@@ -266,7 +266,7 @@ type Fact struct {
 	Details                                map[string]any
 }
 
-// Facts are the audit facts of an action, oldest first.
+// Facts returns the audit facts of an action, oldest first.
 func (f *Fleet) Facts(action string) []Fact {
 	f.T.Helper()
 	rows, err := f.Pool.Query(f.T.Context(), "select payload from outbox where namespace = 'audit' and payload->>'action' = $1 order by seq", action)

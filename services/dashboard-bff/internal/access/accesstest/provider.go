@@ -15,9 +15,9 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/session"
 )
 
-// Provider stands for the identity providers: it knows bearers by heart.
+// Provider is a fake of the identity providers with a fixed set of bearers.
 type Provider struct {
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	bearers   map[string]caller.Caller
 	refused   error // of Admit
 	acrValues []string
@@ -58,10 +58,10 @@ func (p *Provider) Distrust() {
 	p.refused = fault.ProviderUntrusted.New("The provider of this session is no longer trusted; sign in again.")
 }
 
-// Enabled is part of access.Federation.
+// Enabled implements access.Federation.
 func (*Provider) Enabled() bool { return true }
 
-// Bearer is part of access.Federation.
+// Bearer implements access.Federation.
 func (p *Provider) Bearer(_ context.Context, raw, _ string, _ func() error) (caller.Caller, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,14 +72,14 @@ func (p *Provider) Bearer(_ context.Context, raw, _ string, _ func() error) (cal
 	return who, nil
 }
 
-// Admit is part of access.Federation.
+// Admit implements access.Federation.
 func (p *Provider) Admit(context.Context, session.Data) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.refused
 }
 
-// Basis is part of access.Federation.
+// Basis implements access.Federation.
 func (p *Provider) Basis() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +89,7 @@ func (p *Provider) Basis() string {
 	return "trusted"
 }
 
-// StepUp is part of access.Federation.
+// StepUp implements access.Federation.
 func (p *Provider) StepUp(provider string) (acrValues []string, maxAge time.Duration, loginURL string, required bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,7 +110,7 @@ func (r *Replica) AddSignIn() {
 	})
 }
 
-// Person is somebody whom provider idp-a vouches for.
+// Person returns a user authenticated by provider idp-a.
 func (f *Fleet) Person(role caller.Role) session.Data {
 	return session.Data{
 		Subject: "idp-a:1001", Name: "Ada Lovelace", Tenant: Tenant, Role: role, Provider: "idp-a", ProviderSubject: "1001",

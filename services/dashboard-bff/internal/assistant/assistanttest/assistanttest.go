@@ -20,7 +20,7 @@ const (
 // Address is an assistant at this URL; empty for none.
 type Address string
 
-// Address makes assistant.Addresses.
+// Address implements assistant.Addresses.
 func (a Address) Address(upstream.Service) (string, error) {
 	if a == "" {
 		return "", upstream.ErrNotConfigured
@@ -64,7 +64,7 @@ func Send(w http.ResponseWriter, data ...string) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// Token is the data of an answer token; text holds nothing that JSON escapes.
+// Token returns the data of an answer token; text must not need JSON escapes.
 func Token(text string) string {
 	return `{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"` + text + `","role":"assistant"},"finish_reason":null}]}`
 }
@@ -82,7 +82,7 @@ func (c *Calls) Add() {
 	c.n++
 }
 
-// Count is how many there were.
+// Count returns the number of calls.
 func (c *Calls) Count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -30,7 +30,7 @@ const (
 	Audience     = "platform"
 )
 
-// Bends change what the provider answers; the zero value is a good provider. Set them through Issuer.Bend.
+// Bends change the provider's answers; the zero value is a well-behaved provider. Set them through Issuer.Bend.
 type Bends struct {
 	Iss          *string        // of the authorization response; nil: the issuer's, "": left out
 	NoIssPromise bool           // the discovery document does not promise iss
@@ -54,7 +54,7 @@ type Issuer struct {
 
 	mu       sync.Mutex // guards those below
 	bends    Bends
-	person   map[string]any // claims of who signs in next
+	person   map[string]any // claims of the next sign-in
 	key      *ecdsa.PrivateKey
 	kid      int
 	codes    map[string]url.Values // by code: the authorization request
@@ -72,13 +72,13 @@ func New(t testing.TB) *Issuer {
 	return i
 }
 
-// Trust is the provider's entry in a trust file, with further lines.
+// Trust returns the provider's entry in a trust file, with further lines.
 func (i *Issuer) Trust(name, more string) string {
 	return fmt.Sprintf("- name: %s\n  issuer: %s\n  audience: %s\n  algorithms: [ES256]\n  clients: {dashboard: {client_id: %s, client_secret_ref: \"env:SECRET\"}}\n%s",
 		name, i.URL, Audience, ClientID, more)
 }
 
-// Environment has the secret that Trust refers to.
+// Environment returns the secret that Trust refers to.
 func Environment(name string) (string, bool) { return ClientSecret, name == "SECRET" }
 
 // Bend sets how the provider misbehaves.
@@ -88,7 +88,7 @@ func (i *Issuer) Bend(b Bends) {
 	i.bends = b
 }
 
-// SignsIn sets the claims of whoever signs in next.
+// SignsIn sets the claims of the next sign-in.
 func (i *Issuer) SignsIn(claims map[string]any) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -120,7 +120,7 @@ func (i *Issuer) Requests(path string) int {
 	return n
 }
 
-// LastAuthRequest are the parameters of the latest authorization request.
+// LastAuthRequest returns the parameters of the latest authorization request.
 func (i *Issuer) LastAuthRequest() url.Values {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -132,14 +132,14 @@ func (i *Issuer) LastAuthRequest() url.Values {
 	return nil
 }
 
-// KeyID is the current key's.
+// KeyID returns the id of the current key.
 func (i *Issuer) KeyID() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return fmt.Sprint("k", i.kid)
 }
 
-// Sign makes a JWT by the current key. A nil claim or header is left out.
+// Sign signs a JWT with the current key. A nil claim or header is left out.
 func (i *Issuer) Sign(header, claims map[string]any) string {
 	i.mu.Lock()
 	key, kid := i.key, fmt.Sprint("k", i.kid)
@@ -155,14 +155,14 @@ func (i *Issuer) Sign(header, claims map[string]any) string {
 	return signed
 }
 
-// Key is the current public key.
+// Key returns the current public key.
 func (i *Issuer) Key() crypto.PublicKey {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.key.Public()
 }
 
-// AccessToken is a good access token with further claims; nil removes one.
+// AccessToken returns a valid access token with further claims; nil removes one.
 func (i *Issuer) AccessToken(more map[string]any) string {
 	now := time.Now()
 	claims := map[string]any{"iss": i.URL, "sub": "1001", "aud": Audience, "iat": now.Unix(), "exp": now.Add(time.Hour).Unix()}
@@ -170,7 +170,7 @@ func (i *Issuer) AccessToken(more map[string]any) string {
 	return i.Sign(map[string]any{"typ": "at+jwt"}, claims)
 }
 
-// Opaque makes the provider know an opaque token.
+// Opaque registers an opaque token with the provider.
 func (i *Issuer) Opaque(token string, answer map[string]any) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -238,7 +238,7 @@ func (i *Issuer) keys(w http.ResponseWriter) {
 	}})
 }
 
-// authorize lets whoever SignsIn named in without asking.
+// authorize signs in the person set by SignsIn, without a prompt.
 func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request, b Bends) {
 	q := r.URL.Query()
 	answer := url.Values{"state": {q.Get("state")}}
@@ -314,7 +314,7 @@ func (i *Issuer) introspect(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, answer)
 }
 
-// Unsigned makes a JWT of alg none.
+// Unsigned returns a JWT of alg none.
 func Unsigned(header, claims map[string]any) string {
 	encode := func(v any) string {
 		raw, _ := json.Marshal(v)

@@ -14,16 +14,15 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/api/schemas/schematest"
 )
 
-// What the code refuses and the schema cannot say: rules across the parts of a
-// document, and times that are no day of the calendar.
+// Documents that the code refuses and the schema cannot express: rules across the parts of a document, and dates that
+// do not exist.
 var beyondSchema = map[string]bool{
 	report.DuplicateAttempt: true, report.StateMismatch: true, report.SummaryMismatch: true,
 	spine.InvalidAdmission: true, spine.InvalidAttemptState: true, spine.InvalidAttemptOrder: true,
 	spine.InvalidRunEvidence: true, spine.InvalidAttemptEvidence: true, spine.InvalidEventID: true, spine.PayloadDigestMismatch: true,
 }
 
-// The validators in the code and the schemas take and refuse the same documents, as
-// far as a schema can tell.
+// The validators in the code and the schemas accept and refuse the same documents, as far as a schema can express it.
 func TestCodeAndSchemasAgree(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -64,7 +63,7 @@ func TestCodeAndSchemasAgree(t *testing.T) {
 	}
 }
 
-// isOrderFault says that a fault is about the orders 1..n of attempts, whose code is shared.
+// isOrderFault reports whether a fault is about the orders 1..n of attempts, whose code is shared.
 func isOrderFault(f *closed.Fault) bool {
 	return f.Code == report.InvalidValue && strings.HasSuffix(f.Path, "/order")
 }

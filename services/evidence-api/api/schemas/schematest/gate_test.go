@@ -13,7 +13,7 @@ const (
 		`"verifiers":[{"id":"v","verdicts":{"a":"accept","b":"reject","p":"reject"}}]}`
 )
 
-// A matrix may hold further keys, but what is read of it is bound.
+// A matrix may hold further keys, but the ones that are read are constrained.
 func TestMatrices(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string][2]string{

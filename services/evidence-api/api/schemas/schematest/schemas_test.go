@@ -117,8 +117,8 @@ func TestEverySchemaTakesItsExampleAndRefusesAnother(t *testing.T) {
 			if err := schematest.Validate(t, name, doc); err != nil {
 				t.Fatal(err)
 			}
-			// Every key is asked for (the error's details excepted, which may be missing), and no
-			// other is taken, wherever an object is closed; open are the maps by name.
+			// Every key is required (except the error's details, which may be missing), and no other is accepted,
+			// wherever an object is closed; the maps by name are open.
 			for path, o := range collectObjects(doc, "") {
 				open := name == "api-error" && path == "/error/details" ||
 					name == "control-tower-status" && (path == "/schemas" || path == "/endpoints") ||

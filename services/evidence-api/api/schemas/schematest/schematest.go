@@ -1,4 +1,4 @@
-// Package schematest holds documents against the schemas in tests.
+// Package schematest validates documents against the schemas in tests.
 package schematest
 
 import (
@@ -13,8 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 )
 
-// loaded holds every schema; each is compiled when it is first asked for, so that a
-// faulty one fails the tests that use it and no others.
+// loaded holds every schema; each is compiled on first use, so that a faulty one fails only the tests that use it.
 var loaded = sync.OnceValues(func() (*jsonschema.Compiler, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
@@ -59,8 +58,7 @@ func Schema(t testing.TB, name string) *jsonschema.Schema {
 	return compiled[name]
 }
 
-// Validate says what is wrong with a document, which may be any Go value that canon
-// writes.
+// Validate returns what is wrong with a document, which may be any Go value that canon writes.
 func Validate(t testing.TB, name string, doc any) error {
 	t.Helper()
 	text, err := canon.C1(doc)
@@ -70,7 +68,7 @@ func Validate(t testing.TB, name string, doc any) error {
 	return ValidateBytes(t, name, text)
 }
 
-// ValidateBytes is Validate for a document that is written already.
+// ValidateBytes is Validate for an encoded document.
 func ValidateBytes(t testing.TB, name string, text []byte) error {
 	t.Helper()
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
