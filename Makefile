@@ -60,7 +60,7 @@ test: ## every unit and integration test, with the race detector, against real P
 	@scripts/test.sh
 
 .PHONY: lint
-lint: ## gofmt, vet, staticcheck, deadcode, generated code unchanged, licenses, every module alone
+lint: ## gofmt, vet, staticcheck, deadcode, generated code unchanged, licenses, every module alone, English
 	@scripts/setup.sh test
 	@scripts/lint.sh
 

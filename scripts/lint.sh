@@ -1,5 +1,5 @@
 #!/bin/bash
-# gofmt, go vet, staticcheck, deadcode, each module built alone, generated code unchanged, licenses, ruff, no
+# gofmt, go vet, staticcheck, deadcode, each module built alone, generated code unchanged, licenses, ruff, Vale, no
 # marks of a merge. Prints only faults and, at the end, the seconds of each check. Changes nothing in the tree, so
 # that tests can run beside it.
 # usage: scripts/lint.sh        modules whose content passed before on this machine are not built alone again
@@ -53,6 +53,11 @@ check_deadcode() {
 	dead=$("$(scripts/tool.sh deadcode)" -tags "$e2e_tags" "${patterns[@]}") || fail "deadcode could not run"
 	dead=$(grep -vE "$kit|$kept" <<<"$dead") || true
 	[ -z "$dead" ] || fail "functions that no binary calls:"$'\n'"$dead"
+}
+
+check_prose() {
+	local text
+	text=$(scripts/prose.sh 2>&1) || fail "the English of the project:"$'\n'"$text"
 }
 
 # A module's digest is of its files and of those of the workspace modules it replaces, and of what checks them.
@@ -135,7 +140,7 @@ check_texts() {
 	for f in scripts/*.sh .ci/run; do bash -n "$f" || fail "$f does not parse"; done
 }
 
-for check in format vet staticcheck deadcode modules_alone versions generated licenses python texts; do
+for check in format vet staticcheck deadcode modules_alone versions generated licenses python texts prose; do
 	run_check "check_$check"
 done
 echo "lint: $times"

@@ -71,7 +71,7 @@ var (
 	wordExpr      = regexp.MustCompile(`[A-Za-z']+`)
 	generatedExpr = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 	// foreignExpr are files whose words are not the project's.
-	foreignExpr = regexp.MustCompile(`(^|/)(testdata|node_modules)/|THIRD_PARTY|\.gen\.`)
+	foreignExpr = regexp.MustCompile(`(^|/)(testdata|node_modules|gen)/|THIRD_PARTY|\.gen\.`)
 )
 
 // extract returns the prose of a file by kind; none for a file that has none or cannot be read.
