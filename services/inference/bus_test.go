@@ -353,7 +353,7 @@ func TestBusAnswersWhatIsWrong(t *testing.T) {
 		m, _ := events.NextMsg(time.Second)
 		t.Errorf("%d messages came where only the platform publishes, the first on %s: %s; want none", n, m.Subject, m.Data)
 	}
-	// Without a reply subject nobody can be told; the next message is answered all the same.
+	// A message without a reply subject cannot be answered; the next one is.
 	if err := nc.Publish(infer, []byte(`{`)); err != nil {
 		t.Fatal(err)
 	}

@@ -79,8 +79,8 @@ func (r contractRow) request() (method, path string) {
 	return method, strings.NewReplacer("{model_name}", "jpcp", "{version}", "1", "{id}", "01930000-0000-7000-8000-000000000001").Replace(path)
 }
 
-// TestContractRoutes asks each operation as nobody, as one who may predict and as an administrator, in the order of the
-// table.
+// TestContractRoutes calls each operation without a credential, with the scope predict and as an administrator, in the
+// order of the table.
 func TestContractRoutes(t *testing.T) {
 	t.Parallel()
 	i := start(t, splitRegistry(t), func(c *inference.Config) { c.Credentials, c.TrackerWebhookSecret = scoped, hookSecret })

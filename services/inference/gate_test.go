@@ -71,8 +71,8 @@ func gated(g *gatekeeper) inferencetest.Option {
 	}
 }
 
-// An alias that somebody moved is not followed until the control plane admits the version; one that somebody
-// removed keeps serving.
+// An alias that was moved is not followed until the control plane admits the version; one that was removed keeps
+// serving.
 func TestProductionIsWhatTheControlPlaneAdmitted(t *testing.T) {
 	t.Parallel()
 	reg, gate := fixturetest.NewRegistry(t), newGatekeeper(t)
@@ -137,7 +137,7 @@ func TestAdmittedDigestBindsBeforePythonStarts(t *testing.T) {
 	}
 }
 
-// That holds of a Production that the first request loads as well.
+// The digest also binds a Production version that the first request loads.
 func TestAdmittedDigestBindsWhatARequestLoads(t *testing.T) {
 	t.Parallel()
 	reg, gate := fixturetest.NewRegistry(t), newGatekeeper(t)

@@ -283,7 +283,7 @@ func TestGRPCNeedsTheScopeOfPredictions(t *testing.T) {
 	if _, err := c.ServerReady(t.Context(), &oippb.ServerReadyRequest{}); err != nil {
 		t.Errorf("ServerReady: %v, want it open", err)
 	}
-	// Nobody learns the interface by asking.
+	// Reflection is off.
 	if err := c.conn.Invoke(bearer("secret-of-the-application"), "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", &oippb.ServerLiveRequest{}, &oippb.ServerLiveResponse{}); status.Code(err) != codes.Unimplemented {
 		t.Errorf("reflection: %v, want Unimplemented", err)
 	}

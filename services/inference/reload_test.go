@@ -252,8 +252,8 @@ func (i *instance) askTagged(clients int, answered, failed *atomic.Int64) (stop 
 	}
 }
 
-// Nobody waits for a load before the alias moves on: ten moves a second for three seconds, each with a reload asked for
-// beside the requests. No answer fails or mixes versions, and the last move is the one that holds.
+// No move of the alias waits for a load: ten moves a second for three seconds, each with a reload, under prediction
+// requests. No answer fails or mixes versions, and the last move wins.
 func TestTenAliasMovesASecondMixNoAnswers(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)
@@ -419,7 +419,7 @@ func TestRawVersions(t *testing.T) {
 	}
 }
 
-// Files that nobody registered a digest for are refused, unless the configuration allows them.
+// Files without a registered digest are refused, unless the configuration allows them.
 func TestRequireDigest(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)
@@ -430,7 +430,7 @@ func TestRequireDigest(t *testing.T) {
 	}
 }
 
-// An alias that is not kept loaded is loaded when it is asked for.
+// An alias that is not kept loaded is loaded by a request for it.
 func TestPreloadAliases(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)

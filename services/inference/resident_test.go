@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
-// residency is what /health says of it.
+// residency is the part of /health about resident models.
 type residency struct{ Resident, Known, Max int }
 
 func (i *instance) residency() (residency, []string) {
@@ -171,7 +171,7 @@ func TestLastGoodVersionIsNotEvicted(t *testing.T) {
 	}
 }
 
-// A version that was also asked for by its number makes room all the same.
+// A version that was also requested by its number makes room all the same.
 func TestVersionsAskedForMakeRoom(t *testing.T) {
 	t.Parallel()
 	i := start(t, manyModels(t, 2), slow, limited(1, "none"))
@@ -187,8 +187,8 @@ func TestVersionsAskedForMakeRoom(t *testing.T) {
 	})
 }
 
-// A first request that cannot wait for its model ends at its deadline; the load goes on. If the tracker is why there is
-// nothing to wait for, it is told so.
+// A first request whose deadline is too short for its model's load ends at its deadline; the load continues. If the
+// tracker is the reason that there is no load to wait for, the answer names it.
 func TestFirstRequestWaitsOnlyItsTime(t *testing.T) {
 	t.Parallel()
 	i := start(t, manyModels(t, 1), slow, limited(1, "none"))

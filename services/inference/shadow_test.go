@@ -204,7 +204,7 @@ func TestShadowChangesAreToldAndAudited(t *testing.T) {
 	t.Parallel()
 	i := start(t, splitRegistry(t))
 	i.setShadow("jpcp", `{"alias": "Canary", "percent": 10}`)
-	i.setShadow("jpcp", `{"alias": "Canary", "percent": 10}`) // the same: nobody has to follow
+	i.setShadow("jpcp", `{"alias": "Canary", "percent": 10}`) // no change, no event
 	if s, _, body := i.Do(http.MethodDelete, "/shadow-rules/jpcp", nil); s != http.StatusNoContent {
 		t.Fatalf("delete: %d %s, want 204", s, body)
 	}

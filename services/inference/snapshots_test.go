@@ -16,7 +16,7 @@ type storedSnapshot struct {
 	prediction, norm            float64
 }
 
-// snapshots are those of a model that are written down by now, oldest first.
+// snapshots returns the snapshots of a model written so far, oldest first.
 func (i *instance) snapshots(model string) (out []storedSnapshot) {
 	i.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testWait)

@@ -258,7 +258,7 @@ func TestV2BinaryTensors(t *testing.T) {
 	}
 }
 
-// Each request that is not what the model takes gets an answer that says what is wrong and where.
+// Each request that the model does not accept gets an answer that names the fault and its place.
 func TestV2RefusesWhatTheModelDoesNotTake(t *testing.T) {
 	t.Parallel()
 	i := start(t, v2Registry(t))

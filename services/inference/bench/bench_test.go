@@ -122,7 +122,7 @@ func BenchmarkPredict(b *testing.B) {
 	b.ReportMetric(medianOf(tails), "p99-ratio")
 }
 
-// snapshotSummary says what became of the predictions' snapshots.
+// snapshotSummary returns the counters of the predictions' snapshots.
 func snapshotSummary(b *testing.B, predictURL string) string {
 	return scrape(b, strings.TrimSuffix(predictURL, "/predict/runtime"), "snapshot_|batch_rows_(sum|count)")
 }

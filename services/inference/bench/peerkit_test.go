@@ -68,7 +68,7 @@ func prediction(b *testing.B, url string, body []byte) float64 {
 	return v
 }
 
-// stat is what /proc tells of a process.
+// stat is the part of /proc/<pid>/stat that is read.
 type stat struct {
 	parent int
 	began  string

@@ -22,10 +22,10 @@ type peer struct {
 	name string
 	// venv is the virtual environment that has it; scripts/venv.sh makes it.
 	venv string
-	// command starts it on a port. dir is a folder of its own that holds model.onnx.
+	// command starts it on a port. dir is a separate folder that holds model.onnx.
 	command func(b *testing.B, dir string, port int) *exec.Cmd
 	path    string
-	// body asks for a prediction of one row, whose columns are f00, f01, ….
+	// body is the request for a prediction of one row, whose columns are f00, f01, ….
 	body func(row []float64) any
 }
 

@@ -167,14 +167,14 @@ func openAdmissions(ctx context.Context, cfg Config, base *startup.Foundation, l
 	}
 	base.Server.CheckLocal("admissions", func() service.Check {
 		if fault := r.Fault(); fault != "" {
-			return service.Check{Status: service.Warn, Detail: "the control plane does not say what it has admitted; its last answer holds: " + fault}
+			return service.Check{Status: service.Warn, Detail: "the control plane did not return the admitted versions; its last answer stays in force: " + fault}
 		}
 		return service.Check{Status: service.OK}
 	})
 	return r, nil
 }
 
-// catalogParts are what the catalog of versions needs beside its settings.
+// catalogParts are the dependencies of the version catalog.
 type catalogParts struct {
 	pool       *pgxpool.Pool
 	admissions catalog.Admissions

@@ -138,7 +138,7 @@ func (q *Queue) session() {
 		rows = rows[:0]
 		live := taken[:0]
 		for _, j := range taken {
-			if j.state.Load() == abandoned { // nobody waits: the session's time is for the others
+			if j.state.Load() == abandoned { // the caller has gone: leave the session to the others
 				j.Free()
 				continue
 			}

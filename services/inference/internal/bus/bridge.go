@@ -25,7 +25,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
 )
 
-// Mode says which subjects are served.
+// Mode selects the subjects to serve.
 type Mode string
 
 // The modes: requests that are replied to, jobs whose results are published, or both.
@@ -116,7 +116,7 @@ func (b *Bridge) RunDirectory(ctx context.Context) error { return b.models.run(c
 func (b *Bridge) Run(ctx context.Context) error {
 	routes := map[string]handler{}
 	if b.cfg.Mode != PubSub {
-		// By wildcard, so that a UUID which nobody has gets an answer too.
+		// A wildcard, so that unknown UUIDs get an answer too.
 		routes[SubjectInfer+"*"] = handler{kindInfer, b.infer, refuseInfer}
 		routes[SubjectVector+"*"] = handler{kindVector, b.vector, refuseVector}
 		routes[SubjectRetrain] = handler{kindRetrain, b.retrain, refuseRetrain}
@@ -161,7 +161,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	return nil
 }
 
-// awaitSubscriptions returns once the bus has them: until then it says to whoever asks that nobody is there.
+// awaitSubscriptions returns once the bus has processed them: until then, requests get "no responders".
 func (b *Bridge) awaitSubscriptions(ctx context.Context) {
 	for {
 		if err := b.cfg.Conn.FlushTimeout(answerTimeout); err == nil {
@@ -287,7 +287,7 @@ func (b *Bridge) encode(h handler, msg *nats.Msg, reply any) ([]byte, error) {
 	if err == nil && len(body) <= limit {
 		return body, nil
 	}
-	fault := problem.BadGateway.Errorf("The answer cannot be sent as a message of at most %d bytes; ask for fewer rows at a time.", limit).WithCause(err)
+	fault := problem.BadGateway.Errorf("The answer cannot be sent as a message of at most %d bytes; send fewer rows in each request.", limit).WithCause(err)
 	body, err = json.Marshal(h.refuse(msg.Data, fault))
 	return body, errors.Join(fault, err)
 }

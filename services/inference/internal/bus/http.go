@@ -33,7 +33,7 @@ func (b *Bridge) Stats(c echo.Context) error {
 	return c.JSON(http.StatusOK, s)
 }
 
-// connectionFault says why messages do not reach the bridge; empty if they do.
+// connectionFault returns why messages do not reach the bridge; empty if they do.
 func (b *Bridge) connectionFault() string {
 	switch {
 	case b.cfg.Conn.IsConnected():

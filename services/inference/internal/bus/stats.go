@@ -27,7 +27,7 @@ type modelStats struct {
 	next               int
 }
 
-// countInference adds one answered request of rows rows; vector says that it came as one.
+// countInference counts one answered request of rows rows; vector reports whether it was sent as one vector.
 func (s *stats) countInference(model string, vector bool, rows int, took time.Duration, failed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

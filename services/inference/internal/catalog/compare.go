@@ -19,7 +19,7 @@ const (
 	overduePolls, overdueSlack = 3, time.Minute
 )
 
-// Report is what one scan did. Names are upper-case and sorted.
+// Report describes the result of one scan. Names are upper-case and sorted.
 type Report struct {
 	Reloaded, Unchanged []string
 	Failed              []Failure
@@ -28,15 +28,15 @@ type Report struct {
 // Failure is an alias whose version could not be loaded.
 type Failure struct{ Model, Alias, Version, Reason string }
 
-// comparison is what one reading of the registry found, and the loads that it needs.
+// comparison is the result of one reading of the registry, and the loads it requires.
 type comparison struct {
 	models   map[string]bool // seen with an alias that is kept loaded
 	unloaded []place
 	loads    []*following
 }
 
-// Refresh compares all aliases, or those of the model only, with the tracker, loads what differs, and waits for it as
-// long as Config.Patience. via says who asked. What is not loaded by then is reported as failed, and goes on.
+// Refresh compares all aliases, or only those of the model, with the tracker, loads what differs, and waits for the
+// loads up to Config.Patience. via names the caller. A load still running then is reported as failed, and continues.
 func (c *Catalog) Refresh(ctx context.Context, only, via string) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Patience)
 	defer cancel()
@@ -61,7 +61,7 @@ func (c *Catalog) Refresh(ctx context.Context, only, via string) (Report, error)
 			return Report{}, err
 		}
 		for _, w := range c.wanting(f.key) {
-			failures[w.place] = Failure{w.model, w.alias, w.version, "still loading after " + c.cfg.Patience.String() + "; it goes on, and GET /health says how it ends"}
+			failures[w.place] = Failure{w.model, w.alias, w.version, "still loading after " + c.cfg.Patience.String() + "; the load continues, and GET /health shows its result"}
 		}
 	}
 	for _, f := range c.Failures(only) {
@@ -256,7 +256,7 @@ func (c *Catalog) holds(w want) bool {
 	return true
 }
 
-// dueAgain reports whether a version that failed, or was taken out, may be loaded without being asked for.
+// dueAgain reports whether a version that failed, or was taken out, may be loaded again without a request.
 func (c *Catalog) dueAgain(w want) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -271,7 +271,7 @@ func (c *Catalog) dueAgain(w want) bool {
 func (c *Catalog) unload(only, via string) []place {
 	var gone []place
 	c.mu.Lock()
-	wanted := func(p place) bool { // a request may have asked for more since the registry was read
+	wanted := func(p place) bool { // a request may have added some since the registry was read
 		_, ok := c.desired[p]
 		return ok
 	}
@@ -296,7 +296,7 @@ func (c *Catalog) unload(only, via string) []place {
 	return gone
 }
 
-// describeScanFailure is what anybody may read of a scan that failed; the error itself has addresses in it.
+// describeScanFailure returns the public description of a failed scan; the error itself contains addresses.
 func describeScanFailure(err error) string {
 	if errors.Is(err, tracker.ErrUnavailable) {
 		return "the tracker cannot be reached; the log has the cause"

@@ -9,8 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 )
 
-// Copy is one version of a model, open and warm. Whoever uses it has acquired it; it is closed after its
-// last release.
+// Copy is one version of a model, open and warm. Users acquire and release it; it is closed after its last release.
 type Copy struct {
 	Name       string // upper-case
 	Tracker    string // the tracker's name

@@ -165,7 +165,7 @@ func (c *Catalog) load(f *following, via string) {
 	}
 }
 
-// put makes the alias hold the copy, unless it should hold something else by now.
+// put makes the alias hold the copy, unless it should hold something else now.
 func (c *Catalog) put(w want, cp *Copy, f *following, via string) bool {
 	if c.holds(w) || !cp.acquire() {
 		return false
@@ -207,7 +207,7 @@ func (c *Catalog) obtain(f *following) (*Copy, error) {
 	return c.open(c.ctx, f.key.model, f.key.version)
 }
 
-// rankOf is what a load of the version has to wait for.
+// rankOf returns the queue rank of a load of the version.
 func (c *Catalog) rankOf(k rawKey) rank {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -320,15 +320,15 @@ func (c *Catalog) openTried(ctx context.Context, digest string, tried trial.Resu
 	return m, nil
 }
 
-// openPassed opens a model whose trial has passed before, of the same files; nil if there was none, or if it does not open,
-// for which the trial has a process of its own.
+// openPassed opens a model whose files have already passed a trial; nil if they have not, or if it does not open, since
+// the trial does that in a separate process.
 func (c *Catalog) openPassed(ctx context.Context, a artifact.Artifact, o model.Options) *model.Model {
 	if c.cfg.Passed == nil {
 		return nil
 	}
 	conditions, err := c.cfg.Trials.Conditions(o)
 	if err != nil {
-		return nil // the trial says why
+		return nil // the trial reports why
 	}
 	rows, ok := c.cfg.Passed.Rows(ctx, a.Digest, conditions)
 	if !ok || rows < 1 || rows > max(o.Rows, 1) {
@@ -348,7 +348,7 @@ func (c *Catalog) openPassed(ctx context.Context, a artifact.Artifact, o model.O
 func (c *Catalog) failed(w want, err error, via string) {
 	reason := Reason(err)
 	c.mu.Lock()
-	if c.desired[w.place] != w { // nobody wants it any more
+	if c.desired[w.place] != w { // no longer wanted
 		c.mu.Unlock()
 		return
 	}

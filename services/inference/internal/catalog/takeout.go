@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/batch"
 )
 
-// Outage is a copy that was taken out of service because a run took too long. Its version stays out until somebody asks
-// for a reload: by itself it would come back, and overrun again.
+// Outage is a copy that was taken out of service because a run took too long. Its version stays out until an explicit
+// reload: reloaded automatically, it would overrun again.
 type Outage struct {
 	Slots  []*Slot // where it was; the copy is closed, its description is not
 	Reason string

@@ -18,7 +18,7 @@ type Link struct{ handler atomic.Pointer[http.Handler] }
 // Attach names the handler once it serves.
 func (l *Link) Attach(h http.Handler) { l.handler.Store(&h) }
 
-// errNotAttached is what a connection that is refused is over HTTP.
+// errNotAttached represents a refused connection over HTTP.
 var errNotAttached = errors.New("the service in this process has not started")
 
 // RoundTrip sends a request to the handler. It returns when the handler has answered, which must therefore end with the request's context.

@@ -12,7 +12,7 @@ import (
 // Level is a verdict, of one measure or of all.
 type Level string
 
-// The levels. Only OK, WARNING and CRITICAL are verdicts of a comparison; the others say why there is none.
+// The levels. Only OK, WARNING and CRITICAL are verdicts of a comparison; the others give the reason for having none.
 const (
 	OK           Level = "OK"
 	Warning      Level = "WARNING"
@@ -40,9 +40,9 @@ const (
 	chanceCritical = 0.001
 )
 
-// psiThresholds are what psi means something from. The psi of two samples of one distribution is about
-// chi-squared with bins − 1 degrees, times 1/n + 1/nb: with 100 predictions in ten bins chance alone passes
-// the usual 0.1 in every fourth window.
+// psiThresholds returns the values from which psi is significant. The psi of two samples of one distribution is about
+// chi-squared with bins − 1 degrees, times 1/n + 1/nb: with 100 predictions in ten bins, chance alone exceeds the usual
+// 0.1 in every fourth window.
 func psiThresholds(bins, n, nb int, s share) (warn, critical float64) {
 	scale := 1/float64(n) + 1/float64(nb)
 	return max(psiWarn, scale*chiSquaredQuantile(1-s.of(chanceWarn), bins-1)),
@@ -158,7 +158,7 @@ type Report struct {
 	// Moments of both samples, see Sample.Moments.
 	LiveMean, LiveStd, BaselineMean, BaselineStd *float64
 	Measures                                     map[string]Measure
-	Reason                                       string // why the level is what it is, where the measures do not tell
+	Reason                                       string // explains the level where the measures do not
 }
 
 // The names of the measures.
@@ -265,8 +265,8 @@ func (r *Report) labels(live, base []string, mode Mode, s share) {
 	nb := float64(len(base))
 	var z float64
 	for class := range unionKeys(p, q) {
-		// A class that was never or always seen has no variance of its own; 1/n is the least a sample of
-		// this size could have shown.
+		// A class that was never or always seen has zero variance; 1/n is the least that a sample of this size could
+		// have shown.
 		kept := min(max(q[class], 1/nb), 1-1/nb)
 		z = max(z, math.Abs(p[class]-q[class])/math.Sqrt(kept*(1-kept)))
 	}

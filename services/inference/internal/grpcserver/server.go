@@ -35,7 +35,7 @@ type Config struct {
 	Auth  *auth.Authenticator // open to all without credentials
 	Scope string              // what a caller needs, except for methods that are Open
 	Open  []string            // full names of methods that anybody may call
-	// Enter counts a call as a request of the service, or says why none is taken.
+	// Enter counts a call as a request of the service, or returns why none is accepted.
 	Enter    func() (leave func(), err error)
 	Registry prometheus.Registerer
 	Log      *slog.Logger

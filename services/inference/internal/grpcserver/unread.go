@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
 )
 
-// gRPC keeps an answer in memory until the client's flow control lets it go, and has no limit of its own for that.
+// gRPC keeps an answer in memory until the client's flow control accepts it, and does not limit that memory.
 const (
 	// maxUnread limits the answers that wait for one connection's client, in bytes, and maxUnreadAll those of all. One principal may
 	// have maxUnreadOne of them, over however many connections. An answer that is larger than its limit waits alone.
@@ -37,10 +37,10 @@ type connection struct {
 	taken  time.Time   // when the client last took a part of an answer, or the first began to wait
 	watch  *time.Timer // runs while answers wait
 	ended  bool
-	share  *atomic.Int64 // what waits for the principal that sent its first call; nil where nobody has a credential
+	share  *atomic.Int64 // unread bytes of the principal that sent the first call; nil without authentication
 }
 
-// belongTo counts the connection's answers as the principal's, whoever else sends calls over it later.
+// belongTo counts the connection's answers as the principal's, even if others send calls over it later.
 func (c *connection) belongTo(share *atomic.Int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +58,7 @@ func (c *connection) count(size int64) {
 	}
 }
 
-// reserve makes room for an answer, or says why there is none.
+// reserve makes room for an answer, or returns why there is none.
 func (c *connection) reserve(size int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +137,7 @@ func (c *connection) end() {
 }
 
 // partSize is how much of an answer a client must take for its connection to count as read. Writes to the connection do
-// not tell that: a client that reads no answer still gets refusals, and replies to its pings.
+// not show that: a client that reads no answer still gets refusals, and replies to its pings.
 const partSize = 16 << 10
 
 // answerParts is where the parts of one answer go when gRPC lets go of them, each as soon as it has been written.
@@ -148,7 +148,7 @@ type answerParts struct {
 	left  atomic.Int64 // parts
 }
 
-// Get implements mem.BufferPool; nothing asks for it.
+// Get implements mem.BufferPool; it is never called.
 func (p *answerParts) Get(n int) *[]byte { return mem.DefaultBufferPool().Get(n) }
 
 // Put implements mem.BufferPool.

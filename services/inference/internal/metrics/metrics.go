@@ -54,7 +54,7 @@ type Set struct {
 	cache map[[2]string]*Predictions
 }
 
-// Other stands for model names that are not loaded: callers must not create label values.
+// Other replaces the names of models that are not loaded: callers must not create label values.
 const Other = "other"
 
 // New registers the metrics.

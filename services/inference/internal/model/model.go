@@ -40,7 +40,7 @@ type Graph interface {
 	// KnownTexts are the texts that the graph lists for an input, and ReadsSize whether it computes with the number of rows.
 	KnownTexts(input string) []string
 	ReadsSize() bool
-	// Classes are the names of the classes that the graph tells apart, if it names them.
+	// Classes returns the names of the graph's classes, if it has any.
 	Classes() []string
 	// Close frees the graph after its last run.
 	Close() error
@@ -80,7 +80,7 @@ type Options struct {
 	Rows    int // of one run, at most
 	// RunLimit ends a run that takes longer, warm-up included; 0 means no limit.
 	RunLimit time.Duration
-	// Clock is what RunLimit and Sweep count by, never faster than time itself; nil: time.
+	// Clock measures RunLimit and Sweep, never faster than real time; nil: the system's clock.
 	Clock func() time.Duration
 	// Overran is called when a run takes longer than RunLimit, before it has ended. It must not block; nil: not called.
 	Overran func()
@@ -125,7 +125,7 @@ func Open(dir fs.FS, o Options) (*Model, error) {
 	return m, nil
 }
 
-// startLater returns a clock that stands still until start is called.
+// startLater returns a clock that is stopped until start is called.
 func startLater() (clock func() time.Duration, start func()) {
 	var began atomic.Pointer[time.Time]
 	clock = func() time.Duration {

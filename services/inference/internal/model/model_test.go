@@ -293,8 +293,8 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// The limit of a run holds for a model that has passed its trial once it is open, not while it warms up: there, a machine
-// under load would make it fail.
+// The limit of a run applies to a model that has passed its trial once it is open, not while it warms up: there, a
+// machine under load would make it fail.
 func TestTriedModelsWarmUpWithoutALimit(t *testing.T) {
 	t.Parallel()
 	files := Files(fixturetest.Slow(t, "m"))

@@ -38,8 +38,8 @@ func (e RowErrors) Error() string {
 	return text
 }
 
-// RunTensors answers the graph's outputs for inputs of n rows, at most Rows of them, given in the order of Inputs. When
-// the run fails, the rows run alone, and RowErrors tells which ones fail; when it took too long, none does.
+// RunTensors returns the graph's outputs for inputs of n rows, at most Rows, in the order of Inputs. When the run
+// fails, each row runs alone, and RowErrors reports those that fail; a timeout is returned without RowErrors.
 func (m *Model) RunTensors(in []runtime.Tensor, n int) ([]runtime.Tensor, error) {
 	outs, err := m.tryTensors(in, n)
 	if err == nil || concernsAll(err) || errors.Is(err, runtime.ErrClosed) {
@@ -223,7 +223,7 @@ func valueAt(t *runtime.Tensor, i int) float64 {
 	return 0
 }
 
-// numbersOf are all numbers of the row, where no columns say which belong together.
+// numbersOf yields all numbers of the row, where no columns name them.
 func numbersOf(in []runtime.Tensor, i int) func(yield func(float64) bool) {
 	return func(yield func(float64) bool) {
 		for k := range in {

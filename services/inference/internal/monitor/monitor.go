@@ -46,7 +46,7 @@ type Monitor struct {
 	last    place         // the last that the leader evaluated; Lead's goroutine alone uses it
 }
 
-// subject is what is watched of each place.
+// subject is the kind of data watched at each place.
 type subject interface {
 	// kind is "prediction" or "input", in events and in the store.
 	kind() string
@@ -57,7 +57,7 @@ type subject interface {
 	compare(ctx context.Context, places []place, baselines map[place]*baseline, window int, mode drift.Mode, each func(status) error) error
 	// collect makes a baseline of the newest requests of a place.
 	collect(ctx context.Context, q *store.Queries, p place) (store.SetBaselineParams, error)
-	// forget makes the requests so far count no longer, and says how many those were.
+	// forget excludes the requests so far from now on, and returns their number.
 	forget(ctx context.Context, q *store.Queries, p place) (int64, error)
 }
 
@@ -81,7 +81,7 @@ func (p place) compare(o place) int {
 	return strings.Compare(p.model+"\x00"+p.alias, o.model+"\x00"+o.alias)
 }
 
-// baseline is what a place's requests are compared with.
+// baseline is the reference for a place's requests.
 type baseline struct {
 	n      int
 	setAt  time.Time

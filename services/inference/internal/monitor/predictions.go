@@ -14,7 +14,7 @@ const (
 	predictionRows = 500
 )
 
-// predictions are what models answered.
+// predictions monitors the models' answers.
 type predictions struct{ queries *store.Queries }
 
 func (predictions) kind() string { return kindPrediction }

@@ -211,8 +211,9 @@ func TestLatencySeriesIsThePercentileOfEachStep(t *testing.T) {
 	}
 }
 
-// BenchmarkEvaluate is what the leader does every 30 s, but for telling what has changed, with 1,000 models of 100 snapshots each, of predictions and of
-// inputs: while all models get requests, so that each window is read and compared again, and while none does.
+// BenchmarkEvaluate measures the leader's work every 30 s, without the notification of changes, with 1,000 models of
+// 100 snapshots each, of predictions and of inputs: while all models get requests, so that each window is read and
+// compared again, and while none does.
 func BenchmarkEvaluate(b *testing.B) {
 	m, _ := setup(b, 1000)
 	w := NewInputs(m.pool, m.catalog, m.metrics, m.log, m.every)

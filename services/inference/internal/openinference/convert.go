@@ -42,7 +42,7 @@ func convertFloats(t *runtime.Tensor, elem string) (out runtime.Tensor, msg stri
 			if v != math.Trunc(v) {
 				return out, fmt.Sprintf("value %d: expected a whole number: the model takes %s", i, datatypes[elem])
 			}
-			// From 2^53 on, a float64 may stand for another integer than the one that was meant.
+			// From 2^53 on, a float64 may have been rounded from another integer.
 			if math.Abs(v) >= 1<<53 || elem == runtime.Int32 && float64(int32(int64(v))) != v {
 				return out, tooLarge(i, elem)
 			}

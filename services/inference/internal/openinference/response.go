@@ -77,8 +77,8 @@ func appendResponse(dst []byte, slot *catalog.Slot, id string, outs []runtime.Te
 	return dst, json
 }
 
-// appendParameters appends the alias that was chosen, and which of the outputs is the model's answer: a caller that wants
-// one prediction a row cannot tell it from labels' scores or probabilities by itself.
+// appendParameters appends the alias chosen and the name of the output with the model's answer: a client that wants one
+// prediction a row cannot distinguish it from scores or probabilities.
 func appendParameters(dst []byte, slot *catalog.Slot, wanted []wantedOutput) []byte {
 	sep := `,"parameters":{`
 	if slot.Alias != "" {
@@ -153,7 +153,7 @@ func appendList[T any](dst []byte, values []T, each func([]byte, T) []byte) []by
 	return dst
 }
 
-// binarySize is what appendBinary appends, in bytes.
+// binarySize returns the number of bytes that appendBinary appends.
 func binarySize(t *runtime.Tensor, halves bool) int {
 	if halves {
 		return 2 * len(t.Floats)

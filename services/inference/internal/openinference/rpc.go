@@ -44,7 +44,7 @@ func (r *RPC) ServerMetadata(context.Context, *oippb.ServerMetadataRequest) (*oi
 	return &oippb.ServerMetadataResponse{Name: server.Name, Version: server.Version}, nil
 }
 
-// ModelReady tells what is loaded and loads nothing, as its route.
+// ModelReady reports loaded models and loads none, like its HTTP route.
 func (r *RPC) ModelReady(ctx context.Context, in *oippb.ModelReadyRequest) (*oippb.ModelReadyResponse, error) {
 	call, leave, err := r.begin(ctx, in.Name, 1)
 	if err != nil {

@@ -27,8 +27,8 @@ func (m *message) fault(msg string, loc ...string) {
 	}
 }
 
-// readMessage is what a gRPC message asks for. Outputs come as the inputs were sent, raw or typed, unless the parameter
-// binary_data_output says otherwise.
+// readMessage reads a gRPC message. Outputs take the form of the inputs, raw or typed, unless the parameter
+// binary_data_output overrides it.
 func readMessage(in *oippb.ModelInferRequest) (query, []problem.Field) {
 	m := &message{query: query{version: in.ModelVersion}}
 	m.ID, m.BinaryOutput = in.Id, len(in.RawInputContents) > 0
@@ -156,7 +156,7 @@ func encodeContents(datatype string, c *oippb.InferTensorContents) (raw []byte, 
 	case half:
 		return nil, "the protocol has no contents of FP16; send raw_input_contents"
 	default:
-		return []byte{}, "" // the model says which datatype it takes
+		return []byte{}, "" // the model's check reports the datatype it takes
 	}
 	all := len(c.BoolContents) + len(c.IntContents) + len(c.Int64Contents) + len(c.UintContents) + len(c.Uint64Contents) + len(c.Fp32Contents) + len(c.Fp64Contents) + len(c.BytesContents)
 	if all != n {

@@ -99,7 +99,7 @@ func answerSize(outs []runtime.Tensor) (bytes int) {
 // elemBytes are the sizes of element types; texts have none that is known.
 var elemBytes = map[string]int{runtime.Float: 4, runtime.Double: 8, runtime.Int64: 8, runtime.Int32: 4, runtime.Bool: 1}
 
-// declaredBytes is what a row of the outputs takes, of those whose size the graph declares.
+// declaredBytes returns the size of a row of the outputs, counting those whose size the graph declares.
 func declaredBytes(outs []runtime.Info) (perRow int) {
 	for _, o := range outs {
 		n := elemBytes[o.Type]
@@ -146,7 +146,7 @@ func runFault(call *serving.Call, slot *catalog.Slot, err error) (outcome int, a
 	return outcome, p.WithErrors(faults...)
 }
 
-// records are what the model answered, one a row, for drift; none if it answers no single value.
+// records returns the model's answers, one a row, for drift; none if it returns no single value.
 func records(slot *catalog.Slot, id string, in, outs []runtime.Tensor, rows int) (out []snapshot.Record) {
 	var scratch schema.Row
 	for i, a := range slot.Model.Answers(outs, rows) {

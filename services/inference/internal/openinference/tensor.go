@@ -104,7 +104,7 @@ func hasNames(byName map[string]*sent, n int, name func(i int) string) bool {
 	return true
 }
 
-// nameFaults tells which names are wrong, by the columns if one of them was sent, else by the graph's inputs.
+// nameFaults reports wrong names, compared with the columns if one of them was sent, else with the graph's inputs.
 func (a *assembler) nameFaults(tensors []sent, byName map[string]*sent) {
 	var names []string
 	for _, in := range a.m.Inputs() {

@@ -18,7 +18,8 @@ const (
 	maxParameters = 4096    // of a message, its tensors' included
 	maxTexts      = 1 << 18 // in bytes_contents of a message
 	maxValues     = 2 << 20 // sizes and numbers of a message, as many as single floats fit
-	// maxOther is how many bytes a message may have that asks for no inference, maxOpen one that anybody may send.
+	// maxOther limits the bytes of a message that is no inference request, maxOpen those of one that needs no
+	// credential.
 	maxOther, maxOpen = 64 << 10, 1 << 10
 )
 

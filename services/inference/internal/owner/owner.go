@@ -45,7 +45,7 @@ type Config struct {
 // concurrent use.
 type Register struct {
 	cfg    Config
-	client *controlplane.Client // nil: nobody is asked
+	client *controlplane.Client // nil: the control plane is not queried
 
 	mu    sync.Mutex // guards known
 	known map[string]string
@@ -158,7 +158,7 @@ func (r *Register) Provide(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// Only answers 404 to whoever is of another tenant than the model that the path names.
+// Only answers 404 to clients of another tenant than that of the model in the path.
 func (r *Register) Only(next echo.HandlerFunc) echo.HandlerFunc {
 	return r.Provide(func(c echo.Context) error {
 		if model := c.Param("model_name"); !Visible(c, model) {

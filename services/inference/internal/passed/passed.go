@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// kept is how long an artifact that nobody loads is remembered.
+	// kept is how long an artifact that is no longer loaded is remembered.
 	kept = 180 * 24 * time.Hour
 	// queryTimeout limits one query. Without an answer there is a trial, as for what was never tried.
 	queryTimeout = 5 * time.Second

@@ -26,7 +26,7 @@ type ports struct {
 // portTries limits the ports that are looked at for one that no server was given.
 const portTries = 2 * maxStarted
 
-// take gives out a port of loopback that nobody listens on now, and gives it to nobody else before free.
+// take reserves a free loopback port, and does not return it again before free.
 func (p *ports) take() (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -53,7 +53,7 @@ type Source interface {
 	LinkTo(dir string) error
 }
 
-// Version is what a scoring server is wanted for.
+// Version is the model version to serve.
 type Version struct {
 	Name, Version string
 	Files         Source
@@ -92,7 +92,7 @@ func (s *Servers) Open(ctx context.Context, v Version) (*model.Model, error) {
 	m, err := s.try(ctx, g, columns, answer, v.Rows)
 	var gone *model.ServerError
 	if endpoint == nil && errors.As(err, &gone) {
-		// A server that somebody else runs may be asked again at once. Here that would start a process each time.
+		// An external server may be tried again at once. Here, each attempt would start a process.
 		err = errors.New(reasonPrefix + err.Error())
 	}
 	if err != nil {
@@ -163,7 +163,7 @@ type server interface {
 	close() error
 }
 
-// fixed is a server that somebody else runs.
+// fixed is an external server.
 type fixed struct{ url *url.URL }
 
 func (f fixed) base() (*url.URL, error) { return f.url, nil }

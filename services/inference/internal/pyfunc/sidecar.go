@@ -41,7 +41,7 @@ type sidecar struct {
 
 	mu    sync.Mutex // guards all below
 	url   *url.URL   // nil while it does not run
-	pid   int        // of the process, which leads a group of its own
+	pid   int        // of the process, the leader of its group
 	port  int
 	known bool  // it is the process that listens on its port
 	fault error // why it does not
@@ -151,7 +151,7 @@ func (c *sidecar) once(ctx context.Context) (err error) {
 	cmd.Env = environment(cmd.Dir)
 	said := &lastOutput{}
 	cmd.Stdout, cmd.Stderr = said, said
-	// A group of its own: mlflow starts further processes.
+	// A separate process group: mlflow starts further processes.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = stopWait

@@ -19,7 +19,7 @@ func lockFolder(dir string) (unlock func()) {
 	if err != nil {
 		return func() {}
 	}
-	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // nobody else has a reason to hold it
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // no other process has a reason to hold it
 	return func() { _ = f.Close() }
 }
 
@@ -32,7 +32,7 @@ func sweep(parent string) error {
 	}
 	for _, dir := range left {
 		f, err := os.Open(dir)
-		if err != nil { // gone by now
+		if err != nil { // already gone
 			continue
 		}
 		st, err := f.Stat()

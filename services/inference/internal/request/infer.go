@@ -15,7 +15,7 @@ type Infer struct {
 	ID      string
 	Alias   string // parameter alias: which of the model's versions
 	Timeout int64  // parameter timeout in microseconds; 0: none
-	// BinaryOutput is what holds for outputs that do not say.
+	// BinaryOutput is the default for outputs that do not set it.
 	BinaryOutput bool
 	Inputs       []InferInput
 	Outputs      []InferOutput // those that are wanted; none: all

@@ -90,7 +90,7 @@ func Parse(body []byte, into *Object) []problem.Field {
 		return syntaxFault(err, len(body))
 	}
 	if _, err := d.dec.ReadToken(); err != io.EOF {
-		return []problem.Field{{Loc: []string{"body"}, Msg: "the body goes on after its JSON value"}}
+		return []problem.Field{{Loc: []string{"body"}, Msg: "the body has more data after its JSON value"}}
 	}
 	return nil
 }

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// Input is what input drift keeps of a row.
+// Input is the part of a row that input drift keeps.
 type Input struct {
 	// Norm, Mean and Std (population) are of the row's first vector, else of its numbers and integers, each
 	// scaled by the mean and deviation of the training rows where they are known. All are 0 for a row without
 	// numbers.
 	Norm, Mean, Std float64
-	// Zeros says that each of these numbers was 0 before it was scaled, and that there was one.
+	// Zeros is set if the row has numbers and each was 0 before scaling.
 	Zeros    bool
 	Features Features
 }

@@ -176,7 +176,7 @@ func tableColumn(in spec) (Column, error) {
 	default:
 		return c, fmt.Errorf("type %q is not served", in.Type)
 	}
-	c.Optional = in.Required != nil && !*in.Required && c.Kind == Number // a float can say that it is missing, others cannot
+	c.Optional = in.Required != nil && !*in.Required && c.Kind == Number // a float has a missing value, NaN; others do not
 	if in.Name == "" {
 		return c, errors.New("the column has no name")
 	}

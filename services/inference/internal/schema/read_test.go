@@ -293,7 +293,7 @@ func TestMissingValuesAreLeftOutOfTheInput(t *testing.T) {
 	if err != nil || s.Seal() != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []bool{false, true, false, false} { // a whole number or a text cannot say that it is missing
+	for i, want := range []bool{false, true, false, false} { // a whole number or a text has no missing value
 		if s.Columns[i].Optional != want {
 			t.Errorf("column %s: optional is %v, want %v", s.Columns[i].Name, s.Columns[i].Optional, want)
 		}

@@ -44,7 +44,7 @@ func (call *Call) ReadBody(c echo.Context, dst []byte) ([]byte, error) {
 	return dst, service.BodyFault(err)
 }
 
-// OutcomeOfBody is what a body that could not be read counts as.
+// OutcomeOfBody returns the outcome to count for a body that could not be read.
 func OutcomeOfBody(err error) int {
 	if problem.DeadlineExceeded.Has(err) {
 		return metrics.Timeout

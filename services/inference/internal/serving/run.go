@@ -47,7 +47,7 @@ func (c *Call) LateFault(err error) error {
 // RunFault is the answer when the run failed, and what it counts as. What names the rows concerned, such as "this row".
 func RunFault(slot *catalog.Slot, what string, err error) (outcome int, answer *problem.Error) {
 	if errors.Is(err, ort.ErrOverran) || errors.Is(err, batch.ErrTakenOut) {
-		return metrics.Timeout, problem.DeadlineExceeded.New(fmt.Sprintf("Model %s version %s took too long and was taken out of service; GET /health says why.", slot.Name, slot.Version)).WithCause(err)
+		return metrics.Timeout, problem.DeadlineExceeded.New(fmt.Sprintf("Model %s version %s took too long and was taken out of service; GET /health shows the reason.", slot.Name, slot.Version)).WithCause(err)
 	}
 	var server *model.ServerError
 	switch {
@@ -59,7 +59,7 @@ func RunFault(slot *catalog.Slot, what string, err error) (outcome int, answer *
 	return metrics.Failed, fault.ModelException.New(fmt.Sprintf("Model %s version %s failed on %s: %s.", slot.Name, slot.Version, what, strings.TrimSuffix(err.Error(), "."))).WithCause(err)
 }
 
-// KindOf is what the model answers.
+// KindOf returns the kind of the model's answer.
 func KindOf(m *model.Model) snapshot.Kind {
 	switch {
 	case m.Schema().Output.Kind != schema.Label:

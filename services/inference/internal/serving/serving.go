@@ -1,5 +1,4 @@
-// Package serving is what every way of asking for a prediction shares: who may enter, which copy answers, how long that
-// may take, and what is counted.
+// Package serving is shared by all prediction interfaces: access, the choice of the copy, deadlines and counters.
 package serving
 
 import (
@@ -31,7 +30,7 @@ type Config struct {
 	Log       *slog.Logger
 	Traffic   *traffic.Traffic
 	Shadows   *shadow.Scorer
-	Timeout   time.Duration // of a request, unless it asks for less
+	Timeout   time.Duration // of a request, unless it sets a shorter one
 	Admit     int           // requests of one model inside at once, waiting or running
 }
 
@@ -62,7 +61,7 @@ type Call struct {
 // Deadline is when the caller stops waiting.
 func (c *Call) Deadline() time.Time { return c.Start.Add(c.Limit) }
 
-// Source is what the call's snapshots say of its way here: route, unless a bridge brought it.
+// Source returns the origin that the call's snapshots record: route, unless a bridge forwarded it.
 func (c *Call) Source(route snapshot.Source) snapshot.Source {
 	if c.Bus {
 		return snapshot.Bus
@@ -78,7 +77,7 @@ func (c *Call) Left() time.Duration { return c.Limit - time.Since(c.Start) }
 // one value.
 const (
 	headerProbe      = "X-Platform-Probe"
-	headerSource     = "X-Platform-Source" // says how a request reached the caller, which passes it on
+	headerSource     = "X-Platform-Source" // how a request reached the caller that forwards it
 	headerTimeout    = "X-Request-Timeout-Ms"
 	headerRoutingKey = "X-Routing-Key"
 )
@@ -189,7 +188,7 @@ func (s *Core) FindLoaded(ctx context.Context, c *Call, w Wanted) *catalog.Slot 
 func (s *Core) bySplit(ctx context.Context, c *Call, rule *traffic.Rule, user []byte) *catalog.Slot {
 	tracker := s.Catalog.TrackerOf(c.Name)
 	if tracker == "" {
-		return nil // Find tells what is wrong
+		return nil // Find reports the fault
 	}
 	alias := rule.Alias(tracker, func() string { return c.routingKey(ctx, user) })
 	if alias == catalog.Production {
@@ -202,8 +201,8 @@ func (s *Core) bySplit(ctx context.Context, c *Call, rule *traffic.Rule, user []
 	return slot
 }
 
-// routingKey is what a split is sticky by: what the caller says, else whom the prediction is for, else who asks, else
-// the request alone.
+// routingKey returns the key that makes a split sticky: the caller's own key, else the user the prediction is for, else
+// the principal, else the request id.
 func (c *Call) routingKey(ctx context.Context, user []byte) string {
 	if c.Key != "" {
 		return c.Key

@@ -1,5 +1,5 @@
-// Package shadow scores requests once more with another alias, after their answer and without a part in it: nobody
-// waits for a score, a full queue drops it, and scores rest between each other so that they leave the processors to
+// Package shadow scores requests again with another alias, after they were answered and without effect on the answer:
+// no request waits for a score, a full queue drops it, and the workers pause between scores to leave the processors to
 // the answers.
 package shadow
 

@@ -30,7 +30,7 @@ const (
 	Shadow   Source = "shadow" // scored beside the answer of another alias
 )
 
-// Kind is what a model answered.
+// Kind is the kind of a model's answer.
 type Kind uint8
 
 // The kinds: a number, a class named by a number, a class named by a text; none for a request that was refused
@@ -86,7 +86,7 @@ type Writer struct {
 	written map[kept]int // rows since the last deletion
 }
 
-// kept is what is kept up to a number of rows.
+// kept identifies a set of rows with a size limit.
 type kept struct {
 	model, alias string
 	refused      bool

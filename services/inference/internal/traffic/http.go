@@ -51,7 +51,7 @@ func (t *Traffic) Set(c echo.Context) error {
 	})
 }
 
-// warnings say which requests the rules will not send where they are meant to go.
+// warnings lists the requests that the rules will not send to their intended alias.
 func (t *Traffic) warnings(model string, w Weights) []string {
 	out := []string{}
 	e := t.cfg.Catalog.Table().Model(model)
@@ -117,7 +117,7 @@ func visibleRows[T any](c echo.Context, want int, after string, read func(after 
 	}
 }
 
-// pageOf reads the page that a list is asked for: how many rows, after which model.
+// pageOf reads the requested page of a list: how many rows, after which model.
 func pageOf(c echo.Context) (limit int, after string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(c.QueryParams())) {
 		if name != "limit" && name != "cursor" {

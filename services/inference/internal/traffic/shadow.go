@@ -137,7 +137,7 @@ func (t *Traffic) changeShadow(ctx context.Context, model string, s *Shadow) (st
 		now := s.weights()
 		fact := announce.Audit(ctx, action, "model:"+model, "ok", map[string]any{"old": previous, "new": now})
 		if maps.Equal(now, previous) {
-			return announce.Insert(ctx, tx, fact) // nothing changes for whoever follows the rules
+			return announce.Insert(ctx, tx, fact) // nothing changes for those who follow the rules
 		}
 		return announce.Insert(ctx, tx, announce.Shadow(model, actor, now, previous), fact)
 	})

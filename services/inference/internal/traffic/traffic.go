@@ -31,7 +31,7 @@ const (
 // Config of New; all parts are required.
 type Config struct {
 	Pool    *pgxpool.Pool
-	Catalog *catalog.Catalog // says what a rule's aliases have loaded
+	Catalog *catalog.Catalog // knows which of a rule's aliases are loaded
 	Log     *slog.Logger
 }
 
@@ -182,7 +182,7 @@ func (t *Traffic) change(ctx context.Context, model string, w Weights) (store.Tr
 		}
 		fact := announce.Audit(ctx, action, "model:"+model, "ok", map[string]any{"old": previous, "new": now})
 		if maps.Equal(now, previous) {
-			return announce.Insert(ctx, tx, fact) // nothing changes for whoever follows the rules
+			return announce.Insert(ctx, tx, fact) // nothing changes for those who follow the rules
 		}
 		return announce.Insert(ctx, tx, announce.Traffic(model, actor, now, previous), fact)
 	})

@@ -40,7 +40,7 @@ func (w *watched) awaitIdle(ctx context.Context, pid int, limit time.Duration) b
 		}
 		used, err := processTime(pid)
 		switch now := time.Now(); {
-		case err != nil, used != last, w.reading.Load(): // an ended process is nobody's to wait for here
+		case err != nil, used != last, w.reading.Load(): // a process that has ended is not idle
 			last, since = used, now
 		case now.Sub(since) >= limit:
 			return true
@@ -48,7 +48,7 @@ func (w *watched) awaitIdle(ctx context.Context, pid int, limit time.Duration) b
 	}
 }
 
-// processTime is what the process has had of the processors, in user and system mode, in the system's ticks.
+// processTime returns the processor time that the process has used, user and system, in clock ticks.
 func processTime(pid int) (string, error) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

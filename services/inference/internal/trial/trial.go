@@ -1,5 +1,5 @@
-// Package trial loads a model and runs it for the first time in a process of its own, so that a file that somebody else
-// wrote can take down, hang or fill that process and nothing else.
+// Package trial loads a model and runs it for the first time in a separate process, so that a file from an untrusted
+// author can crash, hang or fill that process and nothing else.
 //
 // The process is this binary again, called with a hidden verb, in an empty folder, with none of the service's environment
 // (it gets a marker, GOTRACEBACK, HOME and TMPDIR) and no open files but its three pipes. It limits its own memory,
@@ -34,7 +34,7 @@ import (
 type Config struct {
 	// Dir is where the empty working folders are made.
 	Dir string
-	// Memory is what all trials that run at once may take, in bytes, beyond what the binary itself needs.
+	// Memory limits the memory of all concurrent trials, in bytes, beyond what the binary itself needs.
 	Memory int64
 	// Time limits the processor time of one trial, and how long it may do nothing.
 	Time time.Duration
@@ -101,8 +101,9 @@ func (r *Refusal) Error() string { return r.Reason }
 
 func refuse(format string, a ...any) error { return &Refusal{cleanText(fmt.Sprintf(format, a...))} }
 
-// Conditions are what the verdict on an artifact depends on beside its files. What passed under the same ones need not be
-// tried again. The version is among them, since another one may check more, or run otherwise.
+// Conditions returns the inputs of a verdict on an artifact other than its files. An artifact that passed under the
+// same conditions need not be tried again. They include the service's version, since another one may check more, or run
+// differently.
 func (r *Runner) Conditions(o model.Options) (string, error) {
 	if err := runtime.Init(""); err != nil {
 		return "", err
@@ -178,7 +179,8 @@ func (r *Runner) run(ctx context.Context, src Source, req request) (Result, erro
 	cmd.Args[0] = filepath.Base(os.Args[0])
 	cmd.Dir, cmd.WaitDelay = dir, killWait
 	cmd.Env = []string{marker + "=1", "GOTRACEBACK=none", "HOME=" + dir, "TMPDIR=" + dir}
-	// A group of its own: Ctrl-C is for the service, which ends its trials, and what a process started ends with it.
+	// A separate process group: the service handles Ctrl-C and ends its trials, together with any processes they
+	// started.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return killGroup(cmd.Process) }
 	stderr := &tail{}
@@ -212,7 +214,7 @@ func (r *Runner) run(ctx context.Context, src Source, req request) (Result, erro
 	res, talkErr := converse(in, newAnswers(out), files, req)
 	hangUp()
 	in.Close()
-	// Whatever it still does, nobody waits for it. Its id is not reused before Wait, even if it has ended.
+	// No one waits for it. Its id is not reused before Wait, even if it has ended.
 	_ = killGroup(cmd.Process)
 	cancel()
 	waitErr := cmd.Wait()
@@ -373,7 +375,7 @@ func firstLine(s string) string {
 // maxReason limits the text of a refusal, in bytes.
 const maxReason = 600
 
-// cleanText makes text of a process one line that a terminal and a log can show. Each line of it is a fault of its own.
+// cleanText makes text of a process one line that a terminal and a log can show. Each line of it is a separate fault.
 func cleanText(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' }), "; ")
 	if len(s) > maxReason {

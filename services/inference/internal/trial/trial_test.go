@@ -54,7 +54,7 @@ func renamed(files folder) folder {
 	}
 }
 
-// maxRSS is what no trial's process may have had, in bytes.
+// maxRSS limits the resident memory of a trial's process, in bytes.
 const maxRSS = 700 << 20
 
 func TestTryAcceptsWhatIsServed(t *testing.T) {
