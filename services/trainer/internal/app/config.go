@@ -23,7 +23,8 @@ type Config struct {
 	TrackingURI string `env:"TRACKING_URI" envDefault:"http://localhost:15000"`
 	// TrackingToken is the bearer for it; empty: none.
 	TrackingToken service.Secret `env:"MLFLOW_TRACKING_TOKEN"`
-	// ControlPlaneURL is told of new versions and moves the aliases; empty means that nobody does.
+	// ControlPlaneURL is notified of new versions and moves the aliases; empty: no notification, and aliases stay as
+	// they are.
 	ControlPlaneURL string `env:"CONTROL_PLANE_URL"`
 	// ControlPlaneToken is the bearer for it.
 	ControlPlaneToken service.Secret `env:"CONTROL_PLANE_TOKEN"`
@@ -44,11 +45,11 @@ type Config struct {
 	DataplaneURL string `env:"DATAPLANE_URL" envDefault:"http://localhost:8010"`
 	// DataplaneToken is the bearer for it; empty: none.
 	DataplaneToken service.Secret `env:"DATAPLANE_TOKEN"`
-	// AllowPrivateArchives lets public archives be at addresses that are not public, and speak plain http. Whoever can
-	// change the model repository can then read what this machine reaches. Default false.
+	// AllowPrivateArchives permits private addresses and plain http for public archives. Every author of the model
+	// repository can then read what this machine reaches. Default false.
 	AllowPrivateArchives bool `env:"PUBLIC_ARCHIVE_ALLOW_PRIVATE"`
 	// CommandAllow lists the commands that estimators of kind command may run, separated by commas, each word for word.
-	// Whoever can change the model repository can then run them. Empty: none.
+	// Every author of the model repository can then run them. Empty: none.
 	CommandAllow []string `env:"TRAINER_COMMAND_ALLOW"`
 	// CommandTimeout limits one run of such a command; 0 means DefaultCommandTimeout.
 	CommandTimeout time.Duration `env:"TRAINER_COMMAND_TIMEOUT"`
@@ -75,10 +76,10 @@ type Config struct {
 	HPCPollSeconds int `env:"HPC_POLL_SECONDS"`
 	// GPUCostPerHour in USD prices the synthetic GPU hours of mock jobs; 0 means DefaultGPUCostPerHour.
 	GPUCostPerHour float64 `env:"GPU_COST_PER_HOUR"`
-	// FlowRunID is the orchestrator's flow run that `trainer train` is part of: the control plane then
-	// knows which approval and commit a version came from. Empty: none, and nobody is told.
+	// FlowRunID is the orchestrator's flow run that `trainer train` is part of; it tells the control plane the approval
+	// and commit of a version. Empty: none, and the control plane is not notified.
 	FlowRunID string `env:"PREFECT_FLOW_RUN_ID"`
-	// Traceparent is the W3C trace context that `trainer train` goes on in; the worker sets it for each flow run.
+	// Traceparent is the W3C trace context that `trainer train` continues; the worker sets it for each flow run.
 	Traceparent string `env:"TRACEPARENT"`
 	// Tracing is where spans go.
 	Tracing service.Tracing
@@ -103,7 +104,7 @@ type Config struct {
 	WorkerLostSeconds int `env:"WORKER_LOST_SECONDS" envDefault:"300"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `env:"LOG_LEVEL" envDefault:"info"`
-	// RetryDelays are the pauses before each further attempt at what may pass by itself; default 5, 15 and 30 s.
+	// RetryDelays are the pauses before each retry of a transient failure; default 5, 15 and 30 s.
 	RetryDelays []time.Duration `env:"-"`
 }
 

@@ -94,7 +94,7 @@ func wantProbe(t *testing.T, addr, path string, status int, text string) {
 	})
 }
 
-// An address that cannot be had is an error at the start, not a worker that nobody can probe.
+// An address that is not available is an error at the start, rather than a worker without probes.
 func TestWorkerAddressInUse(t *testing.T) {
 	t.Parallel()
 	taken := httptest.NewServer(http.NotFoundHandler())

@@ -55,7 +55,7 @@ func App(environ []string, out, errOut io.Writer) *cli.App {
 					&cli.StringFlag{Name: "backend", Aliases: []string{"b"}, Usage: "where the data is read from"},
 					&cli.StringFlag{Name: "commit", Usage: "commit whose models are trained"},
 					&cli.StringFlag{Name: "tenant", Usage: "tenant of the request"},
-					&cli.StringFlag{Name: "requested-by", Usage: "who asked for the training"},
+					&cli.StringFlag{Name: "requested-by", Usage: "the user who requested the training"},
 					&cli.StringFlag{Name: "approval", Usage: "id of the approval that allowed it"},
 					&cli.StringFlag{Name: "request-id", Usage: "id of the request that led to it"},
 					&cli.StringFlag{Name: "parameters", Usage: `JSON laid over model.yaml, such as {"seed": 7, "hyperparameters": {"max_depth": 8}}`},
@@ -78,7 +78,7 @@ func App(environ []string, out, errOut io.Writer) *cli.App {
 				Action: func(c *cli.Context) error { return runFigures(c, environ, out, errOut) },
 			},
 			{
-				Name: "worker", Usage: "carry out the orchestrator's flow runs, each as a process of its own, until interrupted",
+				Name: "worker", Usage: "carry out the orchestrator's flow runs, each in a separate process, until interrupted",
 				Flags: []cli.Flag{repo, env,
 					&cli.StringFlag{Name: "name", Usage: "name among the workers of the pool (default: WORKER_NAME, then the host's)"},
 				},

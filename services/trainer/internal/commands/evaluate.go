@@ -129,7 +129,7 @@ func figuresOf(m *modelrepo.Model, r trainer.Report) []figure {
 	return out
 }
 
-// describeMetric says in words what a metric is.
+// describeMetric describes a metric in one phrase.
 func describeMetric(name, unit string) string {
 	if unit == "s" {
 		unit = "seconds"

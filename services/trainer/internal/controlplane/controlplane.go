@@ -37,7 +37,7 @@ func New(url string, token service.Secret) (*Client, error) {
 	return &Client{c}, nil
 }
 
-// Ladder is what the control plane made of a version.
+// Ladder is the control plane's verdict on a version.
 type Ladder struct {
 	Rungs       []modelrepo.Verdict `json:"rungs"`
 	AliasesSet  []string            `json:"aliases_set"`
@@ -82,7 +82,7 @@ type Job struct {
 	FlowRunID, RunID     string
 }
 
-// Cost is what a batch job used for a version.
+// Cost is the resources that a batch job used for a version.
 type Cost struct {
 	Scheduler, JobID      string
 	Model, Version, RunID string

@@ -39,12 +39,12 @@ type Rows struct {
 	Dropped int
 	// Version tells the exact data: the SHA-256 of the files' bytes, or the generator's settings.
 	Version string
-	// URI says where the rows come from, Origin whether they were generated or recorded, Backend who read them.
+	// URI is the source of the rows, Origin how they came about (generated or recorded), Backend their reader.
 	URI, Origin, Backend string
 
-	// held is about what the columns take, in bytes.
+	// held estimates the size of the columns, in bytes.
 	held int64
-	// derived is what the history adds to a row, in bytes.
+	// derived is the size of a row's history, in bytes.
 	derived int64
 	// start of the first log, from which the times of all are counted.
 	start time.Time
@@ -70,13 +70,13 @@ func (r *Rows) checkHeld() error {
 	return nil
 }
 
-// Source says what to load.
+// Source specifies the data to load.
 type Source struct {
 	// Repo is the folder of the model repository.
 	Repo    string
 	Set     *modelrepo.Dataset
 	Backend string
-	// Dummy asks for DummyRows generated rows whatever the files hold.
+	// Dummy requests DummyRows generated rows instead of the files.
 	Dummy bool
 	// Remote fetches what is not local; nil: nothing does.
 	Remote *source.Sources

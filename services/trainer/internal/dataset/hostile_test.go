@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv/hostiletest"
 )
 
-// readLimit is what one hostile file may take.
+// readLimit is the time limit of one hostile file.
 const readLimit = time.Minute
 
 // bombs cost a reader more than they weigh, or look like another format.
@@ -131,7 +131,7 @@ func TestHostileDataFiles(t *testing.T) {
 	}
 }
 
-// Whoever meets the limit of memory learns what to do about it.
+// The error at the memory limit explains how to fix it.
 func TestTooManyValuesSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]*Rows{

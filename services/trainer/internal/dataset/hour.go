@@ -24,7 +24,7 @@ func (r *Rows) Hours(span modelrepo.Span) (hours []int, zone string) {
 	if start.IsZero() {
 		for _, v := range submit {
 			if v < leastInstant {
-				return nil, "" // counted from a start that nobody has declared
+				return nil, "" // counted from an undeclared start
 			}
 		}
 		start = time.Unix(0, 0).UTC()

@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/parquet"
 )
 
-// readParquet reads the columns that the data set declares, each by itself: the format stores them so. A null or NaN is
-// a missing value.
+// readParquet reads the columns that the data set declares one after the other, as the format stores them. A null or
+// NaN is a missing value.
 func readParquet(ctx context.Context, src io.ReaderAt, size int64, ds *modelrepo.Dataset, into *Rows) error {
 	file, err := parquet.Open(src, size)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *columnSink) Text(v string) error {
 			return err
 		}
 	}
-	// Not v, which is a copy of its own that nobody has counted.
+	// Not v, which is a separate copy that held does not count.
 	s.rows.Cat[s.name] = append(s.rows.Cat[s.name], s.last)
 	return nil
 }

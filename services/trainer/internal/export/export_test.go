@@ -64,7 +64,7 @@ func sampleFeatures(number, category string) []modelrepo.Feature {
 	}
 }
 
-// learnedTarget is what the estimator sees of the target.
+// learnedTarget returns the target as the estimator sees it.
 func learnedTarget(target frame.Target) []float64 {
 	var y []float64
 	for _, v := range target.Values {
@@ -181,7 +181,7 @@ func TestVerifyNoticesDifferences(t *testing.T) {
 	}
 }
 
-// The same data and seed make the same files, and platform.json says what serving needs.
+// The same data and seed produce the same files, and platform.json has the fields that serving needs.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	table, _, class := sampleJobs(400)

@@ -1,8 +1,8 @@
 // Package export turns a fitted model and the transforms before it into an ONNX graph with one input per
 // column, and proves that ONNX Runtime answers what the Go evaluator does.
 //
-// Transforms are part of the graph, so whoever serves the model hands it the columns as they are. The Go
-// side computes each transform in float32 with the graph's own operations, in the same order.
+// Transforms are part of the graph, so that servers pass the columns unchanged. The Go side computes each transform in
+// float32 with the graph's own operations, in the same order.
 package export
 
 import (
@@ -264,5 +264,5 @@ func (f *feature) put(c frame.Column, row int, out []float32) {
 	}
 }
 
-// unknownOrdinal stands for a category that training did not see. With onehot it is all zeros.
+// unknownOrdinal encodes a category that training did not see. With onehot it is all zeros.
 const unknownOrdinal = -1

@@ -36,7 +36,7 @@ const (
 	killDelay = 5 * time.Second
 )
 
-// Config says which commands may run.
+// Config lists the allowed commands.
 type Config struct {
 	// Allow lists whole commands, each the words of its argv.
 	Allow [][]string
@@ -62,7 +62,7 @@ type Spec struct {
 	Hyperparameters map[string]any `json:"hyperparameters"`
 	Features        []Feature      `json:"features"`
 	Target          Target         `json:"target"`
-	// Refit says that train.csv holds all rows and there is no validation.csv.
+	// Refit is set if train.csv holds all rows and there is no validation.csv.
 	Refit bool `json:"refit"`
 }
 
@@ -74,7 +74,7 @@ type Feature struct {
 	Transform string         `json:"transform"`
 }
 
-// DescribeFeatures returns the features as the command is told of them.
+// DescribeFeatures returns the features as spec.json describes them.
 func DescribeFeatures(features []modelrepo.Feature) []Feature {
 	out := make([]Feature, len(features))
 	for i, f := range features {
@@ -150,8 +150,8 @@ func (c Config) run(ctx context.Context, argv []string, work, in, out string) er
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}
 	}
-	// A group of its own, so that a kill reaches the workers that the command started. If the trainer dies without a
-	// chance to do that, the kernel ends the command itself.
+	// A separate process group, so that a kill reaches the workers that the command started. If the trainer dies before
+	// it can do that, the kernel kills the command itself.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killDelay
@@ -164,7 +164,7 @@ func (c Config) run(ctx context.Context, argv []string, work, in, out string) er
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // the command ended well; what it left behind still holds its output
 	}
-	// Workers that outlive the command would train on for nobody.
+	// Workers that outlive the command would train for nothing.
 	if kerr := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); kerr != nil && !errors.Is(kerr, syscall.ESRCH) {
 		c.Log.WarnContext(ctx, "processes of the command not killed", slog.Any("err", kerr))
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/frame"
 )
 
-// logBuffer is what the log wrote; the command writes while the test reads.
+// logBuffer collects the log; the command writes while the test reads.
 type logBuffer struct {
 	mu  sync.Mutex // guards buf
 	buf bytes.Buffer

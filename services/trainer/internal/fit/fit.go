@@ -34,7 +34,7 @@ type Candidate struct {
 type Result struct {
 	Model    learn.Model
 	Pipeline *export.Pipeline
-	// Graph replaces Model for what a command fitted; whoever has the result closes it.
+	// Graph replaces Model for estimators of kind command; the caller closes it.
 	Graph *export.Graph
 	Parts split.Parts
 	// Candidates tried, in order; Chosen is the index of the one that was refitted.
@@ -55,7 +55,7 @@ type Result struct {
 	Importance *Importances
 }
 
-// Commands is what estimators of kind command need.
+// Commands configures estimators of kind command.
 type Commands struct {
 	external.Config
 	// Dir holds what is exchanged with the command; the caller removes it.
@@ -65,7 +65,7 @@ type Commands struct {
 // Run fits the model on the sample. progress gets 0 to 1.
 func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelrepo.Dataset, md *modelrepo.ModelDataset, commands Commands, progress func(float64)) (r *Result, err error) {
 	r = &Result{}
-	var graph *export.Graph // of its own: an error returns no result
+	var graph *export.Graph // separate from r: an error returns no result
 	defer func() {
 		if err != nil && graph != nil {
 			err = errors.Join(err, graph.Close())

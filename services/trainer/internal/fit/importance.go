@@ -21,8 +21,8 @@ const (
 	importanceGraphTime   = time.Minute
 )
 
-// Importances tell how much the model relies on each feature (Breiman 2001): the metric on test rows in which the
-// feature was shuffled, against the metric on the same rows as they are.
+// Importances measure how much the model relies on each feature (Breiman 2001): the metric on test rows with the
+// feature shuffled, compared with the metric on the same rows unchanged.
 type Importances struct {
 	// Metric is the model's, by which versions are compared; Rows of test were used, each feature shuffled Repeats times.
 	Metric  string `json:"metric"`

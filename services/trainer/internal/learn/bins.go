@@ -147,8 +147,8 @@ func cutPoints(sorted []float32) []float32 {
 	return cuts
 }
 
-// tooClose tells whether two values are too close for a cut between them: another library's logarithm may
-// differ in the last bit, and would then send a row to the other side.
+// tooClose reports whether two values are too close for a cut between them: another library's logarithm may differ in
+// the last bit, and would then send a row to the other side.
 func tooClose(lo, hi float32) bool {
 	if lo == hi {
 		return true

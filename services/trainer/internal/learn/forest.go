@@ -73,7 +73,7 @@ func balanceWeights(class []int32, weight []float64, classes int) {
 	}
 }
 
-// targets are what a forest learns: y for numbers, else class.
+// targets are the values a forest learns: y for numbers, else class.
 type targets struct {
 	classes int
 	y       []float64

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/modelrepo"
 )
 
-// Spec says what to fit.
+// Spec specifies the model to fit.
 type Spec struct {
 	Kind    string // ridge, logistic, random_forest, gbt, isolation_forest
 	Hyper   map[string]any
@@ -163,7 +163,7 @@ func checkData(s Spec, x Matrix, y []float64) error {
 		}
 	}
 	if distinct < 2 && s.Kind != "isolation_forest" { // which does not look at the classes
-		return errors.New("all rows have the same class; there is nothing to tell apart")
+		return errors.New("all rows have the same class; there is nothing to learn")
 	}
 	return nil
 }

@@ -180,7 +180,7 @@ func TestScaleOfTarget(t *testing.T) {
 	}
 }
 
-// The median is what absolute error asks for: a tenth of wild rows must not move it.
+// The median minimises absolute error: a tenth of wild rows must not move it.
 func TestAbsoluteErrorEstimatesMedian(t *testing.T) {
 	t.Parallel()
 	x, y := Matrix{Rows: 400, Cols: 1, Data: make([]float32, 400)}, make([]float64, 400)

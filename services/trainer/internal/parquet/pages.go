@@ -126,7 +126,7 @@ func (c *chunk) header(at, end int64, h *format.PageHeader) (length int64, err e
 // checkCount bounds the values of a page before anything is made of them.
 func (c *chunk) checkCount(n int32) error {
 	if n <= 0 || n > maxPageValues {
-		return fmt.Errorf("it says that it has %d values; want 1 to %d", n, maxPageValues)
+		return fmt.Errorf("it declares %d values; want 1 to %d", n, maxPageValues)
 	}
 	if c.leaf.maxRep == 0 && int64(n) > c.rows-c.done {
 		return errors.New("it has more values than the row group has rows")
@@ -140,7 +140,7 @@ func (c *chunk) readDictionary(h *format.PageHeader, raw []byte) error {
 		return errors.New("the column has a second dictionary")
 	}
 	if d.NumValues < 0 || d.NumValues > maxPageValues {
-		return fmt.Errorf("the dictionary says that it has %d values; want at most %d", d.NumValues, maxPageValues)
+		return fmt.Errorf("the dictionary declares %d values; want at most %d", d.NumValues, maxPageValues)
 	}
 	data, err := unpack(c.meta.Codec, raw, int(h.UncompressedPageSize))
 	if err != nil {

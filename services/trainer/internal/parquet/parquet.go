@@ -33,7 +33,7 @@ const (
 
 var magic = []byte("PAR1")
 
-// Kind is what the values of a column are read as.
+// Kind is the Go type of a column's values.
 type Kind int
 
 const (
@@ -47,7 +47,7 @@ const (
 
 // Values receives what a column holds, row by row.
 type Values interface {
-	// Reserve is told how many rows and values of the column come next; an error ends the reading.
+	// Reserve announces the number of rows and values of the column that come next; an error ends the reading.
 	Reserve(values int) error
 	Number(v float64) error
 	// Text may be kept; equal values of a dictionary share their bytes.
@@ -72,7 +72,7 @@ type leaf struct {
 	name           string // of the field of the root
 	element        *format.SchemaElement
 	maxDef, maxRep int
-	// optional says that a missing element of a list is told apart from a missing list.
+	// optionalElement is set if a missing element of a list differs from a missing list.
 	optionalElement bool
 	nested          bool // more than one value below the root's field
 }
@@ -222,7 +222,7 @@ func (f *File) Read(name string, as Kind, into Values) error {
 	return nil
 }
 
-// check says whether the column can be read so.
+// check reports whether the column can be read as that kind.
 func (l leaf) check(as Kind) error {
 	physical := l.element.Type.V
 	ok := false

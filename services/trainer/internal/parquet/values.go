@@ -60,7 +60,7 @@ func (l leaf) instant() func(v float64) float64 {
 	return nil
 }
 
-// plainDictionary is what older writers call format.RLEDictionary in data pages (Parquet, Encodings).
+// plainDictionary is the name that older writers use for format.RLEDictionary in data pages (Parquet, Encodings).
 const plainDictionary format.Encoding = 2
 
 // decode decodes n values of a data page.

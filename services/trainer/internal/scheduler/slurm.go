@@ -44,7 +44,7 @@ type Spec struct {
 	Export []string
 }
 
-// Usage is what a job was given, times how long.
+// Usage is the resources allocated to a job, times its duration.
 type Usage struct {
 	GPUHours, CPUHours float64
 	ExitCode           int
@@ -117,7 +117,7 @@ func (s Slurm) State(ctx context.Context, id string) (State, error) {
 	if st := slurmState(out); qerr == nil && st != Unknown {
 		return st, nil
 	}
-	// squeue fails for a job that it has forgotten, as it does without a controller: sacct tells which.
+	// squeue fails both for a job that it has forgotten and without a controller: sacct distinguishes them.
 	out, err := s.Runner.Run(ctx, "", "sacct", "-P", "-n", "-X", "-j", id, "-o", "State")
 	if err != nil {
 		return Unknown, errors.Join(qerr, err)
@@ -203,7 +203,7 @@ func usageOf(id string, cells []string, gpus int) (u Usage, err error) {
 		}
 	}
 	if gpus > 0 && elapsed > 0 && !told {
-		return u, fmt.Errorf("the accounting of job %s has no gres/gpu, though the job asked for %d GPUs; add gres/gpu to AccountingStorageTRES of slurm.conf", id, gpus)
+		return u, fmt.Errorf("the accounting of job %s has no gres/gpu, though the job requested %d GPUs; add gres/gpu to AccountingStorageTRES of slurm.conf", id, gpus)
 	}
 	return u, nil
 }
@@ -226,7 +226,7 @@ func lastLine(out string) string {
 	return lines[len(lines)-1]
 }
 
-// slurmState maps Slurm's words; sacct adds by whom a job was cancelled.
+// slurmState maps Slurm's state names; sacct appends the user who cancelled a job.
 func slurmState(word string) State {
 	word, _, _ = strings.Cut(strings.TrimSpace(word), " ")
 	switch strings.TrimSuffix(word, "+") {

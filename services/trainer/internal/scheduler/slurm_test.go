@@ -130,7 +130,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A controller that restarts is waited for; a job that nobody knows any more is lost after five polls in a row.
+// A restarting controller is waited for; a job that is no longer known is lost after five polls in a row.
 func TestLostJob(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -149,7 +149,7 @@ func parseItems(text []byte) ([]Item, error) {
 	members := 0
 	for d.More() {
 		if len(items) == pageLimit {
-			return nil, fmt.Errorf("more than the %d records that were asked for", pageLimit)
+			return nil, fmt.Errorf("more than the %d records requested", pageLimit)
 		}
 		var record json.RawMessage
 		if err := d.Decode(&record); err != nil {

@@ -112,7 +112,7 @@ func listObjects(ctx context.Context, client *minio.Client, bucket, prefix strin
 	return keys, nil
 }
 
-// storeError tells what the store refuses from what may pass.
+// storeError separates refusals by the store from transient failures.
 func storeError(ctx context.Context, err error) error {
 	if code := minio.ToErrorResponse(err).StatusCode; code >= 400 && code < 500 {
 		return err

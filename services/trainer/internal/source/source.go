@@ -32,7 +32,7 @@ func limitFetch(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, fetchTimeout, errFetchTimeout)
 }
 
-// Config says where the operator's sources are. A backend whose address is empty is not configured.
+// Config holds the addresses of the operator's sources. A backend without an address is not configured.
 type Config struct {
 	// AllowPrivate lets public archives be at addresses that are not public, and speak plain http.
 	AllowPrivate bool
@@ -80,7 +80,7 @@ func save(dir, name string, body io.Reader, most int64) (int64, error) {
 	return n, nil
 }
 
-// answer reads what a source sends; wrap makes its error one that tells whether to try again.
+// answer reads a source's response; wrap marks its errors as transient or not.
 type answer struct {
 	body io.Reader
 	wrap func(error) error
@@ -106,7 +106,7 @@ func checkStatus(resp *http.Response) error {
 	return fmt.Errorf("it answers %s", resp.Status)
 }
 
-// wrapCallError tells what the caller may try again from what stays wrong.
+// wrapCallError marks transient errors with ErrUnavailable, so that the caller retries them.
 func wrapCallError(ctx context.Context, err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

@@ -198,7 +198,7 @@ func TestUnconfigured(t *testing.T) {
 	}
 }
 
-// A page with more records than were asked for, or with very many members, is refused before they are made.
+// A page with more records than requested, or with very many members, is refused before they are allocated.
 func TestPagesOfManyRecords(t *testing.T) {
 	t.Parallel()
 	many := "[" + strings.Repeat(`{"":0},`, pageLimit)
@@ -215,7 +215,7 @@ func TestPagesOfManyRecords(t *testing.T) {
 		if want == "" && (err != nil || len(items) != pageLimit) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%d items, %v; want %q", len(items), err, want)
 		}
-		// Beside the page and what the decoder holds of it; other tests of this package allocate little.
+		// Includes the page and the decoder's copy; other tests of this package allocate little.
 		if took := after.TotalAlloc - before.TotalAlloc; took > 256<<20 {
 			t.Errorf("%.40s: %d MiB were allocated for %d MiB, want at most 256", body, took>>20, len(body)>>20)
 		}

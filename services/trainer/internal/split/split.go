@@ -16,8 +16,8 @@ import (
 // Parts are indices of rows, each part in rising order.
 type Parts struct {
 	Train, Validation, Test []int
-	// Purged counts rows of a split by time that are in no part: when the part after
-	// theirs begins, their job had not ended, so that nobody knew their label.
+	// Purged counts rows of a split by time that are in no part: their job had not ended when the next part begins, so
+	// that their label was not known then.
 	Purged int
 }
 

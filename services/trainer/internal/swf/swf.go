@@ -39,7 +39,7 @@ const (
 	fields
 )
 
-// Bounds of a log: the largest public one holds about 4.4 million jobs in 400 MB. A data set has a bound of its own, which
+// Limits of a log: the largest public one holds about 4.4 million jobs in 400 MB. A data set has its own limit, which
 // many columns reach earlier.
 const (
 	MaxBytes = 2 << 30
@@ -51,7 +51,7 @@ const (
 // Record is one job; missing values are -1. Times are in seconds, Submit since the log's start.
 type Record [fields]float64
 
-// Log is what a file holds.
+// Log is the content of a file.
 type Log struct {
 	// Header holds the first value of each key.
 	Header map[string]string
@@ -69,7 +69,7 @@ func (r *Record) Kept() bool {
 	return r[Run] >= 0 && r.Processors() > 0 && (r[Status] == -1 || r[Status] == 1)
 }
 
-// Processors is what the job asked for, or else what it got.
+// Processors returns the processors requested, or else allocated.
 func (r *Record) Processors() float64 {
 	if r[ReqProcs] > 0 {
 		return r[ReqProcs]

@@ -18,7 +18,7 @@ const agreementBins = 36
 type Agreement struct {
 	Target string `json:"target"`
 	Unit   string `json:"unit,omitempty"`
-	// Log says that the edges are equally far apart as log1p(value).
+	// Log is set if the edges are equally spaced in log1p(value).
 	Log    bool      `json:"log"`
 	Edges  []float64 `json:"edges"`
 	Counts [][]int   `json:"counts"`

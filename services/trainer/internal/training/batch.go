@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/scheduler"
 )
 
-// Batch says how trainings become jobs of a cluster; the zero value means that they run in this process.
+// Batch configures trainings as jobs of a cluster; the zero value runs them in this process.
 type Batch struct {
 	// Mode is the value of the tag hpc_scheduler.
 	Mode    string
@@ -78,8 +78,8 @@ const (
 	outputFile  = "output.log"
 )
 
-// jobRequest is what a job is told. Neither the tracker nor the control plane: the job cannot reach them, and needs
-// no credential.
+// jobRequest is the input of a job. It names neither the tracker nor the control plane: the job cannot reach them, and
+// needs no credential.
 type jobRequest struct {
 	Request       Request `json:"request"`
 	ModelRepoDir  string  `json:"modelrepo_dir"`
@@ -87,7 +87,7 @@ type jobRequest struct {
 	DefinitionSum string  `json:"definition_digest"`
 }
 
-// outcome is what the learning part of a training leaves for the rest of it.
+// outcome is the result of the learning part, which the other stages need.
 type outcome struct {
 	// Of the data.
 	Version string `json:"dataset_version"`
@@ -161,8 +161,8 @@ func (f *flow) submitBatch(ctx context.Context) (string, error) {
 	return f.jobID, nil
 }
 
-// findSubmitted looks whether the scheduler took the job although its answer was lost. The training goes on with it, or
-// cancels it if it was stopped itself.
+// findSubmitted checks whether the scheduler accepted the job although its answer was lost. The training continues with
+// the job, or cancels it if the training itself was stopped.
 func (f *flow) findSubmitted(ctx context.Context, cause error) error {
 	last, stop := context.WithTimeout(context.WithoutCancel(ctx), ClosingTimeout)
 	defer stop()
@@ -219,7 +219,7 @@ func (f *flow) reportJob(ctx context.Context, st scheduler.State) {
 		Scheduler: f.cfg.Batch.Mode, ID: f.jobID, State: string(st), Model: f.result.Model, Dataset: f.use.Name,
 		Resources: f.model.Resources, FlowRunID: f.FlowRunID, RunID: f.result.RunID,
 	}); err != nil {
-		f.log.WarnContext(ctx, "the control plane was not told of the job's state", slog.String("job", f.jobID), slog.String("state", string(st)), slog.Any("err", err))
+		f.log.WarnContext(ctx, "the job's state was not reported to the control plane", slog.String("job", f.jobID), slog.String("state", string(st)), slog.Any("err", err))
 	}
 }
 
@@ -234,7 +234,7 @@ func (f *flow) lastWords() string {
 	return lines[len(lines)-1]
 }
 
-// fetchBatch takes over what the job has left. The files are digested here, so that what is registered is what was read.
+// fetchBatch takes over the job's files. They are digested here, so that the registered files are the ones read.
 func (f *flow) fetchBatch(context.Context) (string, error) {
 	text, err := os.ReadFile(filepath.Join(f.jobDir, outcomeFile))
 	if err != nil {

@@ -87,7 +87,7 @@ func newBatch(t *testing.T, c *cluster) (*remote, *Trainer) {
 	return r, tr
 }
 
-// sbatch did not answer in time, but the job was taken: the training goes on with it.
+// sbatch did not answer in time, but the job was accepted: the training continues with it.
 func TestJobWhoseNumberWasLost(t *testing.T) {
 	t.Parallel()
 	c := &cluster{loseAnswer: true}
@@ -101,7 +101,7 @@ func TestJobWhoseNumberWasLost(t *testing.T) {
 	}
 }
 
-// It was stopped meanwhile: the job that nobody would wait for is cancelled.
+// The training was stopped meanwhile: the orphaned job is cancelled.
 func TestStoppedWhileSubmitting(t *testing.T) {
 	t.Parallel()
 	c := &cluster{loseAnswer: true, lose: true}
@@ -205,8 +205,8 @@ func TestCostFollowsTheSchedulerOfTheRun(t *testing.T) {
 	}
 }
 
-// An attempt that died leaves its job's folder; the next one removes that, and no folder that a tag of somebody
-// else's run names.
+// An attempt that died leaves its job's folder; the next one removes that folder, but none that a tag of another run
+// names.
 func TestFolderOfAnAttemptThatDied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -24,8 +24,8 @@ import (
 
 const samples = "../../../../deploy/modelrepo"
 
-// remote stands for a tracker and a control plane that fail when told to; the real ones cannot be made to fail
-// between two given calls. It keeps what it was sent.
+// remote simulates a tracker and a control plane that fail on command; the real ones cannot be made to fail between two
+// given calls. It records the requests.
 type remote struct {
 	mu        sync.Mutex
 	calls     map[string]int
@@ -453,7 +453,7 @@ func TestUnknownToTheControlPlane(t *testing.T) {
 	}
 }
 
-// Without a control plane the result still says which rungs the version would reach; a dummy's at most Staging.
+// Without a control plane, the result still lists the rungs that the version would reach; a dummy's at most Staging.
 func TestRungsWithoutControlPlane(t *testing.T) {
 	t.Parallel()
 	r, tr := newRemote(t)

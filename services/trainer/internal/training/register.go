@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/scheduler"
 )
 
-// framework is what made the model: the tag of that name.
+// framework is the value of the tag of that name: the software that made the model.
 const framework = "platform-trainer"
 
 func (f *flow) record(ctx context.Context) (string, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/score"
 )
 
-// Report is what plots of a training are drawn from; the run keeps it as report.json.
+// Report holds the data for the plots of a training; the run keeps it as report.json.
 type Report struct {
 	Model     string `json:"model"`
 	Dataset   string `json:"dataset"`

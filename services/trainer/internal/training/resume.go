@@ -41,7 +41,7 @@ func (f *flow) resume(ctx context.Context, experiment string) error {
 			if run.Tags["failure_reason"] == "" {
 				return nil
 			}
-			return f.tracker.SetTag(ctx, run.ID, "failure_reason", "") // it is this attempt that says how the run ended
+			return f.tracker.SetTag(ctx, run.ID, "failure_reason", "") // this attempt decides how the run ends
 		}
 		if run.Status == tracker.Running {
 			f.cancelJobsOf(ctx, run)

@@ -23,7 +23,7 @@ type journal struct {
 	lock *os.File
 }
 
-// entry is what the journal knows of a run.
+// entry is the journal's record of a run.
 type entry struct {
 	ID uuid.UUID `json:"flow_run_id"`
 	// End is the state that the run ended in and that the orchestrator has not accepted yet; nil while it runs.
@@ -44,7 +44,7 @@ func openJournal(dir string) (*journal, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = lock.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("another worker uses %s; give each worker a folder of its own by WORKER_STATE_DIR", dir)
+			return nil, fmt.Errorf("another worker uses %s; set WORKER_STATE_DIR to a separate folder for each worker", dir)
 		}
 		return nil, fmt.Errorf("journal: lock %s: %w", dir, err)
 	}

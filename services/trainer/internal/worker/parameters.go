@@ -52,7 +52,7 @@ func readParameters(run orchestrator.FlowRun) (p Parameters, err error) {
 	return p, nil
 }
 
-// requestedBySchedule is who asks for what a schedule starts.
+// requestedBySchedule is the requester of scheduled runs.
 const requestedBySchedule = "schedule"
 
 // commands are the arguments of the trainings that a run consists of, in order. A run that names no model trains

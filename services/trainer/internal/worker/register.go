@@ -32,9 +32,9 @@ const (
 type deployment struct {
 	flow string
 	in   orchestrator.CreateDeployment
-	// limit is how many of its runs may go on at once; 0: any number.
+	// limit is the maximum of concurrent runs; 0: no limit.
 	limit int
-	// sent is what was registered last.
+	// sent is the last registered form.
 	sent string
 }
 
@@ -50,7 +50,7 @@ func (w *Worker) wanted() ([]deployment, error) {
 		}},
 		// Its schedule is off: the models' own deployments train them by their own schedules.
 		{flow: scheduled.Flow, limit: 1, in: orchestrator.CreateDeployment{
-			Name: nightlyName, Description: "Trains every enabled model, one after the other. Its schedule is off: each model has one of its own.",
+			Name: nightlyName, Description: "Trains every enabled model, one after the other. Its schedule is off: each model has a separate one.",
 			ParameterSchema: json.RawMessage(scheduled.ParameterSchema), Schedules: scheduled.CronSchedule(nightlyCron, nightlyZone, false),
 		}},
 	}
@@ -130,8 +130,8 @@ func (w *Worker) register(ctx context.Context) error {
 // retiredTag marks a deployment whose model the repository has no more; it is brought up to date when the model is back.
 const retiredTag = "retired"
 
-// retire switches off the schedules of models that the repository does not have any more: nobody would carry their runs
-// out, and they would stand in the way of others. The deployment stays, for its runs are its history.
+// retire switches off the schedules of models that are no longer in the repository: no worker would carry out their
+// runs, and they would hold up others. The deployment stays, for its runs are its history.
 func (w *Worker) retire(ctx context.Context, wanted []deployment) error {
 	there, err := w.client.Deployments(ctx, scheduled.Flow)
 	if err != nil {

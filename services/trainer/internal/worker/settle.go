@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/libs/orchestrator"
 )
 
-// watch stops the attempts whose runs were cancelled, ended or taken elsewhere. While the orchestrator is away nothing
-// is stopped: the trainings go on.
+// watch stops the attempts whose runs were cancelled, ended or taken elsewhere. While the orchestrator is unreachable,
+// nothing is stopped: the trainings continue.
 func (w *Worker) watch(ctx context.Context) error {
 	ids := w.busy()
 	if len(ids) == 0 {

@@ -20,9 +20,9 @@ import (
 // Config of a worker; all is required.
 type Config struct {
 	Client *orchestrator.Client
-	// Name is this worker's among those of the pool, with an id of its state folder behind. So two workers with the same
-	// name count as two, and one that has lost its state folder counts as a new one. It stands in the states of the runs
-	// that it claims.
+	// Name identifies this worker in the pool, followed by an id of its state folder. So two workers with the same name
+	// count as two, and one that has lost its state folder counts as a new one. The states of the runs that it claims
+	// contain it.
 	Name string
 	// Limit is how many runs it carries out at once.
 	Limit int
@@ -30,7 +30,7 @@ type Config struct {
 	StateDir string
 	// ModelRepoDir is the folder of the model repository, Env the registry in force; Env may be empty.
 	ModelRepoDir, Env string
-	// Command is the program of a training with its first arguments; the model and what else the run asks for follow.
+	// Command is the program of a training with its first arguments; the model and the run's other parameters follow.
 	Command []string
 	// Environ is the environment of the trainings.
 	Environ []string
@@ -44,7 +44,7 @@ type Config struct {
 // callTimeout limits one call to the orchestrator.
 const callTimeout = 10 * time.Second
 
-// maxAttempts is how often a run may start: one that takes its worker down each time must not go on for ever.
+// maxAttempts limits how often a run may start: one that crashes its worker each time must not repeat for ever.
 const maxAttempts = 3
 
 // Worker carries out flow runs. It is run once.
@@ -115,7 +115,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// beat tells that this worker lives. Nothing else is done here: what takes long must not make it look dead.
+// beat sends the worker's heartbeats. It does nothing else: slow work must not make the worker look dead.
 func (w *Worker) beat(ctx context.Context) {
 	for pause(ctx, w.cfg.Heartbeat) {
 		w.try(ctx, "heartbeat", w.heartbeat)
@@ -136,8 +136,8 @@ func (w *Worker) heartbeat(ctx context.Context) error {
 // missedBeats is how many heartbeats may fail before the worker counts as cut off.
 const missedBeats = 3
 
-// Heard tells why this worker gets no runs: it is not registered yet, or the orchestrator takes no heartbeats. Nil means
-// that it does.
+// Heard returns why this worker gets no runs: it is not registered yet, or the orchestrator accepts no heartbeats. Nil
+// means that it gets runs.
 func (w *Worker) Heard() error {
 	last := w.heard.Load()
 	if last == nil {
@@ -149,7 +149,7 @@ func (w *Worker) Heard() error {
 	return nil
 }
 
-// tidy keeps the deployments up to date and ends the runs that nobody carries out any more.
+// tidy keeps the deployments up to date and ends the runs of lost workers.
 func (w *Worker) tidy(ctx context.Context) {
 	for {
 		w.try(ctx, "register the deployments", w.register)
