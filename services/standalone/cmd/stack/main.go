@@ -1,4 +1,4 @@
-// Command stack is what containers need beside the services; see docs/compose.md and docs/kubernetes.md.
+// Command stack provides the secrets and front doors of the containers; see docs/compose.md and docs/kubernetes.md.
 package main
 
 import (

@@ -71,7 +71,7 @@ func awaitReady(parent context.Context, url string) error {
 	}
 }
 
-// runtime is what the platform tells the commands that ask about it.
+// runtime returns the description of the running platform for other commands.
 func (p *platform) runtime() datadir.Runtime {
 	addresses := map[string]string{}
 	for _, e := range p.cfg.endpoints() {

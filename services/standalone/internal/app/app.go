@@ -68,7 +68,7 @@ func run(ctx context.Context, cfg Config) (err error) {
 	return p.serve(ctx, listeners, services)
 }
 
-// platform is what all parts of the process share.
+// platform is the state shared by all parts of the process.
 type platform struct {
 	// Set by openPlatform.
 	cfg      Config // listen puts the addresses that were taken in place of the requested ones
@@ -84,8 +84,8 @@ type platform struct {
 	databaseURL string
 	natsURL     string
 
-	// delegationTrust lets the services accept delegations of the dashboard, assistantTrust lets the assistant read in them
-	// whom the dashboard's keys call for; set by services.
+	// delegationTrust lets the services accept delegations of the dashboard, assistantTrust lets the assistant read
+	// from them the user on whose behalf the dashboard's keys call; set by services.
 	delegationTrust, assistantTrust string
 
 	embeddedPG *pg.Server // nil with PLATFORM_DATABASE_URL
@@ -266,7 +266,7 @@ func (p *platform) serve(ctx context.Context, ls *listeners, services []hosted) 
 		return err
 	}
 	if ctx.Err() == nil {
-		return errors.New("a service ended by itself; see platform.log in the data directory")
+		return errors.New("a service ended unexpectedly; see platform.log in the data directory")
 	}
 	p.con.Say("stopped")
 	return nil

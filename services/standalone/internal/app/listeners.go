@@ -9,7 +9,7 @@ import (
 // listeners are the addresses taken before anything starts, so that a port in use is the first thing said.
 type listeners struct {
 	dashboard, tools, inference, inferenceGRPC, controlPlane, evidence, assistant, bus, tracker, orchestrator net.Listener
-	postgres                                                                                                  net.Listener // nil unless PLATFORM_POSTGRES_PORT asks for it
+	postgres                                                                                                  net.Listener // nil without PLATFORM_POSTGRES_PORT
 }
 
 func (p *platform) listen() (*listeners, error) {

@@ -65,7 +65,7 @@ func (p *platform) common() map[string]string {
 }
 
 // setOrchestratorKey gives a service our orchestrator's key. Where a variable names another orchestrator, the caller's
-// own PREFECT_API_KEY stays: ours is nobody else's business.
+// own PREFECT_API_KEY stays: our key must not leave the platform.
 func (p *platform) setOrchestratorKey(fixed map[string]string, addressVariable string) {
 	if !p.cfg.isSet(addressVariable) {
 		fixed["PREFECT_API_KEY"] = p.creds.OrchestratorKey
@@ -89,12 +89,12 @@ func (p *platform) controlPlaneConfig() (controlplane.Config, error) {
 		"CONTROL_PLANE_SEPARATION_OF_DUTIES": "enforce",
 		"ALLOW_GENERATED_PRODUCTION":         "true",
 		"PROMOTION_APPROVAL_MODE_DEFAULT":    "run",
-		// Whoever can write to the repository in the data directory owns this installation, and holds this token.
+		// Everyone who can write to the repository in the data directory owns this installation, and holds this token.
 		"MODELREPO_IDENTITIES_JSON": `{"local": "` + auth.LegacyPrincipal + `"}`,
 		"AUDIT_SIGNING_KEY_FILE":    p.path("audit-signing.key"),
 	}, fixed))
 	cfg.SystemCredentials = service.Secret(p.creds.ControlPlaneSystemMap())
-	// Nobody else can hold a lease on a database of our own.
+	// No other process can hold a lease on an embedded database.
 	cfg.SoleProcess, cfg.StateEmbedded, cfg.BrokerEmbedded = p.embeddedPG != nil, p.embeddedPG != nil, true
 	return cfg, err
 }
@@ -113,8 +113,8 @@ func (p *platform) inferenceConfig() (inference.Config, error) {
 	}, fixed))
 }
 
-// busUsers are the broker's users for the message bus. The bridge publishes where a producer asks it to reply: without
-// bounds of its own it would write events for whoever names a subject of theirs.
+// busUsers are the broker's users for the message bus. The bridge publishes to the reply subject that a producer
+// chooses: without limits it would write to the event subjects named as one.
 func (p *platform) busUsers() []natsd.User {
 	return []natsd.User{
 		{Name: credentials.BusUser, Password: p.creds.BusPassword, Publish: inference.BusRequests(), Subscribe: []string{"_INBOX.>", inference.BusResults}},
@@ -134,7 +134,7 @@ func (p *platform) bridgeConfig() (inference.BridgeConfig, error) {
 	return inference.LoadBridgeConfig(p.environ(map[string]string{"BUS_CREDENTIALS_JSON": p.creds.BusMap()}, fixed))
 }
 
-// assistantConfig asks the cluster of KUBECONFIG, and without one a cluster of its own.
+// assistantConfig uses the cluster of KUBECONFIG, or without one a sample cluster.
 func (p *platform) assistantConfig() (assistant.Config, error) {
 	fixed := p.common()
 	fixed["ASSISTANT_ADDR"] = p.cfg.AssistantAddr

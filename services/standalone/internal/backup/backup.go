@@ -1,7 +1,7 @@
 // Package backup writes a stopped platform to one file, and makes a platform of such a file: the data directory of one
 // process, or the volumes and secrets of containers.
 //
-// The file is a tar archive, compressed with Zstandard: backup.json, which says what it is; the platform's files below
+// The file is a tar archive, compressed with Zstandard: backup.json, which describes it; the platform's files below
 // data/; and SHA256SUMS in the format of sha256sum, so that it can be checked and read without this program.
 package backup
 
@@ -35,7 +35,7 @@ const (
 	dataRoot = "data/"
 )
 
-// About says what a backup is of.
+// About describes the contents of a backup.
 type About struct {
 	Format  int       `json:"format"`
 	Layout  int       `json:"layout"` // of the data directory
@@ -100,7 +100,7 @@ func Write(ctx context.Context, dir, path string, now time.Time) (_ Result, err 
 	return w.result, nil
 }
 
-// isWithin tells whether the file at path would lie in dir, which is no link.
+// isWithin reports whether the file at path would lie in dir, which is no link.
 func isWithin(dir, path string) (bool, error) {
 	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
@@ -132,7 +132,7 @@ func checkDatabaseStopped(dir string) error {
 	return nil
 }
 
-// interruptible is a reader that ends with its context, so that a large file holds up nobody who wants to stop.
+// interruptible is a reader that ends with its context, so that an interrupt need not wait for a large file.
 type interruptible struct {
 	ctx context.Context
 	io.Reader

@@ -150,7 +150,7 @@ func TestRefusedBackups(t *testing.T) {
 	}
 }
 
-// entry is one of an archive that somebody made by hand.
+// entry is one entry of a hand-made archive.
 type entry struct {
 	header  tar.Header
 	content string
@@ -261,7 +261,7 @@ func TestRestoreNeedsAnEmptyDirectory(t *testing.T) {
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(empty, "artifacts", "1"), 0o700) })
 }
 
-// Whoever stops it gets neither half a file nor a folder full of secrets.
+// An interrupted backup leaves neither half a file nor a folder full of secrets.
 func TestStoppedBackupsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	dir, home := newDataDir(t), t.TempDir()

@@ -160,7 +160,7 @@ func TestContainersWithoutSecretsAreNoPlatform(t *testing.T) {
 	}
 }
 
-// Whoever stops a restore gets no volume with half of its files.
+// An interrupted restore leaves no volume with half of its files.
 func TestStoppedRestoresOfContainersLeaveNothing(t *testing.T) {
 	t.Parallel()
 	to := mountContainers(t, nil, "nats", "postgres", "worker")

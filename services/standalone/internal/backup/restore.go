@@ -128,7 +128,7 @@ func device(path string) (uint64, error) {
 	return info.Sys().(*syscall.Stat_t).Dev, nil
 }
 
-// layout is what a file of one kind holds.
+// layout describes the contents of a file of one kind.
 type layout struct {
 	check   func(About) error // of its kind and format
 	allows  func(a About, name string) bool
@@ -152,7 +152,7 @@ var dataDirectory = layout{
 	},
 	allows:  func(About, string) bool { return true },
 	mounted: func(string) bool { return false },
-	keepsOwner: func(name string) bool { // the database's, which runs as a user of its own
+	keepsOwner: func(name string) bool { // the database's, which runs as a separate user
 		top, _, _ := strings.Cut(name, "/")
 		return top == "postgres"
 	},

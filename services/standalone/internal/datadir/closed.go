@@ -26,9 +26,9 @@ const ContainersDir = "compose"
 // postgresDir is where the files of the embedded Postgres lie; where root has started it, they belong to another user.
 const postgresDir = "postgres"
 
-// closeToOthers keeps other users out of the directory: what lies in it opens every part of the platform. A
-// directory that belongs to somebody else is refused, since its owner could open it again; so is one that others may
-// rename and put another in its place, and one in which they left something while it was open.
+// closeToOthers keeps other users out of the directory: its content opens every part of the platform. It refuses a
+// directory of another user, who could open it again, one that others may rename and replace, and one in which they
+// left something while it was open.
 func closeToOthers(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -60,7 +60,7 @@ func closeToOthers(dir string) error {
 
 // checkAbove refuses a directory that others may rename, since they may write to one above it.
 func checkAbove(dir string) error {
-	// Links are followed first: what holds the real directory is what counts.
+	// Links are followed first: the parents of the real directory count.
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return fmt.Errorf("the data directory %s cannot be read: %w", dir, err)
@@ -74,7 +74,7 @@ func checkAbove(dir string) error {
 		if uid := int(stat.Uid); uid != 0 && uid != os.Geteuid() {
 			return fmt.Errorf("others may replace the data directory %s, since %s belongs to user %d: name a directory elsewhere in PLATFORM_DATA_DIR", dir, above, uid)
 		}
-		// The sticky bit lets nobody but the owner rename what is his, as in /tmp.
+		// With the sticky bit, only the owner may rename a file, as in /tmp.
 		mode := info.Mode()
 		switch sticky := mode&os.ModeSticky != 0; {
 		case mode.Perm()&0o002 != 0 && !sticky:
@@ -88,8 +88,9 @@ func checkAbove(dir string) error {
 	}
 }
 
-// isPrivateGroup reports whether nobody but root and this user is in the group: root's, or the one that many systems
-// make for each user, of the user's name. There, umask 002 is usual, and makes every directory writable for the group.
+// isPrivateGroup reports whether the group has no members but root and this user: root's group, or the group of the
+// user's name that many systems make for each user. There, umask 002 is usual, and makes every directory writable for
+// the group.
 func isPrivateGroup(gid uint32) bool {
 	if gid == 0 {
 		return true

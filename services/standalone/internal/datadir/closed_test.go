@@ -70,7 +70,7 @@ func TestOpenRefusesWhatOthersRule(t *testing.T) {
 	}
 }
 
-// makeOpen makes a directory below one that nobody else may write to, which everybody may.
+// makeOpen makes a directory that everybody may write to, below one that only its owner may write to.
 func makeOpen(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")

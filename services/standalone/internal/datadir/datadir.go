@@ -24,8 +24,8 @@ const (
 	// Layout is the version of the directory's layout. It rises when an older
 	// program would misread what is there.
 	Layout = 1
-	// minFree is what a start needs: Postgres's files and log are 60 MB, NATS
-	// and the sample models less; below it Postgres would stop in the middle.
+	// minFree is the space that a start needs: Postgres' files and log are 60 MB, NATS and the sample models less; with
+	// less, Postgres would stop midway.
 	minFree = 200 << 20
 
 	lockFile    = "platform.lock"
@@ -74,7 +74,7 @@ func openWith(path string, free func(string) (uint64, error)) (_ *Dir, err error
 			err = errors.Join(err, lock.Close())
 		}
 	}()
-	// Told to whoever is refused; the lock itself needs no content.
+	// For the error message of the next process; the lock itself needs no content.
 	if err := os.WriteFile(filepath.Join(abs, lockFile), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
 		return nil, fmt.Errorf("the data directory %s cannot be written: %w", abs, err)
 	}
@@ -150,7 +150,7 @@ func removeFile(name string) error {
 	return nil
 }
 
-// Runtime is what a running platform tells the commands that ask about it.
+// Runtime describes a running platform to other commands.
 type Runtime struct {
 	PID       int               `json:"pid"`
 	Started   time.Time         `json:"started"`

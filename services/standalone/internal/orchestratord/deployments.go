@@ -338,7 +338,7 @@ func (s *Server) deleteDeployment(r *http.Request) (any, error) {
 	return answer{status: http.StatusNoContent}, err
 }
 
-// pauseDeployment stops or resumes the schedules; runs asked for by hand go on.
+// pauseDeployment stops or resumes the schedules; runs requested manually continue.
 func (s *Server) pauseDeployment(paused bool) endpoint {
 	return func(r *http.Request) (any, error) {
 		id, err := pathID(r)

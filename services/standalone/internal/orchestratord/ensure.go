@@ -8,8 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord/store"
 )
 
-// Deployment is one that this process offers by itself. It has no work pool,
-// so the [Runner] carries out its runs.
+// Deployment is one that this process itself offers. It has no work pool, so the [Runner] carries out its runs.
 type Deployment struct {
 	Flow, Name  string
 	Description string

@@ -151,7 +151,7 @@ func dropEvents(ctx context.Context, c *websocket.Conn) {
 	pingUntil(ctx, c, nil)
 }
 
-// tellEvents sends the events that a client asked for.
+// tellEvents sends the events that a client subscribed to.
 func (s *Server) tellEvents(ctx context.Context, c *websocket.Conn) {
 	var in struct {
 		Filter struct {

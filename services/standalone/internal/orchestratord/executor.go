@@ -330,7 +330,7 @@ func (s *Server) clientRun(row store.Run) (run FlowRun, err error) {
 	return run, json.Unmarshal(b, &run)
 }
 
-// call runs the Runner and says how the run ended.
+// call runs the Runner and returns the run's final state.
 func (s *Server) call(ctx context.Context, run FlowRun, logs func(int, string)) (end stateIn) {
 	defer func() {
 		if p := recover(); p != nil {

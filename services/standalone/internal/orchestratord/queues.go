@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord/store"
 )
 
-// A pool of this server has the one queue "default", which is what the pool is.
+// A pool of this server has exactly one queue, "default", with the pool's settings.
 
 type queueDoc struct {
 	ID               uuid.UUID       `json:"id"`
@@ -252,7 +252,7 @@ func (s *Server) readWorkQueueByName(r *http.Request) (any, error) {
 	return queueOf(poolOf(pool)), nil
 }
 
-// readWorkQueueStatus says whether somebody polls.
+// readWorkQueueStatus reports whether a worker polls the queue.
 func (s *Server) readWorkQueueStatus(r *http.Request) (any, error) {
 	q, err := s.readWorkQueue(r)
 	if err != nil {

@@ -122,7 +122,7 @@ func absentRoutes() map[string]endpoint {
 	}
 }
 
-// defaultStorage says that results are kept where the client keeps them.
+// defaultStorage reports that results are kept where the client keeps them.
 type defaultStorage struct {
 	Block *string `json:"default_result_storage_block_id"`
 }

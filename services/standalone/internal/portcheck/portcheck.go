@@ -1,5 +1,5 @@
-// Package portcheck takes the platform's addresses before anything else starts,
-// and says in one sentence which one is taken, by whom, and how to move ours.
+// Package portcheck takes the platform's addresses before anything else starts, and reports in one sentence which one
+// is in use, by which process, and how to move ours.
 package portcheck
 
 import (
@@ -22,7 +22,7 @@ func Listen(addr, name, env string) (net.Listener, error) {
 	return l, nil
 }
 
-// Free checks that addr can be taken, for a part that takes it by itself.
+// Free checks that addr is free, for a part that listens on it itself.
 func Free(addr, name, env string) error {
 	l, err := Listen(addr, name, env)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 const (
 	// recordsSuite names the evaluation: the metrics that the training run computed on its test rows.
 	recordsSuite = "held-out test"
-	// The samples train in this process, through the scheduler that stands in for a cluster's.
+	// The samples train in this process, through the scheduler that simulates a cluster's.
 	jobCluster, jobPartition = "local", "inline"
 	// monthlyBudgetUSD of a sample's project. Mock figures count towards no budget, so only real jobs reach it.
 	monthlyBudgetUSD = 50.0
@@ -31,7 +31,7 @@ const (
 // errRunOpen is temporary: the control plane reads the end of a run within its poll interval.
 var errRunOpen = errors.New("the control plane does not know the end of the training run yet")
 
-// facts are what is known of a served version, from those who know it.
+// facts are the platform's facts about a served version, each from its source.
 type facts struct {
 	model  Model
 	holder inference.LoadedModel
@@ -39,8 +39,8 @@ type facts struct {
 	run    *controlplane.Run // nil if no run of this platform trained the version
 }
 
-// recordFacts writes the governance and facility records of the version that holds the model's alias, unless somebody
-// has written them already: what a person recorded is never replaced.
+// recordFacts writes the governance and facility records of the version that holds the model's alias, unless they exist
+// already: a person's record is never replaced.
 func (s seeder) recordFacts(ctx context.Context, m Model) (version string, err error) {
 	f := facts{model: m}
 	if f.holder, err = s.findHolder(ctx, m); err != nil {

@@ -1,5 +1,5 @@
-// Package stack is what the containers of compose.yaml need beside the services: their secrets, made once, and a door
-// in front of servers that know no credentials or answer on loopback alone.
+// Package stack makes the secrets of the containers of compose.yaml, once, and serves a door in front of servers that
+// know no credentials or listen only on loopback.
 package stack
 
 import (
@@ -105,7 +105,7 @@ func (d Door) handler(log *slog.Logger) (func(context.Context, net.Listener) err
 	}
 	token = bytes.TrimSpace(token)
 	if len(token) == 0 {
-		return nil, fmt.Errorf("%s is empty; a door without a secret lets nobody in", d.TokenFile)
+		return nil, fmt.Errorf("%s is empty; a door without a secret admits no requests", d.TokenFile)
 	}
 	guarded := access.Require(string(token), d.Health, d.proxy(log))
 	return func(ctx context.Context, l net.Listener) error { return serveHTTP(ctx, l, guarded, log) }, nil
@@ -177,7 +177,7 @@ func Forward(ctx context.Context, l net.Listener, dial func(ctx context.Context,
 				return fmt.Errorf("serve %s: %w", l.Addr(), err)
 			}
 			g.Go(func() error {
-				defer conn.Close() //nolint:errcheck // whoever is left notices
+				defer conn.Close() //nolint:errcheck // the peer notices
 				if server, err := dial(gctx, conn); err == nil {
 					join(gctx, conn, server)
 				}

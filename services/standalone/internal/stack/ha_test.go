@@ -86,8 +86,8 @@ func sentinelFile(t *testing.T, dir, host string) string {
 	return string(text)
 }
 
-// A sentinel writes into its file which server it promoted; the next start must not undo that, unless the server has
-// another address by now.
+// A sentinel writes into its file which server it promoted; the next start must not undo that, unless the server has a
+// new address.
 func TestSentinelsKeepWhatTheyNoted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ noted, want string }{

@@ -108,8 +108,8 @@ func eachParam(v reflect.Value, fn func(string, reflect.Value) error) error {
 
 var rawType = reflect.TypeFor[json.RawMessage]()
 
-// decodeParam reads raw into v. It goes down by itself, where encoding/json would do it, since a refusal names the
-// parameter as it is on the wire, with its place in a list; encoding/json names it by the Go types around it.
+// decodeParam reads raw into v. It descends into lists itself instead of leaving that to encoding/json, since a refusal
+// must name the parameter as on the wire, with its index; encoding/json names the Go types around it.
 func decodeParam(at string, raw json.RawMessage, v reflect.Value) error {
 	if string(raw) == "null" { // absent, to protobuf
 		return nil

@@ -37,9 +37,8 @@ type delivery struct {
 	body  []byte
 }
 
-// dispatcher tells webhooks, one after another so that events of one alias
-// arrive in order. What waits is in memory: a restart loses it, as in a real
-// server, and whoever needs to know also polls.
+// dispatcher calls webhooks, one after another so that events of one alias arrive in order. The queue is in memory: a
+// restart loses it, as in a real server, and clients that must not miss an event also poll.
 type dispatcher struct {
 	s      *Server
 	client *http.Client

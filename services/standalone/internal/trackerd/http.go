@@ -219,7 +219,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 		ref = &refusal{http.StatusServiceUnavailable, "TEMPORARILY_UNAVAILABLE", "The database cannot be reached; try again."}
 	default:
 		s.log.ErrorContext(r.Context(), "tracker request failed", slog.String("path", r.URL.Path), slog.Any("err", err))
-		ref = &refusal{http.StatusInternalServerError, "INTERNAL_ERROR", "The request failed; the log of the platform says why."}
+		ref = &refusal{http.StatusInternalServerError, "INTERNAL_ERROR", "The request failed; see the log of the platform for the cause."}
 	}
 	writeJSON(w, ref.status, ref)
 }

@@ -9,11 +9,11 @@ import (
 )
 
 // A prompt is a registered model with this tag, whose versions hold a text in a tag in place of files. Searches leave
-// prompts out unless asked for them, and no webhook of models hears of them. So the tag is given when the name is
-// made and stays: else whoever sets a tag would take a model out of sight.
+// prompts out unless the filter includes them, and no model webhook receives their events. So the tag is set when the
+// name is made and never changes: otherwise a client that sets a tag could hide a model.
 const promptTag = store.PromptTag
 
-// promptSources are what stands for the source of a prompt's version, which has no files.
+// promptSources replace the source of a prompt's version, which has no files.
 var promptSources = []string{"dummy-source", "prompt-template"}
 
 func isPrompt(tags store.Tags) bool { return strings.EqualFold(tags[promptTag], "true") }

@@ -20,7 +20,7 @@ const (
 	maxInputs      = 1000
 )
 
-// metricIn is a metric as it comes in; absent members can be told apart.
+// metricIn is a metric of a request; pointers mark absent members.
 type metricIn struct {
 	Key           string   `json:"key"`
 	Value         *number  `json:"value"`

@@ -23,7 +23,7 @@ type origin struct {
 	modelID  string
 }
 
-// refuseSource says that a source is not accepted, and why.
+// refuseSource returns the error of a source that is not accepted.
 func refuseSource(source, format string, a ...any) error {
 	return invalidParameter("Invalid model version source: '%s'. %s", clipValue(source), fmt.Sprintf(format, a...))
 }
@@ -59,8 +59,8 @@ func uriWithin(uri, root string) bool {
 	return uri == root || strings.HasPrefix(uri, strings.TrimRight(root, "/")+"/")
 }
 
-// resolveSource completes an origin. As in the real registry, files of a run or logged model can only be registered by
-// naming it, those of another version by naming that: it is what shows whose they are.
+// resolveSource completes an origin. As in the real registry, files of a run or logged model can only be registered
+// together with its id, those of another version together with that version: this shows their owner.
 func resolveSource(ctx context.Context, q *store.Queries, o origin) (origin, error) {
 	if err := checkArtifactURI("model version source", o.source); err != nil {
 		return o, err

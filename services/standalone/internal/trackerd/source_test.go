@@ -70,7 +70,7 @@ func TestCopyOfAVersion(t *testing.T) {
 	}
 }
 
-// TestDatasetsFilterByThemselves asks for models that were measured on a dataset, with no condition on what.
+// TestDatasetsFilterByThemselves searches for models measured on a dataset, with no condition on the metric.
 func TestDatasetsFilterByThemselves(t *testing.T) {
 	t.Parallel()
 	b := setupBench(t)

@@ -19,7 +19,7 @@ func checkPath(p string) error {
 	if !validPath(p) {
 		return ErrPath
 	}
-	// Each element by itself, so that one which cannot be unescaped hides no other.
+	// Each element separately, so that one which cannot be unescaped hides no other.
 	for e := range strings.SplitSeq(p, "/") {
 		for n := 0; ; n++ {
 			q, err := url.PathUnescape(e)

@@ -9,7 +9,7 @@ import (
 var modelCreated = filter.Field{Name: "created", Numeric: true}
 var modelUpdated = filter.Field{Name: "updated", Numeric: true}
 
-// LoggedModelGrammar is what searches of logged models know.
+// LoggedModelGrammar is the grammar of logged-model searches.
 var LoggedModelGrammar = filter.Grammar{
 	Entities: []filter.Entity{filter.Metric, filter.Param, filter.Tag},
 	Fields: map[string]filter.Field{

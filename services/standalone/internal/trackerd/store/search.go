@@ -13,7 +13,7 @@ import (
 // maxPageBytes ends a page early, so that an answer is bounded whatever the rows hold.
 const maxPageBytes = 16 << 20
 
-// Search says which rows are wanted, in which order, and which stretch of them.
+// Search selects rows by a filter, their order, and a page of them.
 type Search struct {
 	Filter        []filter.Clause
 	Order         []filter.Order
