@@ -54,7 +54,7 @@ type Register struct {
 	fault string // why the last reading failed
 }
 
-// Open loads what was kept.
+// Open loads the stored admissions.
 func Open(ctx context.Context, cfg Config) (*Register, error) {
 	client, err := controlplane.NewClient(cfg.ControlPlaneURL, controlplane.WithHTTPClient(service.HTTPClient(readTimeout)))
 	if err != nil {

@@ -204,7 +204,7 @@ func (c *Config) gateRequired() bool {
 	return required
 }
 
-// checkGate reports what the gate lacks.
+// checkGate reports missing settings of the gate.
 func (c *Config) checkGate() error {
 	var faults []error
 	if _, err := strconv.ParseBool(c.RequireGate); c.RequireGate != "" && err != nil {

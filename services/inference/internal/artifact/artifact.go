@@ -132,7 +132,7 @@ func (s *Store) Fetch(ctx context.Context, v tracker.ModelVersion) (Artifact, er
 			}
 		}
 	}
-	// Hashed once more where it will be read: what others have done to the folder since shows here.
+	// Hashed again at its final place, which detects changes by others in between.
 	folder, err := hashFolder(final)
 	if err != nil {
 		return Artifact{}, fmt.Errorf("model cache: %w", err)

@@ -79,7 +79,7 @@ type Queue struct {
 	opt   Options
 	jobs  chan *Job
 	wg    sync.WaitGroup
-	stop  atomic.Pointer[error] // what rows are answered without a run; nil while they run
+	stop  atomic.Pointer[error] // answers rows without a run; nil while they run
 }
 
 // ErrTakenOut answers the rows that waited for a model when it was taken out of service.

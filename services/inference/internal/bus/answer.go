@@ -25,7 +25,7 @@ const (
 	kindJob     = "job"
 )
 
-// SourceHeader tells the inference service that a prediction came over the bus; its snapshots say so.
+// SourceHeader tells the inference service that a prediction came over the bus, which its snapshots record.
 const SourceHeader = "X-Platform-Source"
 
 // SourceBus is the header's value.

@@ -57,7 +57,7 @@ type Config struct {
 	ControlPlane *controlplane.Client
 	Mode         Mode
 	Timeout      time.Duration // of one request
-	Drain        time.Duration // what is in work may take so long at the end
+	Drain        time.Duration // time limit for messages in progress at shutdown
 	MaxInflight  int           // requests at once; more are refused as overloaded
 	Registry     prometheus.Registerer
 	Log          *slog.Logger
@@ -190,8 +190,8 @@ func (b *Bridge) CheckBus() service.Check {
 // flushPause separates attempts to hear that the bus has the subscriptions.
 const flushPause = 100 * time.Millisecond
 
-// The end of a bridge: how long it waits to have left the queue group, and what it keeps of the drain time to answer what
-// is cut short.
+// Timeouts of a bridge's shutdown: for leaving the queue group, and, out of the drain time, for answering messages that
+// are cut short.
 const (
 	leaveTimeout  = 5 * time.Second
 	answerTimeout = 3 * time.Second
@@ -206,8 +206,8 @@ type handler struct {
 	refuse func(data []byte, err error) any
 }
 
-// admit bounds the work at once. The subscription's callback itself never waits: the client library would drop
-// what piles up behind it, and a dropped message gets no answer.
+// admit limits the concurrent work. The subscription's callback itself never waits: the client library would drop
+// messages queued behind it, and a dropped message gets no answer.
 func (b *Bridge) admit(h handler) nats.MsgHandler {
 	return func(msg *nats.Msg) {
 		if err := b.begin(func() { b.serve(h, msg) }); err != nil {

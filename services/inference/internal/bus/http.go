@@ -44,7 +44,7 @@ func (b *Bridge) connectionFault() string {
 	return "not connected to the bus"
 }
 
-// CheckModels is the readiness of the directory: a bridge that has never read it cannot tell who is asked.
+// CheckModels is the readiness of the directory: a bridge that has never read it cannot resolve UUIDs.
 func (b *Bridge) CheckModels() service.Check {
 	switch fault := b.models.lastFault(); {
 	case b.models.models.Load() == nil && fault == "":

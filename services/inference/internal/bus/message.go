@@ -79,7 +79,7 @@ type Fault struct {
 	Detail string `json:"detail"`
 }
 
-// faultOf tells a caller what went wrong. Causes stay in the log: they may name internal addresses.
+// faultOf describes an error to the caller. Causes stay in the log: they may name internal addresses.
 func faultOf(err error) *Fault {
 	var p *problem.Error
 	if !errors.As(err, &p) {

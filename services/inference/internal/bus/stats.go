@@ -12,9 +12,9 @@ import (
 // keptTimes is how many of a model's latest answer times its quantiles are taken from.
 const keptTimes = 1024
 
-// stats counts what the bridge has answered since it started.
+// stats counts the bridge's answers since its start.
 type stats struct {
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	inferences int64
 	vectors    int64
 	retrains   int64

@@ -23,7 +23,7 @@ func (c *Catalog) admit(ctx context.Context, wants []want, names map[string]stri
 	}
 	admitted := c.cfg.Admissions.Admitted(ctx)
 	out := make([]want, 0, len(wants))
-	named := map[string]string{} // what the tracker's Production names
+	named := map[string]string{} // versions of the tracker's Production aliases
 	for _, w := range wants {
 		if w.alias != Production {
 			out = append(out, w)

@@ -75,7 +75,7 @@ type Catalog struct {
 	ctx    context.Context // of loads: they outlive the request that began them
 	cancel context.CancelFunc
 	queue  *loadQueue     // of loads of versions that aliases name
-	loads  sync.WaitGroup // loads, and what waits for them
+	loads  sync.WaitGroup // loads, and the goroutines that wait for them
 	wg     sync.WaitGroup // closes of copies
 	// crowded is set while more aliases are loaded than may be because requests use them.
 	crowded atomic.Bool
@@ -130,7 +130,7 @@ func New(cfg Config) *Catalog {
 	return c
 }
 
-// Table returns what is loaded now.
+// Table returns the models loaded now.
 func (c *Catalog) Table() *Table { return c.table.Load() }
 
 // Run scans immediately, then every poll interval, and for every model sent on changed, until ctx ends. It waits for no
@@ -179,7 +179,7 @@ func (c *Catalog) swap(p place, trackerName string, slot *Slot) {
 	}
 }
 
-// swapLocked is swap under mu; the caller releases what it returns, once mu is free.
+// swapLocked is swap under mu; the caller releases the returned slot once mu is free.
 func (c *Catalog) swapLocked(p place, trackerName string, slot *Slot) (gone *Slot) {
 	old := c.table.Load()
 	next := &Table{models: maps.Clone(old.models)}

@@ -81,8 +81,8 @@ func (c *Catalog) Refresh(ctx context.Context, only, via string) (Report, error)
 	return r, nil
 }
 
-// compare reads the registry, unloads what it no longer has, and starts the loads that are due; it waits for none.
-// Polls leave versions alone that failed shortly before.
+// compare reads the registry, unloads aliases that it no longer has, and starts the loads that are due; it waits for
+// none. Polls skip versions that failed recently.
 func (c *Catalog) compare(ctx context.Context, only, via string) (comparison, error) {
 	select {
 	case c.pass <- struct{}{}:
@@ -155,8 +155,8 @@ func (c *Catalog) settle(loads []*following) {
 	c.setState(func(s *TrackerState) { s.Settled = true })
 }
 
-// keepLoaded picks the aliases that are kept loaded and remembers what the others name, so that a request
-// for one of those does not have to ask the tracker.
+// keepLoaded picks the aliases to keep loaded and remembers the versions of the others, so that a request for one of
+// those need not query the tracker.
 func (c *Catalog) keepLoaded(wants []want, only string) (kept []want) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,7 +208,7 @@ func (c *Catalog) registered(ctx context.Context, only string) ([]want, error) {
 		}
 	}
 	if only != "" {
-		// The tracker's names have a case: what is loaded knows it, else it is the platform's own.
+		// The tracker's names are case-sensitive: loaded models know their case, else the platform's spelling is used.
 		name := c.trackerName(only)
 		m, err := c.cfg.Tracker.GetRegisteredModel(ctx, name)
 		if errors.Is(err, tracker.ErrNotFound) {
@@ -252,7 +252,7 @@ func (c *Catalog) holds(w want) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.failures, w.place) // the alias has moved back to what is loaded
+	delete(c.failures, w.place) // the alias has moved back to the loaded version
 	return true
 }
 

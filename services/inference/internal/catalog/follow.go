@@ -129,7 +129,7 @@ func (c *Catalog) load(f *following, via string) {
 	}
 	told := map[place]bool{}
 	for {
-		// Aliases may have come to the version, or left it, while it was loading.
+		// Aliases may have moved to or from the version while it was loading.
 		c.mu.Lock()
 		var next []want
 		for p, w := range c.desired {
@@ -259,7 +259,7 @@ func (c *Catalog) open(ctx context.Context, name, version string) (*Copy, error)
 	}
 	var opened atomic.Pointer[Copy]
 	flavor, m, err := c.openModel(ctx, v, a, func() {
-		if cp := opened.Load(); cp != nil { // else it is the warm-up, whose error tells
+		if cp := opened.Load(); cp != nil { // else it was the warm-up, whose error has the cause
 			c.takeOut(cp)
 		}
 	})
@@ -305,8 +305,8 @@ func (c *Catalog) openModel(ctx context.Context, v tracker.ModelVersion, a artif
 	return FlavorONNX, m, err
 }
 
-// openTried opens a model that has just passed its trial. What does not open here is not remembered: it would be opened in
-// this process again, by every replica, before it is tried.
+// openTried opens a model that has just passed its trial. One that fails to open here is not remembered as passed:
+// otherwise every replica would open it in its own process, before a trial.
 func (c *Catalog) openTried(ctx context.Context, digest string, tried trial.Result, o model.Options) (*model.Model, error) {
 	conditions, conditionsErr := c.cfg.Trials.Conditions(o)
 	o.Rows, o.Tried = tried.Rows, true

@@ -22,7 +22,7 @@ type rank int
 
 const (
 	rankKnown  rank = iota // the model has served before, or the control plane admitted the version
-	rankNew                // nothing is known of it
+	rankNew                // not seen before
 	rankFailed             // the version itself failed before, as one that hangs does
 	ranks
 )

@@ -123,7 +123,7 @@ func (r *rawVersions) run(k rawKey, trackerName string, l *rawLoad) {
 	r.keep(k, cp, err)
 }
 
-// keep stores a load's outcome and releases what no longer has room.
+// keep stores a load's outcome and evicts the versions beyond the limit.
 func (r *rawVersions) keep(k rawKey, cp *Copy, err error) {
 	var gone []*Copy
 	r.mu.Lock()

@@ -57,7 +57,7 @@ func host(req *http.Request) string {
 	return req.URL.Host
 }
 
-// response keeps what a handler writes.
+// response collects a handler's response.
 type response struct {
 	header http.Header
 	status int

@@ -49,7 +49,7 @@ func psiThresholds(bins, n, nb int, s share) (warn, critical float64) {
 		max(psiCritical, scale*chiSquaredQuantile(1-s.of(chanceCritical), bins-1))
 }
 
-// share is the number of comparisons that one verdict is made of. Each may err that much more seldom, so that
+// share is the number of comparisons behind one verdict. Each uses the significance level divided by share, so that
 // together they err as often as one alone.
 type share int
 
@@ -76,7 +76,7 @@ func judgePSI(psi float64, baseline []float64, n, nb int, s share, drifted bool)
 }
 
 // unlessChance withdraws a verdict that chance alone produces too often. chance is the probability of such a value
-// without drift; it need not be told exactly from atLeast on.
+// without drift; from atLeast on it need not be exact.
 func (m Measure) unlessChance(n int, s share, chance func(atLeast float64) float64) Measure {
 	if m.Status == OK || m.Value == nil || n > chanceRows {
 		return m
@@ -201,8 +201,8 @@ func Evaluate(live, base Sample, mode Mode) Report {
 	return r
 }
 
-// drifted reports whether a measure that needs no simulation is critical: then the worst measure is critical
-// whatever chance could do to the others, and simulating it would be most of the cost of a drifted model.
+// drifted reports whether a measure that needs no simulation is critical: then the worst measure is critical whatever
+// the simulations of the others yield, and they would be most of the cost of a drifted model.
 func (r *Report) drifted() bool {
 	return r.Measures[measureZ].Status == Critical || r.Measures[measureKS].Status == Critical
 }

@@ -49,7 +49,8 @@ func (c *connection) keep(caller string) {
 	}
 }
 
-// begin notes that a whole request has come. A connection without one waits for its client, whatever else that sends.
+// begin notes that a whole request has arrived. A connection without one counts as waiting for its client, whatever
+// else that sends.
 func (c *connection) begin() {
 	if c != nil && c.port != nil && c.calls.Add(1) == 1 {
 		c.port.Work()

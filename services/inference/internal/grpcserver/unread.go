@@ -64,7 +64,7 @@ func (c *connection) reserve(size int64) error {
 	defer c.mu.Unlock()
 	switch {
 	case c.ended:
-		return nil // the answer goes nowhere
+		return nil // the answer is dropped
 	case c.unread > 0 && c.unread+size > maxUnread:
 		return fault.Overloaded.Errorf("%d MiB of answers wait for this connection's client to read them; at most %d may", c.unread>>20, maxUnread>>20).After(time.Second)
 	}
@@ -122,7 +122,7 @@ func (c *connection) check() {
 	}
 }
 
-// end gives up what waits: gRPC frees nothing of a connection that is gone.
+// end releases the waiting answers: gRPC frees nothing when a connection closes.
 func (c *connection) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,7 +161,7 @@ func (p *answerParts) Put(*[]byte) {
 	mem.DefaultBufferPool().Put(p.whole)
 }
 
-// split cuts the answer into parts; the last has up to twice the size, since gRPC does not say when it lets go of a small
+// split cuts the answer into parts; the last has up to twice the size, since gRPC does not report when it frees a small
 // one.
 func (p *answerParts) split(answer []byte) (parts mem.BufferSlice) {
 	whole := answer
@@ -203,7 +203,7 @@ func (c *codec) keep(conn *connection, answer any) error {
 		return nil
 	}
 	size := int64(proto.Size(m))
-	if mem.IsBelowBufferPoolingThreshold(int(size)) { // gRPC does not say when it lets go of these
+	if mem.IsBelowBufferPoolingThreshold(int(size)) { // gRPC does not report when it frees these
 		return nil
 	}
 	if err := conn.reserve(size); err != nil {

@@ -1,5 +1,5 @@
-// Package monitor watches the drift of predictions and of inputs: it keeps baselines, answers how recent requests
-// compare with them, and tells when that changes.
+// Package monitor watches the drift of predictions and of inputs: it keeps baselines, compares recent requests with
+// them, and reports changes of the result.
 package monitor
 
 import (
@@ -88,7 +88,7 @@ type baseline struct {
 	sample drift.Sample // of predictions; the values of inputs are read when they are needed
 }
 
-// status is a report with what surrounds it.
+// status is a report with its context.
 type status struct {
 	place
 	drift.Report
@@ -167,7 +167,7 @@ func (m *Monitor) Evaluate(ctx context.Context) error {
 	var faults []error
 	err = m.evaluate(ctx, m.rotate(places), baselines, DefaultWindow, drift.Spread, func(st status) error {
 		m.last = st.place
-		if told[st.place] == st.state() { // tell looks again, in its transaction
+		if told[st.place] == st.state() { // tell checks again, in its transaction
 			return nil
 		}
 		if err := m.tell(ctx, st); err != nil {
@@ -194,8 +194,8 @@ func (st *status) state() store.DriftStateRow {
 	return store.DriftStateRow{Status: string(st.Status), Overall: string(st.Overall)}
 }
 
-// tell stores a changed level and its event together. A place that was never told starts from
-// NO_BASELINE, which is not worth an event.
+// tell stores a changed level and its event together. A place without a stored level starts from NO_BASELINE, which is
+// not worth an event.
 func (m *Monitor) tell(ctx context.Context, st status) error {
 	return postgres.InTx(ctx, m.pool, func(tx pgx.Tx) error {
 		q := m.queries.WithTx(tx)

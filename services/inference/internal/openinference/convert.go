@@ -23,8 +23,8 @@ func matrixElem(datatype, elem string) string {
 	return elem
 }
 
-// convertFloats returns t, which holds floats or doubles, with the element type elem, and what is wrong, or "". Floats
-// are rounded to the nearest; a value beyond the range of elem, or a fraction for a graph of integers, is refused.
+// convertFloats returns t, which holds floats or doubles, with the element type elem, and the fault, or "". Floats are
+// rounded to the nearest; a value beyond the range of elem, or a fraction for a graph of integers, is refused.
 func convertFloats(t *runtime.Tensor, elem string) (out runtime.Tensor, msg string) {
 	out = model.NewTensor(elem, t.Dims)
 	n := max(len(t.Floats), len(t.Doubles))

@@ -201,7 +201,7 @@ func (h *Handlers) write(c echo.Context, slot *catalog.Slot, id string, outs []r
 	}
 }
 
-// readRequest returns the JSON part of a body and what follows it.
+// readRequest returns the JSON part of a body and the binary part after it.
 func readRequest(c echo.Context, call *serving.Call) (text, binary []byte, err error) {
 	r := c.Request()
 	length := r.Header.Get(headerJSONLength)

@@ -106,7 +106,7 @@ func wantedAnswer(slot *catalog.Slot, wanted []wantedOutput) (name string, ok bo
 	return slot.Model.Outputs()[answer].Name, true
 }
 
-// appendTensor appends a tensor of the type that info has, which the slices of one without values do not tell.
+// appendTensor appends a tensor of the type of info, which cannot be seen from the slices of a tensor without values.
 func appendTensor(dst []byte, t *runtime.Tensor, info runtime.Info, binary bool) []byte {
 	dst = append(dst, `{"name":`...)
 	dst = serving.AppendString(dst, t.Name)
@@ -165,8 +165,8 @@ func binarySize(t *runtime.Tensor, halves bool) int {
 	return n
 }
 
-// appendBinary appends a tensor's values, little-endian and in row-major order; a text follows its length. Floats are of half
-// precision if that is said.
+// appendBinary appends a tensor's values, little-endian and in row-major order; a text follows its length. halves
+// writes floats in half precision.
 func appendBinary(dst []byte, t *runtime.Tensor, halves bool) []byte {
 	for _, v := range t.Floats {
 		if halves {

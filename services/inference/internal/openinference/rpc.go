@@ -25,7 +25,7 @@ type RPC struct {
 	*Handlers
 }
 
-// OpenMethods are those that anybody may call, as the routes of the same names.
+// OpenMethods need no credential, like the routes of the same names.
 var OpenMethods = []string{oippb.GRPCInferenceService_ServerLive_FullMethodName, oippb.GRPCInferenceService_ServerReady_FullMethodName}
 
 // ServerLive implements the protocol.

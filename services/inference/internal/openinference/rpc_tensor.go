@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/request"
 )
 
-// message reads an inference request and collects what is wrong with it.
+// message reads an inference request and collects its faults.
 type message struct {
 	query
 	faults []problem.Field
@@ -89,7 +89,8 @@ func (m *message) parameters(params map[string]*oippb.InferParameter) {
 		case "binary_data_output":
 			m.fault("expected true or false", "parameters", name)
 		}
-		// Other parameters choose among what this service does not do, such as priorities and sequences of requests.
+		// Other parameters select features that this service does not have, such as priorities and sequences of
+		// requests.
 	}
 }
 
@@ -136,7 +137,7 @@ func (m *message) output(i int, o *oippb.ModelInferRequest_InferRequestedOutputT
 	m.Outputs = append(m.Outputs, out)
 }
 
-// encodeContents is the raw form of typed contents, so that both are checked alike; or what is wrong.
+// encodeContents returns the raw form of typed contents, so that both are checked alike; or the fault.
 func encodeContents(datatype string, c *oippb.InferTensorContents) (raw []byte, msg string) {
 	t := runtime.Tensor{}
 	field, n := "", 0

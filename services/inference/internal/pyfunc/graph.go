@@ -97,7 +97,7 @@ func (g *graph) Fault() string {
 	return ""
 }
 
-// reasonPrefix is the code of such faults where they are listed.
+// reasonPrefix is the code of such faults in lists.
 const reasonPrefix = "scoring_unavailable: "
 
 // Run implements model.Graph: one request for all rows.
@@ -251,7 +251,7 @@ func (g *graph) probe(s *schema.Schema) schema.Answer {
 	return schema.AnswerClass
 }
 
-// quoteAnswer is the beginning of what a server says of a failure, on one line.
+// quoteAnswer returns the beginning of a server's error text, on one line.
 func quoteAnswer(answer []byte) string {
 	text := strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0xfeff || r >= 0x202a && r <= 0x202e {

@@ -65,7 +65,7 @@ const (
 )
 
 // whoListens compares the sockets that listen on the port with those of the process leader, its group and its
-// descendants. Sockets of users that could do anything to the server anyway are taken for its own: root's, as of a
+// descendants. Sockets of users that could do anything to the server anyway count as its own: root's, as of a
 // container's forwarder, and those of the user that the command has changed to.
 func whoListens(port, leader int) listens {
 	sockets := listeners(port)
@@ -87,7 +87,8 @@ type socket struct {
 	uid   uint32
 }
 
-// listeners are the sockets that accept connections to 127.0.0.1 at the port; none if the kernel does not tell.
+// listeners returns the sockets that accept connections to 127.0.0.1 at the port; none if the kernel does not list
+// them.
 func listeners(port int) (out []socket) {
 	const listening = "0A"
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {

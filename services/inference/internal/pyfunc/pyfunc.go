@@ -2,8 +2,8 @@
 // (POST /invocations with dataframe_split, GET /ping). No Python object is unpickled in this process.
 //
 // A server is one that the operator runs and names (PYFUNC_ENDPOINTS_JSON), or one that this service starts for each
-// version from its checked files (PYFUNC_COMMAND). Either is a model.Graph, so that micro-batches, limits, tensors, drift
-// and shadows are those of every other model. What a server answers is not trusted: its size, its form and its number of
+// version from its checked files (PYFUNC_COMMAND). Either is a model.Graph, so that micro-batches, limits, tensors,
+// drift and shadows work as for every other model. A server's answers are not trusted: their size, form and number of
 // values are checked.
 package pyfunc
 
@@ -113,7 +113,7 @@ func (s *Servers) endpoint(v Version) *url.URL {
 // startTime is how long a server may take to answer its first ping. Importing a model's libraries takes most of it.
 const startTime = 2 * time.Minute
 
-// try waits until the server answers, finds out what it answers, and runs a row.
+// try waits until the server answers, determines the kind of its answers, and runs a row.
 func (s *Servers) try(ctx context.Context, g *graph, columns *schema.Schema, answer schema.Answer, rows int) (*model.Model, error) {
 	limit := s.cfg.RunLimit
 	if _, fixed := g.server.(fixed); !fixed {
@@ -132,14 +132,14 @@ func (s *Servers) try(ctx context.Context, g *graph, columns *schema.Schema, ans
 	}
 	m, err := model.FromGraph(columns, g, rows)
 	var refused *refusedRows
-	if errors.As(err, &refused) { // this becomes the version's fault, which anybody may read
+	if errors.As(err, &refused) { // this becomes the version's fault, which is public
 		s.cfg.Log.WarnContext(ctx, "scoring server refused a row of zeros", slog.Int("status", refused.status), slog.String("said", refused.said))
 		return nil, fmt.Errorf("the scoring server answers %d for a row of zeros; the log has what it said", refused.status)
 	}
 	return m, err
 }
 
-// descriptions are the files that tell the model's columns.
+// descriptions returns the files that describe the model's columns.
 func descriptions(src Source) (model.Files, error) {
 	files := model.Files{}
 	for _, name := range []string{"MLmodel", "platform.json"} {

@@ -13,7 +13,7 @@ const folderPrefix = ".scoring-"
 // lockAfter is how long after a folder was made its process has surely locked it.
 const lockAfter = time.Minute
 
-// lockFolder marks a folder as in use until unlock is called, or this process ends in whatever way.
+// lockFolder marks a folder as in use until unlock is called or this process ends.
 func lockFolder(dir string) (unlock func()) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -105,7 +105,7 @@ func fillVector(sc *scanner, col *schema.Column, dst []float64, f *Faults) {
 	}
 }
 
-// fillScalar returns what is wrong, or "".
+// fillScalar returns the fault of a value, or "".
 func fillScalar(raw []byte, col *schema.Column, i int, s *schema.Schema, row *schema.Row) string {
 	switch col.Kind {
 	case schema.Number:

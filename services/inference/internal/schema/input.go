@@ -52,7 +52,7 @@ func DescribeNumbers(values func(yield func(float64) bool)) (in Input) {
 	return in
 }
 
-// Describe describes a row. Nothing of the row is kept.
+// Describe describes a row. It keeps no reference to the row.
 func (s *Schema) Describe(r *Row) (in Input) {
 	var m moments
 	if i := s.Vector(); i >= 0 {
@@ -63,7 +63,7 @@ func (s *Schema) Describe(r *Row) (in Input) {
 		for i := range s.Columns {
 			switch c := &s.Columns[i]; c.Kind {
 			case Number:
-				if v := s.Numbers(r, i)[0]; !c.Optional || !math.IsNaN(v) { // what is missing is no fault
+				if v := s.Numbers(r, i)[0]; !c.Optional || !math.IsNaN(v) { // a missing value is no fault
 					in.add(&m, v, c.scale(v))
 				}
 			case Integer:
@@ -87,7 +87,7 @@ const (
 )
 
 // Features are the values of a row's columns that are no vectors: the first MaxFeatures of them, or none where their
-// names have more than maxNames bytes. They hold nothing of the row.
+// names have more than maxNames bytes. They keep no reference to the row.
 type Features struct {
 	schema  *Schema
 	numbers []float64

@@ -1,5 +1,5 @@
-// Package schema knows which columns a model was trained on and what it answers, as the model's own
-// files declare it: platform.json for models this platform trained, else the MLflow signature.
+// Package schema reads a model's columns and answer, as the model's own files declare them: platform.json for models
+// this platform trained, else the MLflow signature.
 package schema
 
 import (
@@ -26,7 +26,7 @@ const (
 type Column struct {
 	Name string
 	Kind Kind
-	// Length of a vector; 0 means that the files do not say, and the graph must.
+	// Length of a vector; 0 means that the files do not declare it, and the graph must.
 	Length int
 	// Limit is the largest magnitude the model's element type can hold; 0 means that of float64
 	// (Number, Vector) or int64 (Integer).

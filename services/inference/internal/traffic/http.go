@@ -179,8 +179,7 @@ func wireRule(row store.TrafficRule) (api.TrafficRule, error) {
 	return api.TrafficRule{Model: row.Model, Rules: api.TrafficWeights(w), UpdatedAt: row.UpdatedAt.UTC(), UpdatedBy: row.UpdatedBy}, nil
 }
 
-// modelOf is the model of the path. Rules may come before their model does, so that only names which none can
-// have are refused.
+// modelOf is the model of the path. Rules may precede their model, so only impossible names are refused.
 func modelOf(c echo.Context) (string, error) {
 	name := c.Param("model_name")
 	if name == "" || len(name) > maxModel || !utf8.ValidString(name) || strings.ContainsAny(name, "/:%") || strings.ContainsFunc(name, unicode.IsControl) {

@@ -64,7 +64,7 @@ func bucket(trackerName, key string) int {
 	return int(binary.BigEndian.Uint64(sum[:8]) % hundred)
 }
 
-// parseWeights checks a request's weights. The error is a 422 that lists what is wrong.
+// parseWeights checks a request's weights. The error is a 422 that lists the faults.
 func parseWeights(body map[string]*json.RawMessage) (Weights, error) {
 	w := Weights{}
 	var faults []problem.Field

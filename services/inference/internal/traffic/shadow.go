@@ -52,14 +52,14 @@ func (t *Traffic) loadShadows(ctx context.Context) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if revision > t.shadowRevision { // a slower read must not bring back what was
+	if revision > t.shadowRevision { // a slower read must not restore older rules
 		t.shadowRevision = revision
 		t.shadows.Store(&rules)
 	}
 	return nil
 }
 
-// parseShadow checks a request's shadow rule. The error is a 422 that lists what is wrong.
+// parseShadow checks a request's shadow rule. The error is a 422 that lists the faults.
 func parseShadow(body map[string]*json.RawMessage) (*Shadow, error) {
 	s := &Shadow{}
 	var faults []problem.Field

@@ -124,7 +124,7 @@ func (t *Traffic) Load(ctx context.Context) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if revision > t.revision { // a slower read must not bring back what was
+	if revision > t.revision { // a slower read must not restore older rules
 		t.revision = revision
 		t.rules.Store(&rules)
 	}

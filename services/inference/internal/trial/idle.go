@@ -26,8 +26,9 @@ func (w *watched) ReadFile(name string, limit int64) ([]byte, error) {
 	return w.Source.ReadFile(name, limit)
 }
 
-// awaitIdle returns true once the process has had no processor time for the limit, and false when ctx ends before. What waits
-// for a processor on a machine under load gets one from time to time; what waits for something else does not.
+// awaitIdle returns true once the process has used no processor time for the limit, and false if ctx ends before. On a
+// machine under load, a process that waits for a processor gets one from time to time; one that waits for something
+// else does not.
 func (w *watched) awaitIdle(ctx context.Context, pid int, limit time.Duration) bool {
 	tick := time.NewTicker(max(limit/idleChecks, time.Millisecond))
 	defer tick.Stop()

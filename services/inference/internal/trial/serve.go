@@ -38,7 +38,7 @@ func Serve(args []string) (code int, asked bool) {
 }
 
 func serve() error {
-	// What a library prints must not pass for an answer.
+	// Output of a library must not pass for an answer.
 	fd, err := syscall.Dup(1)
 	if err != nil {
 		return fmt.Errorf("answers: %w", err)
@@ -48,7 +48,7 @@ func serve() error {
 	}
 	syscall.CloseOnExec(fd)
 	out := os.NewFile(uintptr(fd), "answers")
-	// The first line comes from this binary's own process; only what follows is foreign.
+	// The first line is from this binary's own process; the rest is foreign.
 	in := bufio.NewReaderSize(os.Stdin, 1<<16)
 	line, err := in.ReadBytes('\n')
 	if err != nil {
@@ -102,7 +102,7 @@ func try(in *bufio.Reader, out io.Writer, req request) answer {
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0 // cannot be for the calling process; the parent's clock ends the trial all the same
+		return 0 // impossible for the calling process; the parent's timer ends the trial anyway
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
@@ -125,7 +125,7 @@ func wantFile(in *bufio.Reader, out io.Writer, name string) ([]byte, error) {
 	return data, err
 }
 
-// limitProcess takes from this process what a trial has no need of.
+// limitProcess removes the privileges and resources that a trial does not need.
 func limitProcess(req request) error {
 	data, err := dataSize()
 	if err != nil {

@@ -41,8 +41,8 @@ type Config struct {
 }
 
 const (
-	// A trial gets baseMemory and timesSize the artifact: a graph is in memory as bytes, decoded, in the library's
-	// own form, and packed for the processor. What a small file announces to need is not believed.
+	// A trial gets baseMemory and timesSize the artifact: a graph is in memory as bytes, decoded, in the library's own
+	// form, and packed for the processor. The size that a small file declares is not trusted.
 	baseMemory = 256 << 20
 	timesSize  = 8
 	// killWait is how long the pipes of a killed process may stay open.
@@ -112,8 +112,8 @@ func (r *Runner) Conditions(o model.Options) (string, error) {
 		service.Version, runtime.LibraryVersion(), goruntime.GOARCH, o.Threads, o.Rows, o.RunLimit, r.cfg.Time, r.cfg.Memory), nil
 }
 
-// Try runs one trial. It waits while others have the memory, part of which is kept for known models: those that have
-// served before. An error that is no Refusal says nothing of the model.
+// Try runs one trial. It waits while others have the memory, part of which is reserved for known models: those that
+// have served before. An error that is no Refusal is no verdict on the model.
 func (r *Runner) Try(ctx context.Context, src Source, o model.Options, known bool) (Result, error) {
 	if os.Getenv(marker) != "" {
 		return Result{}, errors.New("a trial cannot start another: this binary does not call trial.Serve")
@@ -143,7 +143,7 @@ func (r *Runner) Try(ctx context.Context, src Source, o model.Options, known boo
 // maxPrecheck limits the artifacts that are checked without a process, whose decoded form is some tens of megabytes.
 const maxPrecheck = 1 << 20
 
-// precheck refuses a small file for what its encoding and its operators show, which needs no process.
+// precheck refuses a small file by its encoding and operators, without a process.
 func precheck(src Source) error {
 	if src.Size() > maxPrecheck {
 		return nil
@@ -326,11 +326,11 @@ func converse(in io.Writer, answers *answers, src Source, req request) (Result, 
 	return res, nil
 }
 
-// answers reads what the process says. It is not trusted: by then a model may have taken it over.
+// answers reads the process's output, which is not trusted: a model may have taken over the process.
 type answers struct{ lines *json.Decoder }
 
 // maxFiles limits the files that a process gets: a model, its description, and the files of its constants. maxAnswers
-// limits all that it says, in bytes.
+// limits its output, in bytes.
 const (
 	maxFiles   = 4100
 	maxAnswers = 1 << 20
@@ -355,7 +355,7 @@ func sendJSON(w io.Writer, v any) error {
 	return err
 }
 
-// tail keeps the first bytes of what a process writes as it dies.
+// tail keeps the first bytes that a process writes as it dies.
 type tail struct{ buf bytes.Buffer }
 
 const maxTail = 16 << 10
