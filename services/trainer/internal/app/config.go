@@ -32,13 +32,13 @@ type Config struct {
 	ModelRepoDir string `env:"MODELREPO_DIR" envDefault:"deploy/modelrepo"`
 	// Env is the registry in force: dev, staging, prod or empty for base alone.
 	Env string `env:"MODELREPO_ENV"`
-	// DataCacheDir is where models lie while they are checked; default the system's temporary folder.
+	// DataCacheDir holds models while they are checked; default the system's temporary folder.
 	DataCacheDir string `env:"DATA_CACHE_DIR"`
 	// S3Endpoint is the address of the object store of data sets with the backend object_store; empty: none.
 	S3Endpoint string `env:"S3_ENDPOINT"`
 	// S3Region of it; empty for stores without regions.
 	S3Region string `env:"S3_REGION"`
-	// S3AccessKey and S3SecretKey for it; empty reads what anybody may.
+	// S3AccessKey and S3SecretKey for it; empty: anonymous access.
 	S3AccessKey string         `env:"S3_ACCESS_KEY"`
 	S3SecretKey service.Secret `env:"S3_SECRET_KEY"`
 	// DataplaneURL is the address that the paths of data sets with the backend dataplane are below.
@@ -87,7 +87,7 @@ type Config struct {
 	OrchestratorURL string `env:"PREFECT_API_URL" envDefault:"http://localhost:14200/api"`
 	// OrchestratorKey is the bearer for it; empty: none.
 	OrchestratorKey service.Secret `env:"PREFECT_API_KEY"`
-	// WorkerName tells the worker from others of the pool, with an id of its state folder behind; default the host's name.
+	// WorkerName identifies the worker in the pool, followed by an id of its state folder; default the host's name.
 	WorkerName string `env:"WORKER_NAME"`
 	// WorkerStateDir keeps which runs the worker has claimed, beyond its death; one folder a worker, of its user's own
 	// with mode 0700. Default platform-worker in DATA_CACHE_DIR, else in ~/.local/state.
@@ -100,7 +100,7 @@ type Config struct {
 	WorkerPollSeconds int `env:"WORKER_POLL_SECONDS" envDefault:"5"`
 	// WorkerHeartbeatSeconds is the pause between two signs of life.
 	WorkerHeartbeatSeconds int `env:"WORKER_HEARTBEAT_SECONDS" envDefault:"30"`
-	// WorkerLostSeconds is how long another worker may be silent before its runs are taken for crashed.
+	// WorkerLostSeconds is how long another worker may be silent before its runs are marked CRASHED.
 	WorkerLostSeconds int `env:"WORKER_LOST_SECONDS" envDefault:"300"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `env:"LOG_LEVEL" envDefault:"info"`
@@ -135,14 +135,14 @@ const DefaultGPUCostPerHour = 2.50
 // DefaultRetryDelays before the second, third and fourth attempt.
 var DefaultRetryDelays = []time.Duration{5 * time.Second, 15 * time.Second, 30 * time.Second}
 
-// LoadConfig reads the environment and tells all faults at once.
+// LoadConfig reads the environment and reports all faults together.
 func LoadConfig(environ []string) (Config, error) {
 	var c Config
 	err := service.LoadConfig(&c, environ)
 	return c, err
 }
 
-// Validate tells all that is wrong, by the names of the environment.
+// Validate reports all faults, by the names of the environment.
 func (c *Config) Validate() error {
 	var faults []error
 	for name, v := range map[string]string{"TRACKING_URI": c.TrackingURI, "CONTROL_PLANE_URL": c.ControlPlaneURL, "S3_ENDPOINT": c.S3Endpoint, "DATAPLANE_URL": c.DataplaneURL, "PREFECT_API_URL": c.OrchestratorURL} {

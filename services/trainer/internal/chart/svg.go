@@ -128,7 +128,7 @@ func logTicks(lo, hi float64) []float64 {
 	return out
 }
 
-// number in as few digits as tell it, with groups of thousands.
+// number formats v in as few digits as identify it, with groups of thousands.
 func number(v float64) string {
 	if v == 0 || math.Abs(v) < 1e-12 {
 		return "0"
@@ -148,7 +148,7 @@ func number(v float64) string {
 	return whole
 }
 
-// shorten cuts a label in the middle; the ends of the names of derived columns tell most.
+// shorten cuts a label in the middle; the ends of the names of derived columns are the most informative.
 func shorten(s string, most int) string {
 	r := []rune(s)
 	if len(r) <= most {

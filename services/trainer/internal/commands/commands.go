@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer"
 )
 
-// errUsage marks what is wrong with the command line itself.
+// errUsage marks faults of the command line itself.
 var errUsage = errors.New("usage")
 
 // ExitCode is 2 for a wrong command line and 1 for any other error.
@@ -127,8 +127,7 @@ func loadConfig(c *cli.Context, environ []string) (trainer.Config, error) {
 	return trainer.LoadConfig(environ)
 }
 
-// withModelRepo lets MODELREPO_DIR be PLATFORM_MODELREPO, which mlp goes by, unless
-// it says something itself.
+// withModelRepo sets MODELREPO_DIR to PLATFORM_MODELREPO, which mlp uses, unless it is set itself.
 func withModelRepo(environ []string) []string {
 	dir := ""
 	for _, kv := range environ {

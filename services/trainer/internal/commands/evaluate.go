@@ -40,7 +40,7 @@ func runEvaluate(c *cli.Context, environ []string, out, errOut io.Writer) error 
 	return writeJSON(out, report)
 }
 
-// writeReport writes what a run keeps as artifacts beside the model: report.json and the charts.
+// writeReport writes a run's artifacts other than the model: report.json and the charts.
 func writeReport(dir string, report trainer.Report) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

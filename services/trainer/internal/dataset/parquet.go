@@ -51,14 +51,14 @@ type columnSink struct {
 	last string // the text before: of equal ones in a row only one is counted
 }
 
-// Reserve counts what the values of a page take before there is room made for them.
+// Reserve counts the size of a page's values before they are allocated.
 func (s *columnSink) Reserve(values int) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
 	switch s.spec.Type {
 	case modelrepo.Category:
-		s.rows.held += 16 * int64(values) // the strings; texts are counted as they come
+		s.rows.held += 16 * int64(values) // the string headers; texts are counted when they arrive
 	case modelrepo.Vector:
 		s.rows.held += 4 * int64(values)
 	default:

@@ -35,7 +35,7 @@ func appendLog(log *swf.Log, ds *modelrepo.Dataset, into *Rows) error {
 	return nil
 }
 
-// recordAppender returns what adds a record of the log that starts then.
+// recordAppender returns a function that adds a record of the log that starts then.
 func (r *Rows) recordAppender(start time.Time, ds *modelrepo.Dataset) func(*swf.Record) error {
 	if r.start.IsZero() {
 		r.start = start

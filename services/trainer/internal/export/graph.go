@@ -27,7 +27,7 @@ type Graph struct {
 	target   frame.Target
 }
 
-// GraphLimits bound what a foreign graph may take.
+// GraphLimits limits the resources of a foreign graph.
 type GraphLimits struct {
 	// Bytes of the file.
 	Bytes int64

@@ -1,5 +1,5 @@
-// Package export turns a fitted model and the transforms before it into an ONNX graph with one input per
-// column, and proves that ONNX Runtime answers what the Go evaluator does.
+// Package export turns a fitted model and the transforms before it into an ONNX graph with one input per column, and
+// proves that ONNX Runtime gives the same answers as the Go evaluator.
 //
 // Transforms are part of the graph, so that servers pass the columns unchanged. The Go side computes each transform in
 // float32 with the graph's own operations, in the same order.
@@ -26,7 +26,7 @@ type Pipeline struct {
 	cols     int       // of the matrix
 }
 
-// feature is a column and what is done to it.
+// feature is a column and its transform.
 type feature struct {
 	modelrepo.Feature
 	categories []string       // sorted; onehot and ordinal
@@ -161,7 +161,7 @@ func (f *feature) fit(c frame.Column) error {
 			}
 			scale := float32(1 / std)
 			if std == 0 || !isFinite(scale) {
-				scale = 1 // a constant says nothing either way
+				scale = 1 // a constant has no influence
 			}
 			f.offset, f.scale = append(f.offset, float32(mean)), append(f.scale, scale)
 		}

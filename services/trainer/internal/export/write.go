@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/learn"
 )
 
-// The graph says who made it.
+// The producer recorded in the graph.
 const (
 	producer        = "platform-trainer"
 	producerVersion = "1"
@@ -40,7 +40,7 @@ type Meta struct {
 	Rows      int    // the model was fitted on
 }
 
-// Description is platform.json: what the serving side must know beyond the graph.
+// Description is platform.json: the facts that the serving side needs beyond the graph.
 type Description struct {
 	Format        int              `json:"format"`
 	Model         string           `json:"model"`

@@ -24,7 +24,7 @@ import (
 // graphRun limits the time in which the graph of a command answers one batch of rows.
 const graphRun = time.Minute
 
-// Candidate is one combination of hyperparameters and what it reached on validation.
+// Candidate is one combination of hyperparameters and its metrics on validation.
 type Candidate struct {
 	Hyperparameters map[string]any     `json:"hyperparameters"`
 	Validation      map[string]float64 `json:"validation"`
@@ -58,7 +58,7 @@ type Result struct {
 // Commands configures estimators of kind command.
 type Commands struct {
 	external.Config
-	// Dir holds what is exchanged with the command; the caller removes it.
+	// Dir holds the files exchanged with the command; the caller removes it.
 	Dir string
 }
 
@@ -116,7 +116,7 @@ func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelre
 	if r.Metrics, r.Values, r.Classes, err = fitted.judge(ctx, test); err != nil {
 		return nil, err
 	}
-	// Only a cancellation ends the run here: the model is fitted and judged, whatever it makes of shuffled rows.
+	// Only a cancellation ends the run here: the model is fitted and judged, even if it fails on shuffled rows.
 	if r.Importance, err = fitted.importances(ctx, m, test); err != nil && ctx.Err() != nil {
 		return nil, fmt.Errorf("importance of the features: %w", err)
 	}
@@ -241,7 +241,7 @@ func runCommand(ctx context.Context, m *modelrepo.Model, md *modelrepo.ModelData
 	return &fitted{pipeline: p, graph: g}, nil
 }
 
-// measure compares predictions with what happened.
+// measure compares predictions with the actual values.
 func measure(t frame.Target, values []float64, classes []int, proba [][]float64) map[string]float64 {
 	switch {
 	case !t.Class:
@@ -284,7 +284,7 @@ func (f *fitted) judge(ctx context.Context, on rows) (metrics map[string]float64
 	return measure(on.target, nil, classes, proba), nil, classes, nil
 }
 
-// runParallel runs fn for 0..n-1 on all processors; fn writes only what belongs to its i.
+// runParallel runs fn for 0..n-1 on all processors; fn writes only the data of its i.
 func runParallel(n int, fn func(i int)) {
 	var wg sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)

@@ -81,8 +81,8 @@ type targets struct {
 	weight  []float64
 }
 
-// grower grows one tree, depth first. rows, and what follows the rows, are kept in node order, so that a
-// node is a range of them and its sums read memory in sequence.
+// grower grows one tree, depth first. rows, and the slices parallel to it, are kept in node order, so that a node is a
+// range of them and its sums read memory in sequence.
 type grower struct {
 	forest
 	data   *binned

@@ -1,8 +1,8 @@
 // Package learn fits the estimators of model.yaml: ridge, logistic, random_forest, gbt and isolation_forest.
 //
-// A fit is deterministic: the same Spec, data and seed give the same model to the last bit, whatever the
-// number of processors, because every sum is made by one goroutine in a fixed order. Models keep float32
-// parameters and compare float32 features, so that the exported ONNX graph computes the same.
+// A fit is deterministic: the same Spec, data and seed give the same model to the last bit, for any number of
+// processors, because every sum is made by one goroutine in a fixed order. Models keep float32 parameters and compare
+// float32 features, so that the exported ONNX graph computes the same.
 package learn
 
 import (

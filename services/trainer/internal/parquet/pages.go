@@ -123,7 +123,7 @@ func (c *chunk) header(at, end int64, h *format.PageHeader) (length int64, err e
 	return 0, errTruncated
 }
 
-// checkCount bounds the values of a page before anything is made of them.
+// checkCount limits the values of a page before they are allocated.
 func (c *chunk) checkCount(n int32) error {
 	if n <= 0 || n > maxPageValues {
 		return fmt.Errorf("it declares %d values; want 1 to %d", n, maxPageValues)
@@ -212,7 +212,7 @@ func (c *chunk) readV2(h *format.PageHeader, raw []byte) error {
 	return c.emit(d.Encoding, data, rep, def, n)
 }
 
-// emit decodes the values of a page and tells them row by row.
+// emit decodes the values of a page and passes them on row by row.
 func (c *chunk) emit(encoding format.Encoding, data []byte, rep, def []uint8, n int) error {
 	held := n
 	if def != nil {
@@ -279,7 +279,7 @@ func (c *chunk) element(rep, def []uint8, i int, present bool, vals *values, at 
 	return nil
 }
 
-// endRow tells the vector that is complete.
+// endRow passes on the completed vector.
 func (c *chunk) endRow() error {
 	if c.as != Vector || !c.open {
 		return nil

@@ -1,7 +1,7 @@
-// Package parquet reads columns of Apache Parquet files that strangers wrote.
+// Package parquet reads columns of untrusted Apache Parquet files.
 //
 // The metadata is decoded by parquet-go; pages are decoded here, one at a time, because a page of a few bytes may
-// claim to hold billions of values and general readers allocate what is claimed.
+// declare billions of values and general readers allocate the declared number.
 package parquet
 
 import (
@@ -45,7 +45,7 @@ const (
 	Vector
 )
 
-// Values receives what a column holds, row by row.
+// Values receives the values of a column, row by row.
 type Values interface {
 	// Reserve announces the number of rows and values of the column that come next; an error ends the reading.
 	Reserve(values int) error
@@ -127,7 +127,7 @@ func unmarshal(data []byte, into any) (err error) {
 	return nil
 }
 
-// readSchema walks the tree, which lies in the file as a list in depth-first order, and notes its leaves.
+// readSchema walks the tree, which the file stores as a list in depth-first order, and notes its leaves.
 func (f *File) readSchema() error {
 	elements := f.meta.Schema
 	at := 0

@@ -101,7 +101,7 @@ func (c *chunk) decode(encoding format.Encoding, data []byte, n int) (values, er
 	return values{}, fmt.Errorf("the encoding %s is not read; write the column as PLAIN or with a dictionary", encoding)
 }
 
-// decodeIndices looks up what the page's indices name in the dictionary.
+// decodeIndices looks up the page's indices in the dictionary.
 func (c *chunk) decodeIndices(data []byte, n int) (values, error) {
 	if n == 0 {
 		return values{}, nil
@@ -150,7 +150,8 @@ func decodeLevels(data []byte, maxLevel, n int) ([]uint8, error) {
 	return out, err
 }
 
-// decodeHybrid tells n numbers of a width in bits, from runs of one value and bit-packed groups of eight.
+// decodeHybrid decodes n numbers of a width in bits, from runs of one value and bit-packed groups of eight, and passes
+// them to tell.
 func decodeHybrid(data []byte, width, n int, tell func(v uint32, times int) error) error {
 	size := (width + 7) / 8
 	for n > 0 {

@@ -14,7 +14,7 @@ import (
 // State of a batch job.
 type State string
 
-// The states. Unknown means that the scheduler does not say.
+// The states. Unknown means that the scheduler does not report one.
 const (
 	Submitted State = "SUBMITTED"
 	Pending   State = "PENDING"
@@ -36,7 +36,7 @@ type Spec struct {
 	// Name is the job's alone, so that Find finds it.
 	Name      string
 	Resources modelrepo.Resources
-	// Command is the program and its arguments, Output the file that gets what it says.
+	// Command is the program and its arguments, Output the file for its output.
 	Command []string
 	Output  string
 	// Export are the variables that the job gets, as NAME=value, or NAME for the value where the scheduler's commands
@@ -131,7 +131,7 @@ func (s Slurm) Cancel(ctx context.Context, id string) error {
 	return err
 }
 
-// Find asks squeue, which lists what waits or runs, and sacct if squeue does not answer.
+// Find queries squeue, which lists pending and running jobs, and sacct if squeue does not answer.
 func (s Slurm) Find(ctx context.Context, name string) ([]string, error) {
 	out, err := s.Runner.Run(ctx, "", "squeue", "-h", "--name="+name, "-o", "%i")
 	if err != nil {

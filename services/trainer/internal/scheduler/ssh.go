@@ -68,7 +68,7 @@ func (s *SSH) Run(ctx context.Context, stdin string, argv ...string) (string, er
 	case err == nil:
 		return out, nil
 	case errors.Is(err, ErrHostKey):
-		return "", err // the sentence says it all
+		return "", err // the message is complete
 	case ctx.Err() != nil:
 		err = errors.Join(context.Cause(ctx), err)
 	}

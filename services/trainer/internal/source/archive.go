@@ -52,8 +52,8 @@ func isPublic(a netip.Addr) bool {
 	return true
 }
 
-// newArchiveClient connects to public addresses alone, unless allowPrivate. A name is resolved once and the connection
-// goes to the address that was checked. The environment's proxy is not used: it would resolve names itself.
+// newArchiveClient connects only to public addresses, unless allowPrivate. A name is resolved once, and the connection
+// uses the checked address. The environment's proxy is not used: it would resolve names itself.
 func newArchiveClient(allowPrivate bool) *http.Client {
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -29,7 +29,7 @@ const (
 // Item is one record of a dataplane.
 type Item map[string]json.RawMessage
 
-// Items tells all records below a path, page by page, to the end. raw gets the bytes of each page.
+// Items reads all records below a path, page by page, to the end. raw gets the bytes of each page.
 func (s *Sources) Items(ctx context.Context, d modelrepo.Dataplane, raw io.Writer, tell func(Item) error) error {
 	if s.cfg.DataplaneURL == "" {
 		return errors.New("the dataplane is not configured; set DATAPLANE_URL")

@@ -22,8 +22,8 @@ const (
 	maxListed  = 1_000_000
 )
 
-// Objects fetches the objects below the prefix whose names match one of the patterns, all without patterns, into dir.
-// They come in the order of their names.
+// Objects fetches the objects below the prefix whose names match one of the patterns (all without patterns) into dir,
+// in the order of their names.
 func (s *Sources) Objects(ctx context.Context, o modelrepo.ObjectStore, patterns []string, dir string) ([]File, error) {
 	if s.cfg.S3Endpoint == "" {
 		return nil, errors.New("the object store is not configured; set S3_ENDPOINT")

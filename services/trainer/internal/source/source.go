@@ -1,5 +1,5 @@
-// Package source fetches data that lies outside the model repository: files of a public archive, objects of a store that
-// speaks S3, and the pages of a dataplane.
+// Package source fetches data outside the model repository: files of a public archive, objects of an S3 store, and the
+// pages of a dataplane.
 package source
 
 import (
@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// Bounds of what is fetched for one data set.
+// Limits of the downloads for one data set.
 const (
-	// maxBytes of all files together. What they may unpack to is the readers' own bound.
+	// maxBytes of all files together. The readers limit their unpacked size.
 	maxBytes = 4 << 30
 	// fetchTimeout limits all requests of one attempt at a data set together.
 	fetchTimeout = 30 * time.Minute
@@ -37,7 +37,7 @@ type Config struct {
 	// AllowPrivate lets public archives be at addresses that are not public, and speak plain http.
 	AllowPrivate bool
 	// S3Endpoint is the address of the object store, such as https://s3.example.org; S3Region may be empty. Without
-	// keys it is read as anybody may.
+	// keys, access is anonymous.
 	S3Endpoint, S3Region, S3AccessKey, S3SecretKey string
 	// DataplaneURL is the address below which data sets name their paths, DataplaneToken the bearer for it.
 	DataplaneURL, DataplaneToken string
@@ -49,7 +49,7 @@ type Sources struct {
 	archive *http.Client
 }
 
-// New returns what fetches from the configured sources.
+// New returns a client of the configured sources.
 func New(cfg Config) *Sources {
 	return &Sources{cfg: cfg, archive: newArchiveClient(cfg.AllowPrivate)}
 }
@@ -59,7 +59,7 @@ var ErrUnavailable = errors.New("not available")
 
 // File is one fetched file.
 type File struct {
-	// Path is where it lies, relative to the folder that it was fetched into; Name is how its source calls it.
+	// Path is the file, relative to its folder; Name is its name at the source.
 	Path, Name string
 }
 
@@ -113,7 +113,7 @@ func wrapCallError(ctx context.Context, err error) error {
 		err = u.Err // without the address, whose query may be a secret
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", context.Cause(ctx), err) // a further attempt would begin the same time anew
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err) // a retry would start the same time limit again
 	}
 	if errors.Is(err, errRefused) {
 		return err

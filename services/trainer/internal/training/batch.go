@@ -208,7 +208,7 @@ func (f *flow) waitBatch(ctx context.Context) (string, error) {
 	return "job " + f.jobID + " completed", nil
 }
 
-// reportJob tells the control plane of the job's state. A training does not fail because that could not be told.
+// reportJob reports the job's state to the control plane. A failure to report does not fail the training.
 func (f *flow) reportJob(ctx context.Context, st scheduler.State) {
 	if f.control == nil {
 		return
@@ -223,7 +223,7 @@ func (f *flow) reportJob(ctx context.Context, st scheduler.State) {
 	}
 }
 
-// lastWords are the last line that the job said.
+// lastWords returns the last line of the job's output.
 func (f *flow) lastWords() string {
 	const most = 4 << 10
 	b, err := os.ReadFile(filepath.Join(f.jobDir, outputFile))
@@ -272,8 +272,8 @@ func hashFiles(dir string) (map[string]string, error) {
 	return files, nil
 }
 
-// account records what the job used, as tags of the version and at the control plane. The accounting of a scheduler
-// trails the job by a moment. A version without it is a version all the same.
+// account records the job's resources, as tags of the version and at the control plane. A scheduler's accounting trails
+// the job by a moment. A version without it is still valid.
 func (f *flow) account(ctx context.Context) error {
 	b := f.cfg.Batch
 	var used scheduler.Usage
@@ -316,8 +316,8 @@ func (f *flow) account(ctx context.Context) error {
 
 const accountTries = 5
 
-// RunJob does the learning part of a training, on a node of the cluster, as the request in dir says, and leaves the
-// model and the outcome there. It may run again after a requeue.
+// RunJob does the learning part of a training, on a node of the cluster, by the request in dir, and leaves the model
+// and the outcome there. It may run again after a requeue.
 func RunJob(ctx context.Context, dir string, log *slog.Logger) error {
 	text, err := os.ReadFile(filepath.Join(dir, requestFile))
 	if err != nil {

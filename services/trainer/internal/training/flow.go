@@ -24,7 +24,7 @@ type flow struct {
 	*plan
 	result Result
 
-	said     sync.Mutex // guards what follows
+	said     sync.Mutex // guards the fields below
 	progress Progress
 	reached  map[string]float64
 
@@ -33,7 +33,7 @@ type flow struct {
 	job     *scheduler.Job
 	key     string // the tag training_id, made before anything else; a job of a cluster is found by it
 	jobID   string // of job, or of the cluster's
-	jobDir  string // what a job of a cluster reads and leaves
+	jobDir  string // input and output of a cluster's job
 	rows    *dataset.Rows
 	sample  *dataset.Sample
 	fitted  *fit.Result

@@ -53,7 +53,7 @@ func (f *flow) submit(ctx context.Context) (string, error) {
 	return f.job.ID, nil
 }
 
-// closeGraph frees the graph of a command, whatever stage ended the flow.
+// closeGraph frees the graph of a command, at whichever stage the flow ended.
 func (f *flow) closeGraph() {
 	if f.fitted != nil && f.fitted.Graph != nil {
 		_ = f.fitted.Graph.Close()

@@ -28,7 +28,7 @@ type Request struct {
 	Backend string
 	// Parameters may hold "seed" and "hyperparameters", which are laid over those of model.yaml.
 	Parameters map[string]any
-	// What is recorded as tags of the run; all optional.
+	// Recorded as tags of the run; all optional.
 	FlowRunID, CommitSHA, Tenant, RequestedBy, ApprovalID, RequestID string
 	// Traceparent is the W3C trace context that the training belongs to; optional.
 	Traceparent string
@@ -59,7 +59,7 @@ var Stages = []string{"extract", "submit", "wait", "fetch", "evaluate", "log", "
 // goroutine; training waits for each.
 type Progress func(stage string, fraction float64, msg string)
 
-// Trainer trains models. It is safe for concurrent use; each training reads the model repository anew.
+// Trainer trains models. It is safe for concurrent use; each training reads the model repository again.
 type Trainer struct {
 	cfg     Config
 	log     *slog.Logger

@@ -31,7 +31,7 @@ func Reader(src io.Reader, most int64) (io.Reader, error) {
 	return &bounded{r: z, most: most, packed: in}, nil
 }
 
-// counter counts what is read.
+// counter counts the bytes read.
 type counter struct {
 	r io.Reader
 	n int64

@@ -51,7 +51,7 @@ func openJournal(dir string) (*journal, error) {
 	return &journal{dir, lock}, nil
 }
 
-// checkOwn refuses a folder that others may have filled, or can: what lies in it decides what becomes of runs.
+// checkOwn refuses a folder that others may have filled, or can: its content decides the fate of runs.
 func checkOwn(dir string) error {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -93,7 +93,7 @@ func (j *journal) has(id uuid.UUID) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-func (j *journal) close() { _ = j.lock.Close() } // the lock goes with the descriptor
+func (j *journal) close() { _ = j.lock.Close() } // closing the descriptor releases the lock
 
 func (j *journal) file(id uuid.UUID) string { return filepath.Join(j.dir, id.String()+".json") }
 

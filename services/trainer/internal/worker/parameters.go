@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/libs/orchestrator"
 )
 
-// ParameterSchema is that of the deployment which retrains are dispatched to. It names what [Parameters] reads.
+// ParameterSchema is that of the deployment which retrains are dispatched to. It names the fields of [Parameters].
 const ParameterSchema = `{
 	"type": "object", "title": "Parameters", "required": ["model_name", "dataset_cls_name"],
 	"properties": {
@@ -79,7 +79,7 @@ func commands(run orchestrator.FlowRun, repo *modelrepo.Repo) ([][]string, error
 	}
 	all := make([][]string, 0, len(models))
 	for _, model := range models {
-		// One argument each, so that no value can be taken for an option.
+		// One argument each, so that no value can be parsed as an option.
 		args := []string{"--model=" + model, "--flow-run=" + run.ID.String()}
 		for name, value := range map[string]string{
 			"dataset": p.Dataset, "backend": p.Backend, "commit": p.CommitSHA, "tenant": p.Tenant,

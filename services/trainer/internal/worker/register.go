@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/orchestrator/scheduled"
 )
 
-// What the worker registers.
+// Names and descriptions that the worker registers.
 const (
 	// Pool is where the runs wait; its type is process.
 	Pool             = "platform"
@@ -93,8 +93,8 @@ func isTemporary(err error) bool {
 	return errors.As(err, &refused) && refused.Temporary()
 }
 
-// register makes the pool, the flows and the deployments, or brings them up to date. What has not changed since the
-// last time is not sent again, for that would make the orchestrator plan the scheduled runs anew.
+// register creates or updates the pool, the flows and the deployments. It does not resend unchanged ones, since the
+// orchestrator would plan the scheduled runs again.
 func (w *Worker) register(ctx context.Context) error {
 	if _, err := w.client.ReadWorkPool(ctx, Pool); errors.Is(err, orchestrator.ErrNotFound) {
 		_, err := w.client.CreateWorkPool(ctx, Pool, poolType, poolDescription)
@@ -168,7 +168,7 @@ func (w *Worker) registerOne(ctx context.Context, d deployment) error {
 		return err
 	}
 	found := err == nil
-	// What an operator has paused, or deployed without its schedule, stays so.
+	// A deployment that an operator has paused, or deployed without its schedule, stays so.
 	d.in.Paused = found && now.Paused
 	if found && scheduled.IsUnscheduled(now) {
 		scheduled.Unschedule(&d.in)

@@ -26,7 +26,7 @@ type Config struct {
 	Name string
 	// Limit is how many runs it carries out at once.
 	Limit int
-	// StateDir is where the journal lies.
+	// StateDir holds the journal.
 	StateDir string
 	// ModelRepoDir is the folder of the model repository, Env the registry in force; Env may be empty.
 	ModelRepoDir, Env string
@@ -36,7 +36,7 @@ type Config struct {
 	Environ []string
 	// Poll is the pause between two looks for runs and cancellations, Heartbeat that between two signs of life.
 	Poll, Heartbeat time.Duration
-	// LostAfter is how long another worker may be silent before its runs are taken for crashed.
+	// LostAfter is how long another worker may be silent before its runs are marked CRASHED.
 	LostAfter time.Duration
 	Log       *slog.Logger
 }
@@ -53,7 +53,7 @@ type Worker struct {
 	log     *slog.Logger
 	client  *orchestrator.Client
 	journal *journal
-	name    string // cfg.Name and what tells the state folder from others
+	name    string // cfg.Name and the id of the state folder
 	lost    *absence
 	wake    chan struct{} // an attempt has ended
 
