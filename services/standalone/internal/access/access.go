@@ -1,5 +1,5 @@
-// Package access keeps callers without the secret out of a stand-in. Loopback is no boundary on a machine that
-// several people use: each of them can connect to it.
+// Package access keeps callers without the secret out of a stand-in. Loopback is no boundary on a machine with several
+// users: each of them can connect to it.
 package access
 
 import (
@@ -26,7 +26,7 @@ func Require(secret, health string, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// Digests have one length, so that the comparison tells nothing of the secret's.
+		// Digests have a fixed length, so that the comparison does not reveal the secret's.
 		got := sha256.Sum256([]byte(credential(r)))
 		if secret == "" || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 			refuse(w)

@@ -52,7 +52,7 @@ var statusEndpoints = []struct{ key, probe string }{
 	{"tracker", "/health"}, {"orchestrator", "/health"},
 }
 
-// Status shows what runs and whether it is ready; it fails when nothing runs.
+// Status shows the running parts and whether they are ready; it fails when none runs.
 func Status(ctx context.Context, cfg Config, w io.Writer, asJSON bool) error {
 	rt, err := datadir.ReadRuntime(cfg.DataDir)
 	if err != nil {

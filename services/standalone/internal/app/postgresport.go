@@ -30,7 +30,7 @@ func servePostgres(ctx context.Context, l net.Listener, socket string) error {
 type session struct {
 	net.Conn
 	port  *listener.Conn
-	begin []byte // what Postgres has said so far, until that is known
+	begin []byte // Postgres' answer so far, until known
 	known bool
 }
 
@@ -58,7 +58,7 @@ func (s *session) CloseWrite() error { return s.Conn.(*net.UnixConn).CloseWrite(
 func signedIn(text []byte) (in, known bool) {
 	const (
 		authentication = 'R'
-		header         = 5 // the kind, and the length of itself and what follows
+		header         = 5 // a byte for the kind, four for the length
 	)
 	for text = bytes.TrimLeft(text, "N"); len(text) >= header+4; {
 		length := binary.BigEndian.Uint32(text[1:])

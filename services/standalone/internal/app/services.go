@@ -27,8 +27,8 @@ import (
 	"github.com/mlp-platform/platform/services/trainer"
 )
 
-// environ is the environment of a service: the caller's, with defaults below it and what this process
-// alone can know above it.
+// environ is the environment of a service: the caller's overrides defaults, and fixed, which only this process knows,
+// overrides the caller's.
 func (p *platform) environ(defaults, fixed map[string]string) []string {
 	env := map[string]string{}
 	for k, v := range defaults {
@@ -144,8 +144,8 @@ func (p *platform) assistantConfig() (assistant.Config, error) {
 	return assistant.LoadConfig(p.environ(map[string]string{"DELEGATION_TRUST_JSON": p.assistantTrust, "ASSISTANT_CLUSTER": "sample"}, fixed))
 }
 
-// dashboardConfig acts for people at the control plane and at inference by delegations. What this process does
-// not run is not configured, so that its health is unknown rather than down.
+// dashboardConfig acts for people at the control plane and at inference by delegations. Services that this process does
+// not run are not configured, so that their health is unknown rather than down.
 func (p *platform) dashboardConfig() (dashboard.Config, error) {
 	fixed := p.common()
 	fixed["DASHBOARD_ADDR"] = p.cfg.DashboardAddr
@@ -173,7 +173,7 @@ func (p *platform) dashboardConfig() (dashboard.Config, error) {
 // delegationKeyFile is where the key is that the dashboard signs delegations with.
 const delegationKeyFile = "delegation.key"
 
-// trustDashboard makes the delegation key on the first start and lets the services accept what it signs.
+// trustDashboard makes the delegation key on the first start and lets the services accept its signatures.
 func (p *platform) trustDashboard() error {
 	delegator, err := auth.LoadOrCreateDelegator("dashboard", p.path(delegationKeyFile))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package backup writes a stopped platform to one file, and makes a platform of such a file: the data directory of one
+// Package backup writes a stopped platform to one file, and restores a platform from it: the data directory of one
 // process, or the volumes and secrets of containers.
 //
 // The file is a tar archive, compressed with Zstandard: backup.json, which describes it; the platform's files below
@@ -46,15 +46,15 @@ type About struct {
 	Volumes []string `json:"volumes,omitempty"` // of containers, by their names in the compose file
 }
 
-// Result counts what was written or read.
+// Result counts the files and bytes written or read.
 type Result struct {
 	About About
 	Files int
 	Bytes int64 // before compression
 }
 
-// left are the parts of a data directory that a start makes anew, and the secrets of containers beside it, which have a
-// backup of their own.
+// left are the parts of a data directory that a start recreates, and the secrets of containers in it, which have a
+// separate backup.
 var left = map[string]bool{
 	"cache": true, "platform.lock": true, "runtime.json": true, "postgres/data/postmaster.pid": true, "postgres/data/.s.PGSQL.5432.lock": true, datadir.ContainersDir: true,
 }
@@ -152,7 +152,7 @@ type writer struct {
 	result Result
 }
 
-// write writes all of dir but what is left out.
+// write writes all of dir except the entries left out.
 func (w *writer) write(dir string, out io.Writer, leaveOut func(name string) bool) error {
 	packed, err := zstd.NewWriter(out, zstd.WithEncoderCRC(true))
 	if err != nil {

@@ -136,7 +136,7 @@ type layout struct {
 	// keepsOwner is of files that belong to who runs on them; the others become those of who restores.
 	keepsOwner func(name string) bool
 	needs      string // an entry without which there is nothing to restore
-	missing    string // what is said then
+	missing    string // the error message for that
 }
 
 // dataDirectory is the layout of a backup of one process.
@@ -168,7 +168,7 @@ type reader struct {
 	layout
 	tar    *tar.Reader
 	packed *zstd.Decoder
-	root   *os.Root // entries cannot leave it, by names or by links; nil: nothing is written
+	root   *os.Root // confines entries, by name or link; nil: nothing is written
 	sums   map[string]string
 	folder []*tar.Header // their modes are set last: a folder may be closed to writing
 	result Result
@@ -319,7 +319,7 @@ func (r *reader) extractFile(h *tar.Header, name string, content io.Reader) (int
 	return n, errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
 }
 
-// checkSums holds the list against what was extracted: the same files, with the same digests.
+// checkSums compares the list with the extracted files: the same names, with the same digests.
 func (r *reader) checkSums() error {
 	raw, err := io.ReadAll(io.LimitReader(r.tar, maxText))
 	if err != nil {

@@ -42,9 +42,9 @@ type Credentials struct {
 	ControlPlaneToken string `json:"control_plane_token"`
 	CIToken           string `json:"ci_token"`        // control plane: reads, sends change notices
 	OperatorToken     string `json:"operator_token"`  // control plane: read and write
-	TrainerToken      string `json:"trainer_token"`   // control plane: what the trainer reports with
-	SeedToken         string `json:"seed_token"`      // control plane: what seeds the samples
-	InferenceToken    string `json:"inference_token"` // control plane: what inference reads admissions with
+	TrainerToken      string `json:"trainer_token"`   // control plane: for the trainer's reports
+	SeedToken         string `json:"seed_token"`      // control plane: for seeding the samples
+	InferenceToken    string `json:"inference_token"` // control plane: for inference to read admissions
 	ServingToken      string `json:"serving_token"`   // inference: admin, for a person
 	// ServingControlPlaneToken is the control plane's token at inference.
 	ServingControlPlaneToken string `json:"serving_control_plane_token"`
@@ -60,7 +60,7 @@ type Credentials struct {
 	TrackerToken    string `json:"tracker_token"`
 	OrchestratorKey string `json:"orchestrator_key"`
 	EvidenceToken   string `json:"evidence_token"` // evidence API: reads, for a person
-	// What follows the prefix in the assistant's key of each role.
+	// The part after the prefix in the assistant's key of each role.
 	AssistantAdmin    string `json:"assistant_admin"`
 	AssistantOperator string `json:"assistant_operator"`
 	AssistantReadonly string `json:"assistant_readonly"`

@@ -15,15 +15,15 @@ import (
 	"github.com/mlp-platform/platform/libs/embedded/pg"
 )
 
-// uncheckedFile is there while a directory that was open to others has not been looked through, so that a start after a
-// refused one does not take what they left.
+// uncheckedFile exists while a directory that was open to others has not been checked, so that a start after a refused
+// one does not use files that they left.
 const uncheckedFile = "unchecked"
 
-// ContainersDir is where scripts/up.sh keeps what the containers of the same checkout need: secrets that belong to their
-// users. Nothing here reads it.
+// ContainersDir is where scripts/up.sh keeps the secrets of the containers of the same checkout, which belong to their
+// users. This process does not read it.
 const ContainersDir = "compose"
 
-// postgresDir is where the files of the embedded Postgres lie; where root has started it, they belong to another user.
+// postgresDir holds the files of the embedded Postgres; if root started it, they belong to another user.
 const postgresDir = "postgres"
 
 // closeToOthers keeps other users out of the directory: its content opens every part of the platform. It refuses a
@@ -42,7 +42,7 @@ func closeToOthers(dir string) error {
 	}
 	unchecked := filepath.Join(dir, uncheckedFile)
 	if info.Mode().Perm()&0o077 != 0 {
-		// Closed first: nothing comes in while it is looked through.
+		// Closed first: no one can add files during the check.
 		if err := os.Chmod(dir, 0o700); err != nil {
 			return fmt.Errorf("others may enter the data directory %s, and it cannot be closed to them: %w", dir, err)
 		}
@@ -131,7 +131,7 @@ func checkOwners(dir string) error {
 		if owner := ownerOf(info); !slices.Contains(owners, owner) {
 			return fmt.Errorf("others could write to the data directory %s, and %s in it belongs to user %d: remove it, or chown it if it is yours, or name another directory in PLATFORM_DATA_DIR", dir, path, owner)
 		}
-		if path == filepath.Join(dir, ContainersDir) && d.IsDir() { // mine; what is in it belongs to the containers
+		if path == filepath.Join(dir, ContainersDir) && d.IsDir() { // ours; its content belongs to the containers
 			return fs.SkipDir
 		}
 		return nil

@@ -102,7 +102,7 @@ func (s *Server) createOwnRun(r *http.Request) (any, error) {
 	return answer{http.StatusCreated, s.runOf(run)}, nil
 }
 
-// updateFlowRun changes what is absent from no body.
+// updateFlowRun changes the members present in the body.
 func (s *Server) updateFlowRun(r *http.Request) (any, error) {
 	var in struct {
 		Name              *string  `json:"name"`
@@ -187,7 +187,7 @@ func (s *Server) scheduledOfDeployments(r *http.Request) (any, error) {
 	return out, err
 }
 
-// runsByID reads documents in the order of ids; what is gone is left out.
+// runsByID reads documents in the order of ids, without those of deleted runs.
 func (s *Server) runsByID(ctx context.Context, q *store.Queries, ids []uuid.UUID) ([]runDoc, error) {
 	out := make([]runDoc, 0, len(ids))
 	for _, id := range ids {

@@ -11,11 +11,9 @@
 // Every answer follows its commit, and each change of a run is one transaction
 // that locks the run's row.
 //
-// The official client and its process worker work against it: flows that are
-// called, served or deployed. What a process of theirs carries out is marked, so
-// that the executor neither starts nor settles it. Events are read and dropped,
-// with them the task runs; one is told, that a run is to be cancelled. Not
-// offered: automations, blocks, artifacts, pausing, inputs, concurrency limits
-// other than those of deployments and pools, queues other than "default",
-// schedules other than cron.
+// The official client and its process worker work against it: flows that are called, served or deployed. Runs that
+// their processes carry out are marked, so that the executor neither starts nor settles them. Events, including those
+// of task runs, are read and dropped; the only event sent is the cancellation of a run. Not offered: automations,
+// blocks, artifacts, pausing, inputs, concurrency limits other than those of deployments and pools, queues other than
+// "default", schedules other than cron.
 package orchestratord

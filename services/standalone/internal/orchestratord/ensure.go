@@ -16,8 +16,8 @@ type Deployment struct {
 	ParameterSchema json.RawMessage
 }
 
-// EnsureDeployment makes the deployment, or brings the description and schema
-// of the present one up to date; what else users changed of it stays.
+// EnsureDeployment creates the deployment, or updates the description and schema of the present one; other changes by
+// users stay.
 func (s *Server) EnsureDeployment(ctx context.Context, d Deployment) error {
 	in := deploymentIn{
 		Name: d.Name, Description: &d.Description, EnforceParameterSchema: true, ParameterSchema: object{d.ParameterSchema},

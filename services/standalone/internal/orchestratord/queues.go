@@ -96,7 +96,7 @@ func (s *Server) filterWorkPools(r *http.Request) (any, error) {
 	return s.listPools(r.Context(), arg)
 }
 
-// updateWorkPool changes what the body names; null takes a limit off.
+// updateWorkPool changes the members in the body; null removes a limit.
 func (s *Server) updateWorkPool(r *http.Request) (any, error) {
 	name := r.PathValue("name")
 	body, err := readBody(r)

@@ -15,8 +15,8 @@ import (
 	problemdoc "github.com/mlp-platform/platform/libs/problem"
 )
 
-// decodeBody reads a body. As on a real server, unknown members at the top are let
-// pass; types that must not have any say so themselves. An empty body is {}.
+// decodeBody reads a body. As on a real server, unknown members at the top level are ignored; types that must not have
+// any refuse them. An empty body is {}.
 func decodeBody(r *http.Request, dst any) error {
 	b, err := readBody(r)
 	if err != nil {

@@ -23,7 +23,7 @@ type stateDoc struct {
 	Details   stateDetails    `json:"state_details"`
 }
 
-// stateDetails holds what this server sets; clients take the rest as absent.
+// stateDetails holds the members that this server sets; clients take the rest as absent.
 type stateDetails struct {
 	FlowRunID     *uuid.UUID `json:"flow_run_id"`
 	ScheduledTime *time.Time `json:"scheduled_time"`

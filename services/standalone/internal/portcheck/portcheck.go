@@ -49,8 +49,8 @@ func explainListenError(err error, addr, name, env string) error {
 	return fmt.Errorf("the %s cannot listen on %s; set %s to another address: %w", name, addr, env, err)
 }
 
-// findHolder names the process that listens on the TCP port, as far as /proc shows
-// it: nothing on other systems, and nothing of other users' processes.
+// findHolder names the process that listens on the TCP port, as far as /proc shows it: not on other systems, and not
+// for other users' processes.
 func findHolder(port string) (string, bool) {
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {

@@ -76,7 +76,7 @@ func readAnswer[T any](ctx context.Context, s seeder, send func() (*http.Respons
 	return out, err
 }
 
-// sendRecord is readAnswer for an answer that says nothing new.
+// sendRecord is readAnswer for an answer whose content is not needed.
 func sendRecord(ctx context.Context, s seeder, send func() (*http.Response, error)) error {
 	_, err := readAnswer[struct{}](ctx, s, send)
 	return err
@@ -183,7 +183,7 @@ func (s seeder) recordCost(ctx context.Context, f facts) error {
 	return sendRecord(ctx, s, func() (*http.Response, error) { return s.cp.RecordCost(ctx, in) })
 }
 
-// recordEvaluation records what the training run measured on rows that it did not train on.
+// recordEvaluation records the training run's metrics on rows that it did not train on.
 func (s seeder) recordEvaluation(ctx context.Context, f facts) error {
 	version, limit := f.holder.ModelVersion, recordsPage
 	known, err := readAnswer[controlplane.EvalList](ctx, s, func() (*http.Response, error) {

@@ -69,8 +69,8 @@ type Options struct {
 
 type state struct {
 	Done map[string]string `json:"done"` // model → version served
-	// Attempts is the number of the last dispatch of a model. The control plane never forgets a key, so a
-	// number that was used must not come again for another run.
+	// Attempts is the number of the last dispatch of a model. The control plane never forgets a key, so a number must
+	// not be reused for another run.
 	Attempts map[string]int `json:"attempts,omitempty"`
 	// Recorded is the version whose facility and governance records are written, by model. Data directories of
 	// earlier versions have none, and get them at their next start.
@@ -83,7 +83,7 @@ func (st state) complete(m Model) bool {
 	return done && recorded
 }
 
-// Run seeds what is not seeded yet. It returns the first failures joined, after every model was tried.
+// Run seeds the samples that are not seeded yet. It returns the first failures joined, after every model was tried.
 func Run(ctx context.Context, o Options) error {
 	st, err := loadState(o.StateFile)
 	if err != nil {
@@ -115,7 +115,7 @@ func Run(ctx context.Context, o Options) error {
 	return errors.Join(errs...)
 }
 
-// finishSample does what is still to do of one sample, and remembers each half as soon as it is done.
+// finishSample does the remaining steps of one sample, and records each half as soon as it is done.
 func (s seeder) finishSample(ctx context.Context, m Model) (result string, err error) {
 	if _, done := s.st.Done[m.Name]; !done {
 		version, err := s.model(ctx, m)
@@ -427,7 +427,7 @@ func Complete(stateFile string, models []Model) bool {
 	return everyModel(stateFile, models, state.complete)
 }
 
-// Trained reports whether every model is served, whatever is still to be recorded of it.
+// Trained reports whether every model is served, even if records of it are missing.
 func Trained(stateFile string, models []Model) bool {
 	return everyModel(stateFile, models, func(st state, m Model) bool { _, ok := st.Done[m.Name]; return ok })
 }

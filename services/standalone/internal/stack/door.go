@@ -34,7 +34,7 @@ type Door struct {
 	// a server that checks its callers itself.
 	TokenFile string
 	Health    string   // path that needs no secret
-	Secrets   []string // NAME=FILE: variables of the server that come from files, where it reads none itself
+	Secrets   []string // NAME=FILE: variables from files, for servers that read none themselves
 	Server    []string
 	StopAfter time.Duration // how long the server may take to end after SIGTERM
 }
@@ -81,7 +81,7 @@ func (d Door) Run(ctx context.Context, log *slog.Logger) error {
 
 var errEnded = errors.New("nothing is left behind the door")
 
-// withSecrets adds to environ each NAME with what the file of NAME=FILE holds.
+// withSecrets adds to environ each NAME with the content of the file of NAME=FILE.
 func withSecrets(environ, secrets []string) ([]string, error) {
 	for _, s := range secrets {
 		name, file, _ := strings.Cut(s, "=")
@@ -94,7 +94,7 @@ func withSecrets(environ, secrets []string) ([]string, error) {
 	return environ, nil
 }
 
-// handler gives what serves the listener until its context ends.
+// handler returns the function that serves the listener until its context ends.
 func (d Door) handler(log *slog.Logger) (func(context.Context, net.Listener) error, error) {
 	if d.TokenFile == "" {
 		return d.forward, nil

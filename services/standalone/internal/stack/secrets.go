@@ -176,8 +176,8 @@ var (
 	busReplies  = []string{"_INBOX.>", "bus.results"}
 )
 
-// natsConf is the broker's configuration. Producers and the bridge have an account of their own, and there the bus alone:
-// the bridge publishes where a producer asks it to reply, and every client's replies come to the same prefix.
+// natsConf is the broker's configuration. Producers and the bridge have a separate account with only the bus: the
+// bridge publishes to the reply subject that a producer chooses, and all clients' replies share one prefix.
 func natsConf(c credentials.Credentials) string {
 	user := func(name, password string, publish, subscribe []string) string {
 		return fmt.Sprintf("      { user: %q, password: %q, permissions: { publish: [%s], subscribe: [%s] } }\n",
@@ -203,8 +203,8 @@ func trustOf(publicKey string, scopes ...string) (string, error) {
 	return string(text), err
 }
 
-// credentialMap is the control plane's. Names of the platform's own cannot come from a variable, so the trainer,
-// the inference service and the bus bridge bear plain ones here.
+// credentialMap is the control plane's map of credentials. A variable cannot set the platform's reserved names, so the
+// trainer, the inference service and the bus bridge have plain ones here.
 func credentialMap(c credentials.Credentials) (string, error) {
 	type grant struct {
 		Principal string   `json:"principal"`

@@ -37,7 +37,7 @@ func decodeRequest(r *http.Request, dst any) error {
 		return invalidParameter("The request body ended early: %v", err)
 	}
 	if len(bytes.TrimSpace(b)) > 0 {
-		// Also what keeps forms of foreign pages out.
+		// This also keeps out forms of foreign pages.
 		if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != "application/json" {
 			return invalidParameter("Bad Request. Content-Type must be one of ['application/json'].")
 		}
@@ -59,7 +59,7 @@ func decodeBody(b []byte, into reflect.Value) error {
 	return decodeParam("", raw, into)
 }
 
-// decodeQuery reads a query; a parameter whose place is a list may come more than once.
+// decodeQuery reads a query; a parameter with a list as its target may occur more than once.
 func decodeQuery(q url.Values, into reflect.Value) error {
 	return eachParam(into, func(name string, v reflect.Value) error {
 		values, ok := q[name]

@@ -30,7 +30,7 @@ const (
 	maxHookReply = 4 << 10
 )
 
-// delivery is one event to tell, with the body that is signed.
+// delivery is one event to send, with the signed body.
 type delivery struct {
 	event hookEvent
 	id    string
@@ -84,7 +84,7 @@ func (s *Server) newDelivery(event hookEvent, data map[string]any) (delivery, er
 	return delivery{event, uuid.NewString(), body}, err
 }
 
-// notify tells the webhooks that listen to event, after the change is committed.
+// notify calls the webhooks subscribed to event, after the change is committed.
 func (s *Server) notify(ctx context.Context, event hookEvent, data map[string]any) {
 	d, err := s.newDelivery(event, data)
 	if err != nil {

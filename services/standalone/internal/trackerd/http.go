@@ -43,7 +43,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /{$}", s.overview)
 	mux.HandleFunc("GET /health", serveText("OK"))
 	mux.HandleFunc("GET /version", serveText(protocolVersion))
-	// What a client does instead, it learns from these: it sends the file whole.
+	// Clients learn from these refusals to send the file whole.
 	for pattern, what := range map[string]string{
 		"POST /api/2.0/mlflow-artifacts/mpu/":            "Multipart upload",
 		"GET /api/2.0/mlflow-artifacts/presigned/":       "Multipart download",

@@ -14,7 +14,7 @@ const (
 	maxOrder = 20     // order_by clauses
 )
 
-// newSearch reads what all searches have in common.
+// newSearch parses the parts that all searches share.
 func newSearch(g filter.Grammar, condition string, order []string, p page) (s store.Search, err error) {
 	s.Offset, s.Limit = p.offset, p.limit
 	if s.Filter, err = filter.Parse(condition, g); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd/store"
 )
 
-// origin is where a version's files come from, and what they are of.
+// origin is the source of a version's files, and the run or model that they belong to.
 type origin struct {
 	source   string // as the version shows it
 	download string // where the files are
@@ -133,9 +133,9 @@ func checkOwner(ctx context.Context, q *store.Queries, o origin) error {
 	return unnamedSource(o.source, "run_id")
 }
 
-// resolveVersion resolves name/version, name/latest, name/stage and name@alias to the files of that version, whose run
-// and logged model the new version has too. The source then names the version by its number: where an alias points
-// today says nothing about these files tomorrow.
+// resolveVersion resolves name/version, name/latest, name/stage and name@alias to the files of that version; the new
+// version gets its run and logged model too. The source then names the version by its number, since an alias may move
+// later.
 func resolveVersion(ctx context.Context, q *store.Queries, o origin, ref string) (origin, error) {
 	name, suffix, byNumber := strings.Cut(ref, "/")
 	alias := ""

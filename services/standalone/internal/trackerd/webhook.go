@@ -54,7 +54,7 @@ func toWebhook(w store.Webhook) (webhook, error) {
 	return out, json.Unmarshal(w.Events, &out.Events)
 }
 
-// webhookIn has what a webhook is made of; absent members stay as they are.
+// webhookIn holds the settings of a webhook; absent members stay as they are.
 type webhookIn struct {
 	ID          string      `json:"webhook_id"`
 	Name        *string     `json:"name"`

@@ -30,7 +30,7 @@ type Run struct {
 	Start         *time.Time
 }
 
-// Proposal is a state someone wants the run to be in.
+// Proposal is a state proposed for the run.
 type Proposal struct {
 	Type          orchestrator.StateType
 	Name          string

@@ -20,7 +20,7 @@ import (
 	"strings"
 )
 
-// Bounds on what is read, far above what clients send.
+// Limits of the input, far above what clients send.
 const (
 	MaxLength  = 64 << 10 // bytes of a filter
 	MaxClauses = 64

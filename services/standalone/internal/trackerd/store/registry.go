@@ -45,7 +45,7 @@ func (q *Queries) SearchRegisteredModels(ctx context.Context, s Search) ([]Regis
 		func(m RegisteredModel) int { return len(m.Name) + 1000 + m.Tags.size() })
 }
 
-// PromptTag marks what is a prompt rather than a model.
+// PromptTag marks prompts among the registered models.
 const PromptTag = "mlflow.prompt.is_prompt"
 
 // onlyModels excludes prompts by default, as the interface requires, or selects only them if the filter names their
