@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
 )
 
-// contractRow is one operation: who may use it, and what it answers to an administrator for the body.
+// contractRow is one operation: its scope, and its answer to an administrator for the body.
 type contractRow struct {
 	route  string // of the document
 	scope  string // predict or admin; public without credentials; signed by its own proof

@@ -216,7 +216,7 @@ func TestPipeline(t *testing.T) {
 	if p.Prediction != 17.0 {
 		t.Errorf("%+v; want p.Prediction == 17.0", p)
 	}
-	// What is written down of the row is the vector's norm, mean and deviation.
+	// The row is recorded as the vector's norm, mean and deviation.
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, i.Database)
 	if err != nil {

@@ -183,7 +183,7 @@ func reasonOf(err error) (reason, faults string) {
 	return reason, faults
 }
 
-// What the model does not take is refused as over HTTP, with the code, the field and what is wrong with it.
+// Requests that the model does not accept are refused as over HTTP, with the code, the field and the fault.
 func TestGRPCRefusesWhatTheModelDoesNotTake(t *testing.T) {
 	t.Parallel()
 	_, c := startGRPC(t, v2Registry(t))

@@ -83,8 +83,8 @@ func TestHostileModelsAreRefused(t *testing.T) {
 	}
 }
 
-// The files of a Python model are read in the service itself. What they say of sizes is refused by name before memory is
-// taken for it, and the model beside them answers as before.
+// The files of a Python model are read in the service itself. Excessive sizes in them are refused by name before any
+// allocation, and another model answers as before.
 func TestHostileSchemasAreRefused(t *testing.T) {
 	t.Parallel()
 	platform := func(inputs string) map[string][]byte {

@@ -192,7 +192,7 @@ func TestInputsThatAreNotFiniteAreCorrupt(t *testing.T) {
 	}
 }
 
-// A broken producer is one whatever protocol it speaks.
+// A broken producer is detected over either protocol.
 func TestV2InputsThatAreNotFiniteAreCorrupt(t *testing.T) {
 	t.Parallel()
 	i, c := startGRPC(t, v2Registry(t))
@@ -255,7 +255,7 @@ func TestInputsOfZerosAreCorrupt(t *testing.T) {
 	}
 }
 
-// The report names the columns that moved, also where the statistics of the vector stay what they were.
+// The report names the columns that moved, even if the statistics of the vector stay the same.
 func TestReportNamesTheFeaturesThatMoved(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)

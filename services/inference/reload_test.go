@@ -25,7 +25,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
-// tagged is a model whose prediction tells its version: 1000·version + x.
+// tagged is a model whose prediction contains its version: 1000·version + x.
 func tagged(t testing.TB, version int) map[string][]byte {
 	return fixturetest.Linear(t, "tagged", float32(1000*version), fixturetest.Column{Name: "x", Kind: "number", Weight: 1})
 }
@@ -53,7 +53,7 @@ func (i *instance) becomes(model, version string) {
 	})
 }
 
-// slow makes polls rare, so that what happens is the work of something else.
+// slow makes polls rare, so that changes come from something else.
 func slow(c *inference.Config) { c.ReloadPollSeconds = 3600 }
 
 type reloaded struct {
@@ -293,8 +293,8 @@ func TestTenAliasMovesASecondMixNoAnswers(t *testing.T) {
 	}
 }
 
-// Requests must not notice that copies change under them: not the swaps, not a corrupt version promoted in
-// between, not the aliases that come and go.
+// Requests must not notice that copies change under them: not the swaps, not a corrupt version promoted in between, not
+// the aliases that are added and removed.
 func TestNoRequestFailsWhileModelsChange(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)

@@ -86,7 +86,8 @@ func TestShadowScoresBesideTheAnswer(t *testing.T) {
 	}
 }
 
-// A shadow that takes other columns, fails or is slow changes no answer; what exceeds its pool is dropped and counted.
+// A shadow that takes other columns, fails or is slow changes no answer; requests beyond its pool are dropped and
+// counted.
 func TestShadowNeverTouchesTheAnswer(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)

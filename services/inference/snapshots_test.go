@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// testWait is how long tests wait for what happens beside a request.
+// testWait is how long tests wait for effects outside a request.
 const testWait = 30 * time.Second
 
 // storedSnapshot is a prediction as it was written down.

@@ -351,7 +351,7 @@ func TestV2RefusesBinaryThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// Asking whether a version is ready loads it not; asking what it takes does, in the time that the call has.
+// A readiness check of a version does not load it; a metadata request does, within the call's time limit.
 func TestV2ReadyLoadsNothing(t *testing.T) {
 	t.Parallel()
 	reg := v2Registry(t)

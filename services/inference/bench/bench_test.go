@@ -127,7 +127,7 @@ func snapshotSummary(b *testing.B, predictURL string) string {
 	return scrape(b, strings.TrimSuffix(predictURL, "/predict/runtime"), "snapshot_|batch_rows_(sum|count)")
 }
 
-// scrape returns the metrics whose names begin as the expression says, in one line.
+// scrape returns the metrics whose names begin with a match of the expression names, in one line.
 func scrape(b *testing.B, base, names string) string {
 	resp, err := http.Get(base + "/metrics")
 	if err != nil {

@@ -81,7 +81,7 @@ func followRegistry(t *testing.T, r *registry) *catalog.Catalog {
 	return cat
 }
 
-// expectAliases compares the check with what it should say, some time later.
+// expectAliases compares the check with the expected one, some time later.
 func expectAliases(t *testing.T, cat *catalog.Catalog, later time.Duration, want service.Check) {
 	t.Helper()
 	<-time.After(later)

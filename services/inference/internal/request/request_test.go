@@ -218,7 +218,7 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// FuzzPredict holds that what is accepted is JSON to encoding/json too, with the same values in the row.
+// FuzzPredict: an accepted body is JSON to encoding/json too, with the same values in the row.
 func FuzzPredict(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(`{"features":{"procs":1}}`))

@@ -101,8 +101,8 @@ func TestTrialCountsProcessorTime(t *testing.T) {
 	}
 }
 
-// A process that computes from time to time is never idle, and need not come to the end of its processor time: the clock ends
-// it. This one is none of the binary's own and has no limits.
+// A process that computes from time to time is never idle, and may never use up its processor time: the timer ends it.
+// This process is not the binary's own and has no limits.
 func TestTrialEndsByTheClock(t *testing.T) {
 	t.Parallel()
 	r, err := New(Config{Dir: t.TempDir(), Memory: 768 << 20, Time: time.Minute})

@@ -56,7 +56,7 @@ func newDataDir(t *testing.T) string {
 	return dir
 }
 
-// tree lists what dir holds: modes, contents and targets by name.
+// tree lists the content of dir: modes, contents and targets by name.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -186,7 +186,7 @@ func sum(name, content string) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(content)), name)
 }
 
-// What is refused leaves nothing behind, inside or outside of the directory.
+// A refused backup leaves no files behind, inside or outside of the directory.
 func TestHostileBackupsAreRefused(t *testing.T) {
 	t.Parallel()
 	whole := filepath.Join(t.TempDir(), "whole")

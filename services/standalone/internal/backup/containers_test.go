@@ -83,7 +83,7 @@ func TestRestoredContainersAreWhatWasBackedUp(t *testing.T) {
 	}
 }
 
-// What is refused leaves the volumes and the folder of secrets as empty as they were.
+// A refused backup leaves the volumes and the folder of secrets as empty as they were.
 func TestRefusedBackupsOfContainers(t *testing.T) {
 	t.Parallel()
 	whole := packContainers(t, newContainers(t))

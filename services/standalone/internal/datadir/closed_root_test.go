@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What others left while a directory was open is refused, at the next start too, until it is gone.
+// Files left by others while a directory was open are refused, at the next start too, until they are gone.
 func TestOpenRefusesWhatOthersLeft(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"credentials.json", "modelrepo/.git/config", "postgres/password", "postgres/data/PG_VERSION"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/libs/embedded/pg"
 )
 
-// A directory that others may enter is closed before anything secret lies in it.
+// A directory that others may enter is closed before it contains any secret.
 func TestOpenClosesTheDirectory(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "data")

@@ -269,7 +269,7 @@ func TestEventStreams(t *testing.T) {
 	}
 }
 
-// TestNoStreamWithoutAGreeting turns away who does not begin as the interface says.
+// TestNoStreamWithoutAGreeting refuses clients without the greeting that the interface requires.
 func TestNoStreamWithoutAGreeting(t *testing.T) {
 	t.Parallel()
 	b := setupBench(t, runFunc(noRunner))

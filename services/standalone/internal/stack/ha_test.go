@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/libs/coord/redisurl"
 )
 
-// What compose.ha.yaml reads fits together: the brokers know each other, and the services every broker and sentinel.
+// The files of compose.ha.yaml are consistent: the brokers know each other, and the services every broker and sentinel.
 func TestHASecretsFitTogether(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -99,7 +99,7 @@ func TestDatasetsFilterByThemselves(t *testing.T) {
 	b.want(t, 400, "POST", api+"logged-models/search", obj{"experiment_ids": []string{experiment}, "datasets": []obj{{"dataset_digest": "d1"}}})
 }
 
-// TestPromptsAreNoModels keeps prompts beside models: searches tell them apart, and neither can become the other.
+// TestPromptsAreNoModels keeps prompts next to models: searches distinguish them, and neither can become the other.
 func TestPromptsAreNoModels(t *testing.T) {
 	t.Parallel()
 	b := setupBench(t)

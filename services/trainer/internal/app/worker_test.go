@@ -19,7 +19,8 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 )
 
-// What containers probe: the worker is alive while it waits for the orchestrator, and ready while that hears it.
+// Container probes: the worker is alive while it waits for the orchestrator, and ready while the orchestrator accepts
+// its heartbeats.
 func TestWorkerProbes(t *testing.T) {
 	t.Parallel()
 	var away atomic.Bool

@@ -69,7 +69,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// The folder that mlp goes by is the trainer's too, unless MODELREPO_DIR names another.
+// mlp's folder is the trainer's too, unless MODELREPO_DIR names another.
 func TestModelRepositoryOfTheEnvironment(t *testing.T) {
 	for _, c := range []struct {
 		environ []string

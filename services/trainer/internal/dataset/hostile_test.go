@@ -58,7 +58,7 @@ func bombs(t *testing.T) []hostiletest.File {
 		fmt.Fprintf(&keys, "; key%d: %[1]d\n", i)
 	}
 	add("swf", "many different keys", []byte(keys.String()))
-	// Packed pages and footers that say they hold more than they do.
+	// Packed pages and footers that declare more than they hold.
 	for i, page := range []string{"\x15\x00\x15\xfe\xff\xff\xff\x0f", strings.Repeat("\x28\xb5\x2f\xfd", 5000), "\xff\x06\x00\x00sNaPpY" + strings.Repeat("\xfe\x01\x00", 50_000), strings.Repeat("\x00", 1<<20)} {
 		add("parquet", fmt.Sprint("page ", i), []byte("PAR1"+page+"\xff\xff\xff\x7fPAR1"))
 		add("parquet", fmt.Sprint("footer ", i), []byte("PAR1"+page+string(binary.LittleEndian.AppendUint32(nil, uint32(len(page))))+"PAR1"))

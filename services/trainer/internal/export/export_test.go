@@ -79,8 +79,8 @@ func learnedTarget(target frame.Target) []float64 {
 	return y
 }
 
-// Every estimator with every transform and target: ONNX Runtime answers what the Go evaluator does, on
-// rows that the fit has not seen too.
+// Every estimator with every transform and target: ONNX Runtime gives the Go evaluator's answers, also on rows that the
+// fit has not seen.
 func TestParity(t *testing.T) {
 	t.Parallel()
 	table, number, class := sampleJobs(1500)

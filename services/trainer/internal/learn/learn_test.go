@@ -333,7 +333,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Cuts lie between neighbouring values in float32 too, and codes follow the cuts.
+// Cuts are between neighbouring values in float32 too, and codes follow the cuts.
 func TestCuts(t *testing.T) {
 	t.Parallel()
 	next := func(v float32) float32 { return math.Nextafter32(v, math.MaxFloat32) }

@@ -121,7 +121,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 	}
 }
 
-// An archive's address and where it leads to are public, whatever its name resolves to.
+// An archive's address and its redirects are public, to whatever its name resolves.
 func TestArchivesArePublic(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewTLSServer(http.NotFoundHandler())
@@ -222,7 +222,7 @@ func TestPagesOfManyRecords(t *testing.T) {
 	}
 }
 
-// Whatever a dataplane answers, a page is refused or its records are objects.
+// For any answer of a dataplane, a page is refused or its records are objects.
 func FuzzPage(f *testing.F) {
 	f.Add([]byte(`{"jobs": [{"run": 1}], "next_cursor": "x"}`))
 	f.Add([]byte(`[{"run": null}]`))

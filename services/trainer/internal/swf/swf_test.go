@@ -108,7 +108,7 @@ func TestRequestedProcessorsGoFirst(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, Read answers; packed and plain agree, and every job it keeps can be learned from.
+// For any bytes, Read returns; packed and plain files agree, and every job kept can be learned from.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(one))
 	f.Add([]byte("; UnixStartTime: 749458803\n; TimeZone: -28800\n; TimeZoneString: US/Pacific\n" + one))

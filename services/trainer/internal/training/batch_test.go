@@ -139,7 +139,7 @@ func TestJobOfADeadProcessIsFoundByItsName(t *testing.T) {
 	t.Parallel()
 	c := &cluster{}
 	r, tr := newBatch(t, c)
-	r.run, r.tags["training_id"], r.tags["hpc_scheduler"] = object{}, "k1", "slurm" // what runs/search finds
+	r.run, r.tags["training_id"], r.tags["hpc_scheduler"] = object{}, "k1", "slurm" // the result of runs/search
 	r.findBy("prefect_flow_run_id")
 	c.name = "train-jpcp-k1"
 	if res, err := tr.Train(t.Context(), dummy(), nil); err != nil || res.Version != "3" {
@@ -169,7 +169,7 @@ func TestWhatNodesCannotDoIsRefused(t *testing.T) {
 	}
 }
 
-// What a job cost is worth knowing, but not a version.
+// A job's cost is useful, but not worth losing a version.
 func TestRefusedCostFailsNoTraining(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]*cluster{"refused": {}, "no accounting of GPUs": {usageErr: errors.New("no gres/gpu")}} {

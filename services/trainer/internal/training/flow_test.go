@@ -268,7 +268,7 @@ func TestTrainRecordsEverything(t *testing.T) {
 			t.Errorf(`version has no tag %s; want r.vtags[name] != ""`, name)
 		}
 	}
-	// The samples are a folder inside another repository, whose commit says nothing.
+	// The samples are a folder inside another repository, whose commit is meaningless here.
 	for _, tags := range []map[string]string{r.tags, r.vtags} {
 		if tags["modelrepo_dirty"] != "true" || tags["modelrepo_commit"] != "" || len(tags["definition_digest"]) != 64 {
 			t.Errorf("provenance: got %v, want a dirty definition and no commit", tags)
@@ -404,7 +404,7 @@ func TestEndOfAFailedRunWaitsForTheTracker(t *testing.T) {
 	}
 }
 
-// A version of a model that the control plane would refuse in the end is not trained: nothing is recorded anywhere. One
+// A version of a model that the control plane would refuse at the end is not trained: nothing is recorded anywhere. One
 // whose commit is read in the meantime is.
 func TestUnknownToTheControlPlane(t *testing.T) {
 	t.Parallel()
@@ -604,7 +604,7 @@ func TestSameFlowRunMakesOneVersion(t *testing.T) {
 func TestOpenRunOfADeadProcessIsEnded(t *testing.T) {
 	t.Parallel()
 	r, tr := newRemote(t)
-	r.run = object{} // what runs/search finds
+	r.run = object{} // the result of runs/search
 	r.findBy("prefect_flow_run_id")
 	var killed bool
 	r.before = func(path string, _ int) int {

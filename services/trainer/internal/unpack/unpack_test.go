@@ -43,7 +43,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, the reader ends; what was packed comes back, and no more than the bound.
+// For any bytes, the reader ends; packed content is returned, and no more than the limit.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("start,run\n1,2\n"))
 	f.Add([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"))
