@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/trial"
 )
 
-// Config is everything the service can be told.
+// Config holds all settings of the service.
 type Config = app.Config
 
 // LoadConfig reads environ (os.Environ); the error lists every fault.

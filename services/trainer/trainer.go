@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/worker"
 )
 
-// Config is everything a trainer can be told.
+// Config holds all settings of a trainer.
 type Config = app.Config
 
 // Trainer trains models. It is safe for concurrent use.

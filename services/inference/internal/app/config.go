@@ -78,7 +78,7 @@ type Config struct {
 	ModelMemoryMB int `env:"MODEL_MEMORY_MB" envDefault:"768"`
 	// BatchMax is the most rows of one run.
 	BatchMax int `env:"BATCH_MAX" envDefault:"32"`
-	// BatchWaitUS is how long a run waits for more rows, in microseconds; 0 takes those that are there.
+	// BatchWaitUS is how long a run waits for more rows, in microseconds; 0 takes the rows present.
 	BatchWaitUS int `env:"BATCH_WAIT_US" envDefault:"0"`
 	// MaxInflight limits the rows of one model that are in runs, QueueMax those waiting for one.
 	MaxInflight int `env:"MAX_INFLIGHT" envDefault:"256"`
@@ -227,7 +227,7 @@ const (
 	scopeAdmin   = "admin"
 )
 
-// authenticator knows who may call; once keeps a delegation from writing twice.
+// authenticator checks credentials; once keeps a delegation from writing twice.
 func (c *Config) authenticator(once auth.Once) *auth.Authenticator {
 	return auth.Load("", c.Credentials.Reveal(), auth.Rules{
 		Scopes: map[string][]string{scopePredict: nil, scopeAdmin: {scopePredict}}, Reads: []string{scopePredict},

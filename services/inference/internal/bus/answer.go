@@ -96,7 +96,7 @@ func (b *Bridge) job(ctx context.Context, msg *nats.Msg) (any, error) {
 	return reply, nil
 }
 
-// predict asks the inference service for one job: by its features, or by its embedding.
+// predict requests one prediction from the inference service: by its features, or by its embedding.
 func (b *Bridge) predict(ctx context.Context, name string, r *inferRequest) (Reply, error) {
 	if err := r.check(); err != nil {
 		return Reply{}, err

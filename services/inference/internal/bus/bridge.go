@@ -112,7 +112,7 @@ func New(cfg Config) (*Bridge, error) {
 // RunDirectory reads the models' identities until ctx ends.
 func (b *Bridge) RunDirectory(ctx context.Context) error { return b.models.run(ctx) }
 
-// Run serves the subjects until ctx ends. Then it takes no more messages and answers those that it has.
+// Run serves the subjects until ctx ends. Then it accepts no more messages and answers the ones it has.
 func (b *Bridge) Run(ctx context.Context) error {
 	routes := map[string]handler{}
 	if b.cfg.Mode != PubSub {

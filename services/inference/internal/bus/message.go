@@ -91,7 +91,7 @@ func faultOf(err error) *Fault {
 	}
 	for _, f := range p.Errors {
 		if strings.Contains(detail, f.Msg) {
-			continue // a single fault is told in the sentence already
+			continue // the sentence already contains a single fault
 		}
 		detail += fmt.Sprintf(" %s: %s.", strings.Join(f.Loc, "."), f.Msg)
 	}

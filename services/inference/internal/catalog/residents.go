@@ -94,7 +94,7 @@ func (c *Catalog) AcquireOrLoad(name, alias string) *Slot {
 	}
 	cp := c.loaded(name, w.tracker, w.version)
 	if cp == nil {
-		_, _ = c.raw.join(rawKey{name, w.version}, w.tracker) // why it cannot be loaded is told to requests for the version
+		_, _ = c.raw.join(rawKey{name, w.version}, w.tracker) // requests for the version get the reason
 		return nil
 	}
 	if checkAdmitted(w, cp) != nil {
@@ -155,7 +155,7 @@ func (c *Catalog) evict() {
 	}
 	var gone []*Slot
 	c.mu.Lock()
-	c.crowded.Store(true) // a use that ends while this looks at it looks again
+	c.crowded.Store(true) // a use that ends meanwhile evicts again
 	crowded := false
 	for c.residentLocked() > c.cfg.Resident {
 		var s *Slot

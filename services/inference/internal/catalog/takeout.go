@@ -27,7 +27,7 @@ func (e *takenOutError) Error() string { return e.reason }
 // maxOutages limits the outages remembered, the oldest leaving first.
 const maxOutages = 256
 
-// takeOut is called beside a run that takes too long, and so must not wait for anything.
+// takeOut is called during a run that takes too long, and so must not wait for anything.
 func (c *Catalog) takeOut(cp *Copy) {
 	if !cp.out.CompareAndSwap(false, true) {
 		return

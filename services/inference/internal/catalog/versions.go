@@ -163,7 +163,7 @@ func (r *rawVersions) holding() map[*Copy]int64 {
 	return held
 }
 
-// drop lets go of a copy that was taken out of service, or makes room.
+// drop releases a copy that was taken out of service, or makes room.
 func (r *rawVersions) drop(cp *Copy) {
 	k := rawKey{cp.Name, cp.Version}
 	r.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 )
 
-// Link joins a client to the handler of a service that starts beside it. The zero value is ready.
+// Link joins a client to the handler of a service in the same process. The zero value is ready.
 type Link struct{ handler atomic.Pointer[http.Handler] }
 
 // Attach names the handler once it serves.

@@ -1,4 +1,4 @@
-// Package grpcserver serves gRPC beside the service's HTTP: with the same credentials, limits and errors.
+// Package grpcserver serves gRPC next to the service's HTTP, with the same credentials, limits and errors.
 //
 // A call is judged when its header arrives, before its message is read: who sends it, and whether there is room for it.
 package grpcserver

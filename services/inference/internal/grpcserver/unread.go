@@ -140,7 +140,7 @@ func (c *connection) end() {
 // not show that: a client that reads no answer still gets refusals, and replies to its pings.
 const partSize = 16 << 10
 
-// answerParts is where the parts of one answer go when gRPC lets go of them, each as soon as it has been written.
+// answerParts receives the parts of one answer when gRPC frees them, each as soon as it has been written.
 type answerParts struct {
 	conn  *connection
 	size  int64
@@ -178,7 +178,7 @@ func (p *answerParts) split(answer []byte) (parts mem.BufferSlice) {
 	return parts
 }
 
-// Marshal implements encoding.CodecV2: an answer for which room was made counts until gRPC lets go of its last part.
+// Marshal implements encoding.CodecV2: an answer for which room was made counts until gRPC frees its last part.
 func (c *codec) Marshal(v any) (mem.BufferSlice, error) {
 	m, ok := v.(proto.Message)
 	owner, reserved := c.reserved.LoadAndDelete(v)

@@ -30,7 +30,7 @@ type Model struct {
 	tensorsOnly string
 }
 
-// Graph computes a model's outputs: an ONNX session of this process, or a scoring server beside it.
+// Graph computes a model's outputs: an ONNX session of this process, or a scoring server.
 type Graph interface {
 	// Inputs and Outputs are fixed; the first dimension of each is the rows.
 	Inputs() []runtime.Info

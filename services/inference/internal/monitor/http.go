@@ -214,7 +214,7 @@ func (m *Monitor) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// windowOf is how many of the newest requests a query asks for.
+// windowOf is the number of newest requests that a query selects.
 func windowOf(c echo.Context) (int, error) {
 	v := c.QueryParam("window")
 	if v == "" {

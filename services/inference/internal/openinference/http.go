@@ -90,7 +90,7 @@ func (h *Handlers) ModelReady(c echo.Context) error {
 	return c.JSON(http.StatusOK, api.V2ModelReady{Name: slot.Name, Ready: true})
 }
 
-// enter admits a request that asks about a model, as if it were one of its predictions.
+// enter admits a metadata request for a model like one of its predictions.
 func (h *Handlers) enter(c echo.Context) (call serving.Call, leave func(), err error) {
 	if call, err = h.core.Begin(c.Request().Header, catalog.UpperName(c.Param("model_name"))); err != nil {
 		return call, nil, err

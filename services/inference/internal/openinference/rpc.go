@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/serving"
 )
 
-// RPC is the protocol over gRPC. Its errors are problems, which the server makes statuses of.
+// RPC is the protocol over gRPC. Its errors are problems, which the server converts to statuses.
 type RPC struct {
 	*Handlers
 }

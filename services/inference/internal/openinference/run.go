@@ -53,7 +53,7 @@ func infer(ctx context.Context, call *serving.Call, slot *catalog.Slot, in []run
 		j := jobs[i]
 		if err := serving.Wait(ctx, timer, j, max(call.Left(), 0)); err != nil {
 			failed = errors.Join(errLate, err)
-			continue // the others are let go, too
+			continue // the others are released, too
 		}
 		out, err := j.Outputs, j.Result.Err
 		j.Free()

@@ -23,7 +23,7 @@ type ports struct {
 	taken map[int]bool
 }
 
-// portTries limits the ports that are looked at for one that no server was given.
+// portTries limits the attempts to find a port that no server has.
 const portTries = 2 * maxStarted
 
 // take reserves a free loopback port, and does not return it again before free.

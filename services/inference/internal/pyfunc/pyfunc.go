@@ -49,7 +49,7 @@ func New(cfg Config) (*Servers, error) {
 type Source interface {
 	// ReadFile returns a file of at most limit bytes, or an error that wraps fs.ErrNotExist.
 	ReadFile(name string, limit int64) ([]byte, error)
-	// LinkTo makes all files appear in the folder dir, where they stay whatever happens to the artifact.
+	// LinkTo makes all files appear in the folder dir, where they outlive the artifact.
 	LinkTo(dir string) error
 }
 

@@ -27,7 +27,7 @@ const (
 	Pipeline Source = "pipeline"
 	V2       Source = "v2"
 	Bus      Source = "bus"
-	Shadow   Source = "shadow" // scored beside the answer of another alias
+	Shadow   Source = "shadow" // scored in addition to another alias's answer
 )
 
 // Kind is the kind of a model's answer.

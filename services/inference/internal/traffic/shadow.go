@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/store"
 )
 
-// Shadow is which alias also scores a share of a model's requests, beside the answer.
+// Shadow names the alias that also scores a share of a model's requests.
 type Shadow struct {
 	Alias   string
 	Percent int

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// lookEvery is how often a replica looks for changes that others made.
+	// lookEvery is how often a replica polls for changes by others.
 	lookEvery = 500 * time.Millisecond
 	// lookTimeout limits one look.
 	lookTimeout = 5 * time.Second
@@ -61,7 +61,7 @@ func New(cfg Config) (*Traffic, error) {
 // Rule is the rule of a model, by its upper-case name; nil without one.
 func (t *Traffic) Rule(model string) *Rule { return (*t.rules.Load())[model] }
 
-// Run looks for changes until ctx ends.
+// Run polls for changes until ctx ends.
 func (t *Traffic) Run(ctx context.Context) error {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()

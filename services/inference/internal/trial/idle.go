@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// idleChecks are how often a process is looked at while it may be idle.
+// idleChecks is the number of checks of a process within the idle limit.
 const idleChecks = 20
 
 // watched is a source whose reads count as work: the process waits for them.

@@ -278,7 +278,7 @@ func (p *platform) startServices(ctx context.Context, g *errgroup.Group, service
 	}
 }
 
-// migrate brings every schema up to date, side by side: none looks at another's.
+// migrate migrates all schemas in parallel: none depends on another.
 func (p *platform) migrate(ctx context.Context, services []hosted) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

@@ -41,7 +41,7 @@ func Restore(ctx context.Context, file, dir string) (_ Result, err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return Result{}, err
 	}
-	// Beside the directory, so that a rename puts it in place.
+	// Next to the directory, so that a rename puts it in place.
 	next, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".restore-*")
 	if err != nil {
 		return Result{}, fmt.Errorf("the data directory cannot be made; name another in PLATFORM_DATA_DIR: %w", err)
@@ -133,7 +133,7 @@ type layout struct {
 	check   func(About) error // of its kind and format
 	allows  func(a About, name string) bool
 	mounted func(name string) bool // a folder that is there already
-	// keepsOwner is of files that belong to who runs on them; the others become those of who restores.
+	// keepsOwner selects files that keep their owner; the others become the restoring user's.
 	keepsOwner func(name string) bool
 	needs      string // an entry without which there is nothing to restore
 	missing    string // the error message for that

@@ -252,7 +252,7 @@ func (c Credentials) InferenceMap() string {
 	})
 }
 
-// BusMap is the value of BUS_CREDENTIALS_JSON: who may speak with inference may read how the bus fares.
+// BusMap is the value of BUS_CREDENTIALS_JSON: clients of inference may read the state of the bus.
 func (c Credentials) BusMap() string {
 	return credentialMap(map[string]grant{c.ServingToken: {Principal: "operator", Scopes: []string{"read"}}})
 }

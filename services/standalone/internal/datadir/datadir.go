@@ -182,7 +182,7 @@ func ReadRuntime(path string) (Runtime, error) {
 	if _, err := os.Stat(filepath.Join(dir, lockFile)); errors.Is(err, fs.ErrNotExist) {
 		return Runtime{}, none
 	}
-	// A shared lock: two that ask do not hinder each other.
+	// A shared lock: concurrent readers do not block each other.
 	lock := flock.New(filepath.Join(dir, lockFile), flock.SetFlag(os.O_RDONLY))
 	free, err := lock.TryRLock()
 	if err != nil {

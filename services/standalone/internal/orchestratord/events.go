@@ -25,7 +25,7 @@ const (
 	cancellingEvent = "prefect.flow-run.Cancelling"
 )
 
-// event is an event as the interface has it.
+// event is the JSON form of an event.
 type event struct {
 	Occurred time.Time         `json:"occurred"`
 	Received time.Time         `json:"received"`
@@ -160,7 +160,7 @@ func (s *Server) tellEvents(ctx context.Context, c *websocket.Conn) {
 			} `json:"event"`
 		} `json:"filter"`
 	}
-	ch, end := s.events.subscribe() // before the client is told, so that nothing falls between
+	ch, end := s.events.subscribe() // before the client is answered, so that no event is missed
 	defer end()
 	b, ok := hear(ctx, c, "filter")
 	if !ok || json.Unmarshal(b, &in) != nil {

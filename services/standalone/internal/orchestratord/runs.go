@@ -91,7 +91,7 @@ func (s *Server) runOf(r store.Run) runDoc {
 	return d
 }
 
-// newRun is a run to be made, in the state SCHEDULED unless told otherwise.
+// newRun describes a run to create, by default in the state SCHEDULED.
 type newRun struct {
 	name       string
 	parameters json.RawMessage

@@ -202,7 +202,7 @@ func (s *Server) listSchedules(r *http.Request) (any, error) {
 	return d.(deploymentDoc).Schedules, nil
 }
 
-// createSchedules adds schedules to those that the deployment has.
+// createSchedules adds schedules to the deployment's.
 func (s *Server) createSchedules(r *http.Request) (any, error) {
 	var in []cronIn
 	if err := decodeBody(r, &in); err != nil {

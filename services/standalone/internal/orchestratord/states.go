@@ -61,7 +61,7 @@ func (s *stateIn) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// record locks a run, asks the rules, and enters the state they name.
+// record locks a run, applies the rules, and enters the resulting state.
 func (s *Server) record(ctx context.Context, q *store.Queries, id uuid.UUID, in stateIn, force bool) (transition.Verdict, error) {
 	row, err := q.LockRun(ctx, id)
 	if err != nil {

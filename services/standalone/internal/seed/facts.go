@@ -211,7 +211,7 @@ func (s seeder) recordEvaluation(ctx context.Context, f facts) error {
 	return sendRecord(ctx, s, func() (*http.Response, error) { return s.cp.RecordEval(ctx, in) })
 }
 
-// rung is the one of the model's ladder that its alias names, if any.
+// rung returns the rung of the model's ladder for its alias, if any.
 func (f facts) rung() *controlplane.Rung {
 	i := slices.IndexFunc(f.meta.Lifecycle, func(r controlplane.Rung) bool { return strings.EqualFold(r.Name, f.model.Alias) })
 	if i < 0 {

@@ -120,7 +120,7 @@ func (d Door) proxy(log *slog.Logger) http.Handler {
 			r.SetURL(target)
 			r.Out.Host = d.To
 			r.Out.Header.Del("Authorization")
-			// The server behind knows its own origin only; the guard has checked who asks.
+			// The server behind knows only its own origin; the guard has checked the caller's.
 			r.Out.Header.Del("Origin")
 		},
 		FlushInterval: -1,

@@ -222,7 +222,7 @@ func credentialMap(c credentials.Credentials) (string, error) {
 	return string(text), err
 }
 
-// loadDatabases reads the passwords of the data services, and makes those that are missing.
+// loadDatabases reads the passwords of the data services, and creates the missing ones.
 func loadDatabases(dir string) (databases, error) {
 	path := filepath.Join(dir, databasesFile)
 	var d databases

@@ -25,7 +25,7 @@ func kindOf(prompt bool) string {
 	return "registered model"
 }
 
-// keepsKind refuses a change of tags that would make a model of a prompt or the other way round.
+// keepsKind refuses a change of tags that would turn a prompt into a model or the reverse.
 func keepsKind(before, after store.Tags) error {
 	if was := isPrompt(before); was != isPrompt(after) {
 		return invalidParameter("The tag '%s' is given when a name is made and cannot be changed afterwards: this is a %s.", promptTag, kindOf(was))

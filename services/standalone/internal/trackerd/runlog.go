@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd/store"
 )
 
-// Bounds of one log-batch request, set by the interface.
+// Limits of one log-batch request, set by the interface.
 const (
 	maxBatch       = 1000
 	maxBatchParams = 100

@@ -70,9 +70,9 @@ type Config struct {
 	// HPCWorkDir is a folder that this machine and the nodes share by the same path, as they do the model repository;
 	// needed by slurm.
 	HPCWorkDir string `env:"HPC_WORK_DIR"`
-	// HPCTrainer is the trainer on the nodes; default the one beside this program.
+	// HPCTrainer is the trainer on the nodes; default the one next to this program.
 	HPCTrainer string `env:"HPC_TRAINER"`
-	// HPCPollSeconds is the pause between two looks at a job; 0 means 10.
+	// HPCPollSeconds is the poll interval for a job; 0 means 10.
 	HPCPollSeconds int `env:"HPC_POLL_SECONDS"`
 	// GPUCostPerHour in USD prices the synthetic GPU hours of mock jobs; 0 means DefaultGPUCostPerHour.
 	GPUCostPerHour float64 `env:"GPU_COST_PER_HOUR"`
@@ -96,7 +96,7 @@ type Config struct {
 	WorkerAddr string `env:"WORKER_ADDR"`
 	// Concurrency is how many runs the worker carries out at once.
 	Concurrency int `env:"PLATFORM_TRAINING_CONCURRENCY" envDefault:"1"`
-	// WorkerPollSeconds is the pause between two looks for runs and cancellations.
+	// WorkerPollSeconds is the poll interval for runs and cancellations.
 	WorkerPollSeconds int `env:"WORKER_POLL_SECONDS" envDefault:"5"`
 	// WorkerHeartbeatSeconds is the pause between two signs of life.
 	WorkerHeartbeatSeconds int `env:"WORKER_HEARTBEAT_SECONDS" envDefault:"30"`

@@ -21,12 +21,12 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/unpack"
 )
 
-// Bounds of a CSV file.
+// Limits of a CSV file.
 const (
 	maxCSVBytes    = 1 << 30
 	maxCSVRows     = 5_000_000
 	maxCSVRecord   = 1 << 20  // a line with all of its quoted cells, which the reader holds at once
-	maxHeaderShown = 64 << 10 // of the header, in which another delimiter is looked for
+	maxHeaderShown = 64 << 10 // of the header, which is searched for another delimiter
 )
 
 // recordReader refuses records that are longer than maxCSVRecord.

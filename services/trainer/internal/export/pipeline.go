@@ -16,13 +16,13 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/learn"
 )
 
-// maxOneHot bounds the columns that one category makes.
+// maxOneHot limits the columns of one category.
 const maxOneHot = 1000
 
 // Pipeline is the fitted transforms of a model's features.
 type Pipeline struct {
 	features []feature // in the order of the model file, which is that of the graph's inputs
-	order    []int     // of features in the matrix: those that share graph nodes stand together
+	order    []int     // of features in the matrix: those that share graph nodes are adjacent
 	cols     int       // of the matrix
 }
 

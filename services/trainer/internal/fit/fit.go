@@ -186,7 +186,7 @@ func selectRows(s *dataset.Sample, idx []int) rows {
 	return rows{s.Table.Select(idx), s.Target.Select(idx)}
 }
 
-// fitModel fits on rows; a command may also look at the validation rows, if there are any.
+// fitModel fits on rows; a command also gets the validation rows, if there are any.
 func fitModel(ctx context.Context, m *modelrepo.Model, md *modelrepo.ModelDataset, commands Commands, hyper map[string]any, on rows, validation *rows, progress func(float64)) (*fitted, error) {
 	p, err := export.FitTransforms(md.Features, on.table)
 	if err != nil {

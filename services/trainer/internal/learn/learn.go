@@ -162,7 +162,7 @@ func checkData(s Spec, x Matrix, y []float64) error {
 			distinct++
 		}
 	}
-	if distinct < 2 && s.Kind != "isolation_forest" { // which does not look at the classes
+	if distinct < 2 && s.Kind != "isolation_forest" { // which ignores the classes
 		return errors.New("all rows have the same class; there is nothing to learn")
 	}
 	return nil

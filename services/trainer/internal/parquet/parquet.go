@@ -16,7 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Bounds of a file.
+// Limits of a file.
 const (
 	maxFooter = 4 << 20
 	// MaxRows of a file.

@@ -101,7 +101,7 @@ func gpus(n int) string {
 	return "gpu:" + strconv.Itoa(n)
 }
 
-// quote makes a line of a shell script out of arguments.
+// quote joins arguments to a line of a shell script.
 func quote(argv []string) string {
 	words := make([]string, len(argv))
 	for i, a := range argv {

@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/libs/textfile"
 )
 
-// Bounds of a dataplane's pages.
+// Limits of a dataplane's pages.
 const (
 	pageLimit = 1000
 	maxPage   = 32 << 20

@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/libs/modelrepo"
 )
 
-// maxObjects of a data set; of those that a listing shows, more may be passed over.
+// maxObjects of a data set; a listing may contain more that do not match.
 const (
 	maxObjects = 10_000
 	maxListed  = 1_000_000

@@ -27,7 +27,7 @@ const (
 // errFetchTimeout is not ErrUnavailable: another attempt would take as long again.
 var errFetchTimeout = fmt.Errorf("fetching took longer than %v", fetchTimeout)
 
-// limitFetch bounds the requests for one data set.
+// limitFetch limits the time of the requests for one data set.
 func limitFetch(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, fetchTimeout, errFetchTimeout)
 }
@@ -95,7 +95,7 @@ func (a answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkStatus makes an error of an answer that is not 200.
+// checkStatus returns an error for an answer that is not 200.
 func checkStatus(resp *http.Response) error {
 	switch {
 	case resp.StatusCode == http.StatusOK:

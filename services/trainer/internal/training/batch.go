@@ -28,11 +28,11 @@ type Batch struct {
 	Dir string
 	// Program is the trainer on the nodes.
 	Program string
-	// Poll is the pause between two looks at a job.
+	// Poll is the poll interval for a job.
 	Poll time.Duration
 }
 
-// exported are the variables that a job gets beside HOME: none of them is a secret.
+// exported are the variables that a job gets in addition to HOME: none of them is a secret.
 var exported = []string{"PATH", "TMPDIR", "LANG", "ORT_LIB", "LD_LIBRARY_PATH"}
 
 // exports are the variables with this process's values: over SSH a bare name would take the login shell's. HOME alone is

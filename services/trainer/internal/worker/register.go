@@ -38,7 +38,7 @@ type deployment struct {
 	sent string
 }
 
-// wanted are the deployments that the model repository asks for.
+// wanted returns the deployments that the model repository requires.
 func (w *Worker) wanted() ([]deployment, error) {
 	repo, err := w.openRepo()
 	if err != nil {

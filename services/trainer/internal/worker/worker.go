@@ -34,7 +34,7 @@ type Config struct {
 	Command []string
 	// Environ is the environment of the trainings.
 	Environ []string
-	// Poll is the pause between two looks for runs and cancellations, Heartbeat that between two signs of life.
+	// Poll is the poll interval for runs and cancellations, Heartbeat the heartbeat interval.
 	Poll, Heartbeat time.Duration
 	// LostAfter is how long another worker may be silent before its runs are marked CRASHED.
 	LostAfter time.Duration
@@ -170,7 +170,7 @@ func (w *Worker) try(ctx context.Context, what string, fn func(context.Context) 
 	}
 }
 
-// work looks for runs and carries them out until ctx ends.
+// work polls for runs and carries them out until ctx ends.
 func (w *Worker) work(ctx context.Context) error {
 	var running sync.WaitGroup
 	for ctx.Err() == nil {

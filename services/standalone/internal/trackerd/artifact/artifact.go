@@ -109,7 +109,7 @@ func (s *Store) List(p string) ([]Entry, error) {
 	return out, nil
 }
 
-// ignoreAbsent makes nil of the errors that mean "nothing there".
+// ignoreAbsent returns nil for errors that mean "not found".
 func ignoreAbsent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
@@ -167,7 +167,7 @@ func (s *Store) drop(tmp string) error {
 	return nil
 }
 
-// fill makes a file of r's bytes, on disk.
+// fill writes r's bytes to a file, synced to disk.
 func (s *Store) fill(name string, r io.Reader) (err error) {
 	f, err := s.create(name)
 	if err != nil {
