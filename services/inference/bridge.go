@@ -9,10 +9,10 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/direct"
 )
 
-// BridgeConfig is everything the bus bridge can be told.
+// BridgeConfig holds all settings of the bus bridge.
 type BridgeConfig = busapp.Config
 
-// LinkBridge lets a bridge ask the service of the same process without a connection between them.
+// LinkBridge lets a bridge call the service of the same process without a connection between them.
 func LinkBridge(service *Config, bridge *BridgeConfig) {
 	service.Link = &direct.Link{}
 	bridge.Link = service.Link

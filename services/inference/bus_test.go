@@ -27,7 +27,7 @@ import (
 // runtimeUUID is the model RUNTIME's on the bus.
 const runtimeUUID = "7b0c5f4e-2f0a-4c8e-9a52-0d9b1f3f6a11"
 
-// control answers what a bridge asks of the control plane, and counts the runs it starts by key.
+// control answers a bridge's requests to the control plane, and counts the runs that it starts by key.
 type control struct {
 	*httptest.Server
 
@@ -238,8 +238,7 @@ func TestBusAnswersWhatHTTPAnswers(t *testing.T) {
 	wantSources(t, i.Database, map[string]int{"bus": 5})
 }
 
-// Beside the service in one process, a bridge needs no connection to it, and the service checks the
-// credential all the same.
+// In one process with the service, a bridge needs no connection to it, and the service still checks the credential.
 func TestBusInOneProcess(t *testing.T) {
 	t.Parallel()
 	const token = "5d0c1f7e9b3a4826a1f0"
@@ -353,7 +352,7 @@ func TestBusAnswersWhatIsWrong(t *testing.T) {
 		m, _ := events.NextMsg(time.Second)
 		t.Errorf("%d messages came where only the platform publishes, the first on %s: %s; want none", n, m.Subject, m.Data)
 	}
-	// Without a reply subject nobody can be told; the next message is answered all the same.
+	// A message without a reply subject cannot be answered; the next one is.
 	if err := nc.Publish(infer, []byte(`{`)); err != nil {
 		t.Fatal(err)
 	}
@@ -423,7 +422,7 @@ func TestBusAnswersWhatIsTooLarge(t *testing.T) {
 	}
 }
 
-// A service that is away is said to be, and the bridge is not full for good after a flood.
+// An unavailable service is reported, and a flood does not leave the bridge full for good.
 func TestBusIsNeverSilent(t *testing.T) {
 	t.Parallel()
 	broker := testenv.NATS(t)
@@ -461,7 +460,7 @@ func TestBusIsNeverSilent(t *testing.T) {
 			t.Errorf("got %+v, want overloaded for job j-1", got)
 		}
 	}
-	// What is in work when the bridge is told to stop is answered; what comes later goes to another bridge.
+	// Messages in progress when the bridge stops are answered; later ones go to another bridge.
 	stopped := make(chan struct{})
 	go func() { b.stop(); close(stopped) }()
 	close(free)

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
 )
 
-// contractRow is one operation: who may use it, and what it answers to an administrator for the body.
+// contractRow is one operation: its scope, and its answer to an administrator for the body.
 type contractRow struct {
 	route  string // of the document
 	scope  string // predict or admin; public without credentials; signed by its own proof
@@ -79,8 +79,8 @@ func (r contractRow) request() (method, path string) {
 	return method, strings.NewReplacer("{model_name}", "jpcp", "{version}", "1", "{id}", "01930000-0000-7000-8000-000000000001").Replace(path)
 }
 
-// TestContractRoutes asks each operation as nobody, as one who may predict and as an administrator, in the order of the
-// table.
+// TestContractRoutes calls each operation without a credential, with the scope predict and as an administrator, in the
+// order of the table.
 func TestContractRoutes(t *testing.T) {
 	t.Parallel()
 	i := start(t, splitRegistry(t), func(c *inference.Config) { c.Credentials, c.TrackerWebhookSecret = scoped, hookSecret })

@@ -50,7 +50,7 @@ func TestManualExamples(t *testing.T) {
 	if ran != 2 {
 		t.Errorf("ran %d requests, want 2", ran)
 	}
-	// What is sent in Python has as many columns.
+	// The Python examples send as many columns.
 	shapes := regexp.MustCompile(`InferInput\("input", \[\d+, (\d+)\]`).FindAllStringSubmatch(string(page), -1)
 	if len(shapes) != 1 || shapes[0][1] != strconv.Itoa(len(columns)) {
 		t.Errorf("the Python client sends %v, want rows of %d columns", shapes, len(columns))

@@ -154,7 +154,7 @@ func TestProbesLeaveNoSnapshots(t *testing.T) {
 	if s, _, out := i.Do("POST", "/predict/tagged", `{"features": {"x": 1}}`, "X-Platform-Probe", "0"); s != 200 {
 		t.Errorf("not a probe: got %d %s, want 200", s, out)
 	}
-	i.predicts(2, 2, 3) // rows are written in order, so what the probes left would be there by now
+	i.predicts(2, 2, 3) // rows are written in order, so any rows of the probes would be there already
 	if d := i.drift("?model=tagged")[0]; d.Snapshots != 3 || fmt.Sprint(d.Recent) != "[1 2 3]" {
 		t.Errorf("got %d snapshots %v, want [1 2 3]", d.Snapshots, d.Recent)
 	}
@@ -216,7 +216,7 @@ func TestPipeline(t *testing.T) {
 	if p.Prediction != 17.0 {
 		t.Errorf("%+v; want p.Prediction == 17.0", p)
 	}
-	// What is written down of the row is the vector's norm, mean and deviation.
+	// The row is recorded as the vector's norm, mean and deviation.
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, i.Database)
 	if err != nil {

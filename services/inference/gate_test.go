@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
-// gatekeeper answers as the control plane does for what it has admitted.
+// gatekeeper returns its admissions as the control plane does.
 type gatekeeper struct {
 	url string
 
@@ -64,15 +64,15 @@ func (g *gatekeeper) setDown(down bool) {
 	g.down = down
 }
 
-// gated makes the service take only what the gatekeeper has admitted.
+// gated makes the service accept only the gatekeeper's admissions.
 func gated(g *gatekeeper) inferencetest.Option {
 	return func(c *inference.Config) {
 		c.RequireGate, c.ControlPlaneURL, c.ControlPlaneToken = "true", g.url, service.Secret("reads")
 	}
 }
 
-// An alias that somebody moved is not followed until the control plane admits the version; one that somebody
-// removed keeps serving.
+// An alias that was moved is not followed until the control plane admits the version; one that was removed keeps
+// serving.
 func TestProductionIsWhatTheControlPlaneAdmitted(t *testing.T) {
 	t.Parallel()
 	reg, gate := fixturetest.NewRegistry(t), newGatekeeper(t)
@@ -88,7 +88,7 @@ func TestProductionIsWhatTheControlPlaneAdmitted(t *testing.T) {
 	gate.admit("TAGGED", v2, fixturetest.Digest(files2))
 	i.becomes("tagged", v2)
 	reg.Alias("tagged", "Production", "")
-	gate.setDown(true) // what it said last holds
+	gate.setDown(true) // its last answer stays in force
 	var report reloaded
 	i.OK("/reload", nil, &report)
 	if got := i.version("tagged"); got != v2 {
@@ -137,7 +137,7 @@ func TestAdmittedDigestBindsBeforePythonStarts(t *testing.T) {
 	}
 }
 
-// That holds of a Production that the first request loads as well.
+// The digest also binds a Production version that the first request loads.
 func TestAdmittedDigestBindsWhatARequestLoads(t *testing.T) {
 	t.Parallel()
 	reg, gate := fixturetest.NewRegistry(t), newGatekeeper(t)
@@ -156,7 +156,7 @@ func TestAdmittedDigestBindsWhatARequestLoads(t *testing.T) {
 	}
 }
 
-// What was admitted is known at the next start, though the control plane is away then.
+// Admissions are known at the next start, even if the control plane is down then.
 func TestAdmissionsOutliveARestart(t *testing.T) {
 	t.Parallel()
 	reg, gate := fixturetest.NewRegistry(t), newGatekeeper(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/openinference/oippb"
 )
 
-// Aliases decide which models serve. Who asks for it by hand is told what to do instead.
+// Aliases decide which models serve. A manual load is refused with the alternative.
 func TestGRPCModelsFollowTheirAliases(t *testing.T) {
 	t.Parallel()
 	_, c := startGRPC(t, fixturetest.NewRegistry(t))

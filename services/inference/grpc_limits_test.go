@@ -26,7 +26,7 @@ func TestGRPCDeadlines(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)
 	reg.Alias("slow", "Production", reg.Register("slow", fixturetest.SlowFor(t, "slow", 60), nil))
-	// Neither its trial nor its runs may overrun on a busy machine: that is not what is tested.
+	// Neither its trial nor its runs may overrun on a busy machine: that is not tested here.
 	i, c := startGRPC(t, reg, func(c *inference.Config) { c.ModelTrialSeconds, c.RunTimeoutMS, c.TimeoutMS = 600, 120_000, 120_000 })
 	ask := infer("slow", floats("x", []int64{1, 1}, 1))
 	ask.Parameters = map[string]*oippb.InferParameter{"timeout": {ParameterChoice: &oippb.InferParameter_Int64Param{Int64Param: 1000}}}
@@ -56,7 +56,7 @@ func TestGRPCDeadlines(t *testing.T) {
 	}
 }
 
-// More requests than a model takes are told to come again, as over HTTP.
+// Requests beyond a model's limit are told to retry, as over HTTP.
 func TestGRPCOverloadSheds(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)
@@ -87,7 +87,8 @@ func TestGRPCOverloadSheds(t *testing.T) {
 	}
 }
 
-// Calls leave what requests over HTTP leave: metrics, snapshots, the split by routing key; and they carry a request id.
+// Calls leave the same traces as requests over HTTP: metrics, snapshots, the split by routing key; and they carry a
+// request id.
 func TestGRPCCallsAreCountedAndRecorded(t *testing.T) {
 	t.Parallel()
 	i, c := startGRPC(t, v2Registry(t))
@@ -157,7 +158,7 @@ func TestGRPCSlowMessageEndsAtTheDeadline(t *testing.T) {
 	})
 }
 
-// Calls that need no credential take no place of those that do, however slowly their messages come.
+// Calls without a credential take no places from those with one, however slowly their messages arrive.
 func TestGRPCOpenMethodsHoldNoPlaces(t *testing.T) {
 	t.Parallel()
 	_, c := startGRPC(t, v2Registry(t), func(c *inference.Config) { c.MaxInflight, c.BatchMax, c.QueueMax = 4, 2, 4 })

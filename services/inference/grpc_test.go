@@ -183,7 +183,7 @@ func reasonOf(err error) (reason, faults string) {
 	return reason, faults
 }
 
-// What the model does not take is refused as over HTTP, with the code, the field and what is wrong with it.
+// Requests that the model does not accept are refused as over HTTP, with the code, the field and the fault.
 func TestGRPCRefusesWhatTheModelDoesNotTake(t *testing.T) {
 	t.Parallel()
 	_, c := startGRPC(t, v2Registry(t))
@@ -283,7 +283,7 @@ func TestGRPCNeedsTheScopeOfPredictions(t *testing.T) {
 	if _, err := c.ServerReady(t.Context(), &oippb.ServerReadyRequest{}); err != nil {
 		t.Errorf("ServerReady: %v, want it open", err)
 	}
-	// Nobody learns the interface by asking.
+	// Reflection is off.
 	if err := c.conn.Invoke(bearer("secret-of-the-application"), "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", &oippb.ServerLiveRequest{}, &oippb.ServerLiveResponse{}); status.Code(err) != codes.Unimplemented {
 		t.Errorf("reflection: %v, want Unimplemented", err)
 	}

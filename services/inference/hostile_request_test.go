@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
-// Damaged and inflated requests are answered with a prediction or with a problem that names what is wrong, and the model
+// Damaged and inflated requests are answered with a prediction or with a problem that names the fault, and the model
 // answers a sound one afterwards.
 func TestHostileRequests(t *testing.T) {
 	reg := fixturetest.NewRegistry(t)

@@ -51,8 +51,8 @@ func (h health) reason(model string) string {
 	return ""
 }
 
-// An endless Loop of 300 bytes and a graph of 200 that asks for gigabytes are refused by name; every other model loads,
-// answers and is followed as before.
+// An endless Loop of 300 bytes and a graph of 200 that allocates gigabytes are refused by name; every other model
+// loads, answers and is followed as before.
 func TestHostileModelsAreRefused(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)
@@ -83,8 +83,8 @@ func TestHostileModelsAreRefused(t *testing.T) {
 	}
 }
 
-// The files of a Python model are read in the service itself. What they say of sizes is refused by name before memory is
-// taken for it, and the model beside them answers as before.
+// The files of a Python model are read in the service itself. Excessive sizes in them are refused by name before any
+// allocation, and another model answers as before.
 func TestHostileSchemasAreRefused(t *testing.T) {
 	t.Parallel()
 	platform := func(inputs string) map[string][]byte {
@@ -161,8 +161,8 @@ func TestHangingLoadHoldsUpNoOther(t *testing.T) {
 	i.becomes("tagged", v1)
 }
 
-// A run that takes too long is ended, and its model taken out with the reason, while another answers. It stays out of
-// polls until somebody asks for a reload.
+// A run that takes too long is ended, and its model taken out with the reason, while another answers. Polls leave it
+// out until an explicit reload.
 func TestSlowModelIsTakenOut(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)
@@ -236,8 +236,8 @@ func TestSlowModelIsTakenOut(t *testing.T) {
 	}
 }
 
-// A hundred files that nobody should serve, five of each kind that the generator has, are refused, each with a reason,
-// and beside them a model answers all the time. internal/trial refuses a thousand and measures their memory.
+// A hundred files that must not be served, five of each kind that the generator has, are refused, each with a reason,
+// while a model answers throughout. internal/trial refuses a thousand and measures their memory.
 func TestOthersAreServedBesideHostileFiles(t *testing.T) {
 	t.Parallel()
 	const files = 100

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/trial"
 )
 
-// Config is everything the service can be told.
+// Config holds all settings of the service.
 type Config = app.Config
 
 // LoadConfig reads environ (os.Environ); the error lists every fault.
@@ -27,7 +27,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error { return app.R
 // Events are all that this service publishes.
 func Events() outbox.Catalogue { return announce.Events }
 
-// ServeTrial serves the trial of a model if the arguments (without the program's name) ask for one; asked is false if
-// they do not. Every binary that calls Run calls it before anything else and exits with the code: the service starts
-// its own binary again to try each model before it loads it.
+// ServeTrial serves the trial of a model if the arguments (without the program's name) request one; asked reports
+// whether they did. Every binary that calls Run must call it first and exit with the code if asked: before loading a
+// model, the service restarts its own binary to try it.
 func ServeTrial(args []string) (code int, asked bool) { return trial.Serve(args) }

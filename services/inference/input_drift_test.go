@@ -148,8 +148,7 @@ func TestBadRequestsOfInputDrift(t *testing.T) {
 	}
 }
 
-// What Python sends for a float that is none is not JSON and is refused. The refusals are what tells that the producer
-// is broken.
+// Python's NaN and Infinity are not JSON and are refused. The refusals show that the producer is broken.
 func TestInputsThatAreNotFiniteAreCorrupt(t *testing.T) {
 	t.Parallel()
 	i := startEmbedded(t)
@@ -179,7 +178,7 @@ func TestInputsThatAreNotFiniteAreCorrupt(t *testing.T) {
 	if s, _, body := i.Do("POST", "/predict/embedded", `{"features": {"embedding": [NaN, 1, 2, 3], "nodes": 1}}`, "X-Platform-Probe", "1"); s != 422 {
 		t.Errorf("a probe: %d %s; want 422", s, body)
 	}
-	i.sends(1, 34, 0) // rows are written in order, so what else was kept would be there by now
+	i.sends(1, 34, 0) // rows are written in order, so any others kept would be there already
 	d := i.inputs("")[0]
 	if d.Overall != "CORRUPT" || d.Reason == nil || *d.Reason != "non_finite_input" {
 		t.Errorf("got %+v; want CORRUPT, non_finite_input", d)
@@ -193,7 +192,7 @@ func TestInputsThatAreNotFiniteAreCorrupt(t *testing.T) {
 	}
 }
 
-// A broken producer is one whatever protocol it speaks.
+// A broken producer is detected over either protocol.
 func TestV2InputsThatAreNotFiniteAreCorrupt(t *testing.T) {
 	t.Parallel()
 	i, c := startGRPC(t, v2Registry(t))
@@ -256,7 +255,7 @@ func TestInputsOfZerosAreCorrupt(t *testing.T) {
 	}
 }
 
-// The report names the columns that moved, also where the statistics of the vector stay what they were.
+// The report names the columns that moved, even if the statistics of the vector stay the same.
 func TestReportNamesTheFeaturesThatMoved(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
-// foreign is an artifact as mlflow.onnx has saved it, with what ONNX Runtime's own Python package answers.
+// foreign is an artifact saved by mlflow.onnx, with the answers of ONNX Runtime's own Python package.
 func foreign(t *testing.T, name string) (files map[string][]byte, expected []struct {
 	Features   map[string]any
 	Prediction any
@@ -51,7 +51,7 @@ func serveForeign(t *testing.T, names ...string) *instance {
 	return start(t, reg)
 }
 
-// What Python answers comes out of the service for each kind of model, over its trial and on the wire.
+// The service gives Python's answers for each kind of model, through its trial and on the wire.
 func TestServesForeignKinds(t *testing.T) {
 	t.Parallel()
 	kinds := []string{"boosted", "perceptron_halves", "renamed", "external", "missing", "half"}

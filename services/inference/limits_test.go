@@ -182,7 +182,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	})
 }
 
-// What an operator meant and mistyped must not be found out by the first caller that is refused.
+// An operator's typing error must not first surface as a refused caller.
 func TestMalformedCredentialsRefuseTheStart(t *testing.T) {
 	t.Parallel()
 	const entry = `"principal": "ops", "tenant": "default", "scopes": ["admin"]`

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	inferencetest.Main(m)
 }
 
-// instance is a running service, with what these tests ask of it more than once.
+// instance is a running service, with the helpers that several of these tests use.
 type instance struct{ *inferencetest.Instance }
 
 func start(t testing.TB, registry *fixturetest.Registry, opts ...inferencetest.Option) *instance {

@@ -47,7 +47,7 @@ func TestAlertRulesNameRealMetrics(t *testing.T) {
 	}
 	reg := fixturetest.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
-	i := start(t, reg, func(c *inference.Config) { c.EventRelayEnabled = false }) // whoever relays, each replica tells
+	i := start(t, reg, func(c *inference.Config) { c.EventRelayEnabled = false }) // each replica has the metrics, even if another one relays
 	i.OK("/predict/tagged", `{"features": {"x": 1}}`, nil)
 	s, text := i.Get("/metrics")
 	for name := range names {

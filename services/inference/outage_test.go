@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
-// Without the database predictions go on; what was to be written waits and is written later.
+// Without the database, predictions continue; the pending writes wait and are made later.
 func TestDatabaseOutage(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)
@@ -65,7 +65,7 @@ func TestDatabaseOutage(t *testing.T) {
 	})
 }
 
-// Until the tracker was read once, nobody knows which models there are: that is no 404.
+// Until the tracker has been read once, the set of models is unknown: that is no 404.
 func TestStartedWithoutTheTracker(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)

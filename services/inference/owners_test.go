@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
-// What is recorded of a model's requests is of its owner: to another tenant each read answers the same, to the byte,
-// whether there were requests or not.
+// A model's records belong to its owner: to another tenant each read answers the same, to the byte, whether there were
+// requests or not.
 func TestAnotherTenantFindsAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)

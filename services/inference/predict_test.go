@@ -91,7 +91,7 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	// Whatever is long in a request, its refusal is not.
+	// However long a request's parts are, its refusal is short.
 	long := strings.Repeat("x", 60<<10)
 	for name, r := range map[string][2]string{
 		"model":           {"/predict/" + long[:50<<10], `{"features": ` + runtimeRow + `}`},

@@ -66,7 +66,7 @@ func TestPyfuncPredicts(t *testing.T) {
 	}
 }
 
-// A server that hangs, lies, or dies costs its own requests their answer, and nobody else's.
+// A server that hangs, lies, or dies fails its own requests and no others.
 func TestPyfuncServerFailures(t *testing.T) {
 	t.Parallel()
 	i, scoring := pythonModel(t, func(c *app.Config) {

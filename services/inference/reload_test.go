@@ -25,7 +25,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
-// tagged is a model whose prediction tells its version: 1000·version + x.
+// tagged is a model whose prediction contains its version: 1000·version + x.
 func tagged(t testing.TB, version int) map[string][]byte {
 	return fixturetest.Linear(t, "tagged", float32(1000*version), fixturetest.Column{Name: "x", Kind: "number", Weight: 1})
 }
@@ -53,7 +53,7 @@ func (i *instance) becomes(model, version string) {
 	})
 }
 
-// slow makes polls rare, so that what happens is the work of something else.
+// slow makes polls rare, so that changes come from something else.
 func slow(c *inference.Config) { c.ReloadPollSeconds = 3600 }
 
 type reloaded struct {
@@ -252,8 +252,8 @@ func (i *instance) askTagged(clients int, answered, failed *atomic.Int64) (stop 
 	}
 }
 
-// Nobody waits for a load before the alias moves on: ten moves a second for three seconds, each with a reload asked for
-// beside the requests. No answer fails or mixes versions, and the last move is the one that holds.
+// No move of the alias waits for a load: ten moves a second for three seconds, each with a reload, under prediction
+// requests. No answer fails or mixes versions, and the last move wins.
 func TestTenAliasMovesASecondMixNoAnswers(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)
@@ -293,8 +293,8 @@ func TestTenAliasMovesASecondMixNoAnswers(t *testing.T) {
 	}
 }
 
-// Requests must not notice that copies change under them: not the swaps, not a corrupt version promoted in
-// between, not the aliases that come and go.
+// Requests must not notice that copies change under them: not the swaps, not a corrupt version promoted in between, not
+// the aliases that are added and removed.
 func TestNoRequestFailsWhileModelsChange(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)
@@ -419,7 +419,7 @@ func TestRawVersions(t *testing.T) {
 	}
 }
 
-// Files that nobody registered a digest for are refused, unless the configuration allows them.
+// Files without a registered digest are refused, unless the configuration allows them.
 func TestRequireDigest(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)
@@ -430,7 +430,7 @@ func TestRequireDigest(t *testing.T) {
 	}
 }
 
-// An alias that is not kept loaded is loaded when it is asked for.
+// An alias that is not kept loaded is loaded by a request for it.
 func TestPreloadAliases(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
-// residency is what /health says of it.
+// residency is the part of /health about resident models.
 type residency struct{ Resident, Known, Max int }
 
 func (i *instance) residency() (residency, []string) {
@@ -92,7 +92,7 @@ func TestResidentModelsAreLimited(t *testing.T) {
 	}
 }
 
-// Requests for more models than may be resident, all at once: none fails, whatever makes room for whatever.
+// Concurrent requests for more models than may be resident: none fails, whichever model is evicted.
 func TestEvictionFailsNoRequest(t *testing.T) {
 	t.Parallel()
 	const count, most, each = 4, 2, 5
@@ -117,7 +117,7 @@ func TestEvictionFailsNoRequest(t *testing.T) {
 	})
 }
 
-// What is preloaded fills what room there is and stays followed; a corrupt version leaves the resident one in service.
+// Preloaded models fill the available room and stay followed; a corrupt version leaves the resident one in service.
 func TestResidentModelsAreFollowed(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)
@@ -152,7 +152,8 @@ func TestResidentModelsAreFollowed(t *testing.T) {
 	}
 }
 
-// A version that stays in service because the one after it is corrupt makes no room for others: it could not come back.
+// A version that stays in service because the next one is corrupt makes no room for others: it could not be loaded
+// again.
 func TestLastGoodVersionIsNotEvicted(t *testing.T) {
 	t.Parallel()
 	reg := manyModels(t, 3)
@@ -171,7 +172,7 @@ func TestLastGoodVersionIsNotEvicted(t *testing.T) {
 	}
 }
 
-// A version that was also asked for by its number makes room all the same.
+// A version that was also requested by its number still makes room.
 func TestVersionsAskedForMakeRoom(t *testing.T) {
 	t.Parallel()
 	i := start(t, manyModels(t, 2), slow, limited(1, "none"))
@@ -187,8 +188,8 @@ func TestVersionsAskedForMakeRoom(t *testing.T) {
 	})
 }
 
-// A first request that cannot wait for its model ends at its deadline; the load goes on. If the tracker is why there is
-// nothing to wait for, it is told so.
+// A first request whose deadline is too short for its model's load ends at its deadline; the load continues. If the
+// tracker is the reason that there is no load to wait for, the answer names it.
 func TestFirstRequestWaitsOnlyItsTime(t *testing.T) {
 	t.Parallel()
 	i := start(t, manyModels(t, 1), slow, limited(1, "none"))

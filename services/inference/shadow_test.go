@@ -86,7 +86,8 @@ func TestShadowScoresBesideTheAnswer(t *testing.T) {
 	}
 }
 
-// A shadow that takes other columns, fails or is slow changes no answer; what exceeds its pool is dropped and counted.
+// A shadow that takes other columns, fails or is slow changes no answer; requests beyond its pool are dropped and
+// counted.
 func TestShadowNeverTouchesTheAnswer(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)
@@ -204,7 +205,7 @@ func TestShadowChangesAreToldAndAudited(t *testing.T) {
 	t.Parallel()
 	i := start(t, splitRegistry(t))
 	i.setShadow("jpcp", `{"alias": "Canary", "percent": 10}`)
-	i.setShadow("jpcp", `{"alias": "Canary", "percent": 10}`) // the same: nobody has to follow
+	i.setShadow("jpcp", `{"alias": "Canary", "percent": 10}`) // no change, no event
 	if s, _, body := i.Do(http.MethodDelete, "/shadow-rules/jpcp", nil); s != http.StatusNoContent {
 		t.Fatalf("delete: %d %s, want 204", s, body)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// testWait is how long tests wait for what happens beside a request.
+// testWait is how long tests wait for effects outside a request.
 const testWait = 30 * time.Second
 
 // storedSnapshot is a prediction as it was written down.
@@ -16,7 +16,7 @@ type storedSnapshot struct {
 	prediction, norm            float64
 }
 
-// snapshots are those of a model that are written down by now, oldest first.
+// snapshots returns the snapshots of a model written so far, oldest first.
 func (i *instance) snapshots(model string) (out []storedSnapshot) {
 	i.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testWait)

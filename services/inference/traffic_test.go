@@ -262,7 +262,7 @@ func TestTrafficChangesAreToldAndAudited(t *testing.T) {
 	t.Parallel()
 	i := start(t, splitRegistry(t))
 	i.setTraffic("jpcp", `{"Production": 90, "Canary": 10}`)
-	i.setTraffic("jpcp", `{"Canary": 10, "Production": 90}`) // the same: nobody has to follow
+	i.setTraffic("jpcp", `{"Canary": 10, "Production": 90}`) // no change, no event
 	i.setTraffic("jpcp", `{"Canary": 100}`)
 	if s, _, body := i.Do(http.MethodDelete, "/traffic-rules/jpcp", nil); s != http.StatusNoContent {
 		t.Fatalf("delete: %d %s, want 204", s, body)

@@ -9,8 +9,8 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
-// What has passed its trial is not tried again after a restart, nor by another replica, unless what the verdict depends on
-// has changed: the files, or how they are run.
+// An artifact that has passed its trial is not tried again after a restart, nor by another replica, unless the inputs
+// of the verdict have changed: the files, or how they are run.
 func TestPassedTrialsAreKept(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)

@@ -36,7 +36,7 @@ func TestV2JoinsTheRunsOfARequest(t *testing.T) {
 }
 
 // A graph that makes 512 KiB of each row answers 128 rows; a request of more is refused before its other rows run,
-// whether the graph says how large its output is or not.
+// whether or not the graph declares the size of its output.
 func TestV2RefusesAnswersThatAreTooLarge(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)

@@ -258,7 +258,7 @@ func TestV2BinaryTensors(t *testing.T) {
 	}
 }
 
-// Each request that is not what the model takes gets an answer that says what is wrong and where.
+// Each request that the model does not accept gets an answer that names the fault and its place.
 func TestV2RefusesWhatTheModelDoesNotTake(t *testing.T) {
 	t.Parallel()
 	i := start(t, v2Registry(t))
@@ -351,7 +351,7 @@ func TestV2RefusesBinaryThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// Asking whether a version is ready loads it not; asking what it takes does, in the time that the call has.
+// A readiness check of a version does not load it; a metadata request does, within the call's time limit.
 func TestV2ReadyLoadsNothing(t *testing.T) {
 	t.Parallel()
 	reg := v2Registry(t)

@@ -26,7 +26,7 @@ const (
 	below = "<!-- Below: go test ./services/standalone -run TestEventsPage -update -->\n"
 )
 
-// publisher is a service and what it declares.
+// publisher is a service and its declared events.
 type publisher struct {
 	name          string
 	events        outbox.Catalogue
@@ -42,7 +42,7 @@ func eventPublishers() []publisher {
 	}
 }
 
-// TestEventsPage holds docs/events.md against what the services declare, and so against what they emit:
+// TestEventsPage compares docs/events.md with the events that the services declare, and so with those that they emit:
 // each refuses to write an event that it did not declare.
 func TestEventsPage(t *testing.T) {
 	t.Parallel()

@@ -65,7 +65,7 @@ func rows(t *testing.T, heading string) (table [][]string) {
 // withoutReplicas are the shared settings that are no different with several replicas.
 var withoutReplicas = []string{"NATS_STREAM_MAX_BYTES", "EVENT_MAX_ATTEMPTS", "LOG_LEVEL"}
 
-// docs/replicas.md names what the code reads, with its defaults.
+// docs/replicas.md names the variables that the code reads, with their defaults.
 func TestReplicasManual(t *testing.T) {
 	t.Parallel()
 	services := map[string]map[string]string{

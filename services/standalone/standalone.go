@@ -1,6 +1,6 @@
-// Package standalone runs the whole platform in one process: embedded Postgres and NATS, stand-ins that
-// speak the tracker's and the orchestrator's own protocols, and every service with its ordinary
-// configuration. Nothing in the services knows that they share a process.
+// Package standalone runs the whole platform in one process: embedded Postgres and NATS, stand-ins that implement the
+// tracker's and the orchestrator's own protocols, and every service with its ordinary configuration. The services do
+// not know that they share a process.
 package standalone
 
 import (

@@ -14,13 +14,13 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/worker"
 )
 
-// Config is everything a trainer can be told.
+// Config holds all settings of a trainer.
 type Config = app.Config
 
 // Trainer trains models. It is safe for concurrent use.
 type Trainer = training.Trainer
 
-// What a training is asked for, and what comes of it.
+// The input and output of a training.
 type (
 	Request  = training.Request
 	Result   = training.Result
@@ -47,10 +47,10 @@ func LoadConfig(environ []string) (Config, error) { return app.LoadConfig(enviro
 // New checks the configuration and returns a trainer.
 func New(cfg Config, log *slog.Logger) (*Trainer, error) { return app.New(cfg, log) }
 
-// Worker carries out the flow runs of an orchestrator, each as a process of its own.
+// Worker carries out the flow runs of an orchestrator, each in a separate process.
 type Worker = app.Worker
 
-// ParameterSchema is that of the deployment which retrains are dispatched to; RunParameters are what it describes.
+// ParameterSchema is that of the deployment which retrains are dispatched to; RunParameters holds its parameters.
 const ParameterSchema = worker.ParameterSchema
 
 // RunParameters are the parameters of a flow run.

@@ -122,12 +122,12 @@ func BenchmarkPredict(b *testing.B) {
 	b.ReportMetric(medianOf(tails), "p99-ratio")
 }
 
-// snapshotSummary says what became of the predictions' snapshots.
+// snapshotSummary returns the counters of the predictions' snapshots.
 func snapshotSummary(b *testing.B, predictURL string) string {
 	return scrape(b, strings.TrimSuffix(predictURL, "/predict/runtime"), "snapshot_|batch_rows_(sum|count)")
 }
 
-// scrape returns the metrics whose names begin as the expression says, in one line.
+// scrape returns the metrics whose names begin with a match of the expression names, in one line.
 func scrape(b *testing.B, base, names string) string {
 	resp, err := http.Get(base + "/metrics")
 	if err != nil {

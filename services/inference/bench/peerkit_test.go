@@ -68,7 +68,7 @@ func prediction(b *testing.B, url string, body []byte) float64 {
 	return v
 }
 
-// stat is what /proc tells of a process.
+// stat is the part of /proc/<pid>/stat that is read.
 type stat struct {
 	parent int
 	began  string
@@ -134,7 +134,7 @@ func memoryOf(b *testing.B, root int) (mib float64) {
 
 var pssExpr = regexp.MustCompile(`(?m)^Pss:\s+(\d+) kB$`)
 
-// stopFamily ends a peer, and what it started if it does not do so itself.
+// stopFamily ends a peer, and its children if it does not end them itself.
 func stopFamily(proc *child.Process) {
 	family := familyOf(proc.PID())
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -147,7 +147,7 @@ func stopFamily(proc *child.Process) {
 	}
 }
 
-// cache is where scripts install what they fetch.
+// cache is where scripts install their downloads.
 func cache(b *testing.B) string {
 	dir, err := filepath.Abs("../../../.cache")
 	if err != nil {
@@ -186,7 +186,7 @@ func write(b *testing.B, name string, raw []byte) {
 	}
 }
 
-// tail is the end of what a peer printed.
+// tail returns the end of a peer's output.
 func tail(name string) string {
 	raw, err := os.ReadFile(name)
 	if err != nil {

@@ -22,10 +22,10 @@ type peer struct {
 	name string
 	// venv is the virtual environment that has it; scripts/venv.sh makes it.
 	venv string
-	// command starts it on a port. dir is a folder of its own that holds model.onnx.
+	// command starts it on a port. dir is a separate folder that holds model.onnx.
 	command func(b *testing.B, dir string, port int) *exec.Cmd
 	path    string
-	// body asks for a prediction of one row, whose columns are f00, f01, ….
+	// body is the request for a prediction of one row, whose columns are f00, f01, ….
 	body func(row []float64) any
 }
 
@@ -62,7 +62,7 @@ func BenchmarkPeers(b *testing.B) {
 			b.Logf("memory (PSS): %.0f MiB in all its processes", memoryOf(b, pid))
 			checkSameAnswers(b, url, bodies, addr+p.path, theirs)
 			load := func(url string, bodies [][]byte, d time.Duration) Result {
-				// Not wrk, which gives up what is under way at the end.
+				// Not wrk, which abandons its open requests at the end.
 				r, err := byGo(context.Background(), url, bearer, bodies, clients, d)
 				if err != nil || r.Failed > 0 {
 					b.Fatalf("%s: %v, %d requests failed; want none", url, err, r.Failed)
@@ -133,7 +133,7 @@ func (p peer) start(b *testing.B) (addr string, pid int) {
 	}
 }
 
-// bodies asks the peer for what the service's requests ask.
+// bodies converts the service's requests to those of the peer.
 func (p peer) bodies(b *testing.B, requests [][]byte) (out [][]byte) {
 	for _, raw := range requests {
 		var request struct {

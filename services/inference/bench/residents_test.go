@@ -16,9 +16,9 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
-// BenchmarkResidents asks each of 1,000 models for a prediction, of which 100 may be loaded, and reports the memory that
-// this process has had at most, in MiB: the service is in it, and so is the registry, which holds all files. Each model is
-// tried in a process of its own first, which takes most of the time; after residentsTime it says how many were asked.
+// BenchmarkResidents sends a prediction to each of 1,000 models, of which 100 may be loaded, and reports the peak
+// memory of this process in MiB: it includes the service, and the registry with all files. Each model is first tried in
+// a separate process, which takes most of the time; after residentsTime it reports how many models were queried.
 func BenchmarkResidents(b *testing.B) {
 	const models, most, residentsTime = 1000, 100, 90 * time.Second
 	reg := fixturetest.NewRegistry(b)

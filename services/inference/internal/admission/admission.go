@@ -1,5 +1,5 @@
-// Package admission knows which versions the control plane has admitted to Production. An alias at the tracker
-// is no permission: whoever reaches the tracker can move it.
+// Package admission knows which versions the control plane has admitted to Production. An alias at the tracker is no
+// permission: every client of the tracker can move it.
 package admission
 
 import (
@@ -54,7 +54,7 @@ type Register struct {
 	fault string // why the last reading failed
 }
 
-// Open loads what was kept.
+// Open loads the stored admissions.
 func Open(ctx context.Context, cfg Config) (*Register, error) {
 	client, err := controlplane.NewClient(cfg.ControlPlaneURL, controlplane.WithHTTPClient(service.HTTPClient(readTimeout)))
 	if err != nil {
@@ -75,8 +75,8 @@ func Open(ctx context.Context, cfg Config) (*Register, error) {
 	return r, nil
 }
 
-// Admitted is what may serve Production now, by upper-case model name. It asks the control plane; without an answer
-// the last one holds.
+// Admitted returns the admitted versions of Production by upper-case model name. It queries the control plane; if that
+// fails, the last answer stays in force.
 func (r *Register) Admitted(ctx context.Context) map[string]Admission {
 	now, err := r.read(ctx)
 	r.mu.Lock()

@@ -1,5 +1,5 @@
-// Package announce makes the service's events and gets those that no transaction of its own carries into
-// the outbox: a load of a model changes this process, not the database.
+// Package announce builds the service's events. It writes to the outbox those that belong to no other transaction:
+// loading a model changes this process, not the database.
 package announce
 
 import (
@@ -24,7 +24,7 @@ const Tenant = "platform"
 // Source names this service in the audit ledger.
 const Source = "inference"
 
-// System is who acts when nobody asked.
+// System is the actor when no user made the request.
 const System = "system:inference"
 
 // Loaded is the data of deploy.model_loaded and, with a reason, deploy.load_failed.
@@ -97,8 +97,8 @@ func Shadow(model, actor string, rules, previous map[string]int) outbox.Event {
 	return e
 }
 
-// Actor is who sent the request, and the tenant of what he does; without credentials it is whoever
-// reaches the loopback address.
+// Actor returns the sender of the request and the tenant of its effects; without credentials, the sender is any client
+// of the loopback address.
 func Actor(ctx context.Context) (name, tenant string) {
 	if p, ok := auth.FromContext(ctx); ok {
 		return p.Name, p.Tenant

@@ -16,7 +16,7 @@ var Events = outbox.NewCatalogue(
 	declareEvent("deploy", "traffic_changed", TrafficChanged{}, "a model's traffic rules changed; rules and previous are percent by alias, empty without rules"),
 	declareEvent("deploy", "shadow_changed", TrafficChanged{}, "a model's shadow rule changed (alias or percentage); rules and previous are percent by alias, empty without a rule"),
 	declareEvent("drift", "status_changed", DriftStatus{}, "a model's drift has another status or overall level than at the last look"),
-	declareEvent("drift", "baseline_set", DriftSet{}, "newer predictions are what drift is measured against"),
+	declareEvent("drift", "baseline_set", DriftSet{}, "the newest predictions became the drift baseline"),
 	declareEvent("drift", "reset", DriftSet{}, "the kept predictions of a model were deleted"),
 )
 

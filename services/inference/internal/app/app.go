@@ -167,14 +167,14 @@ func openAdmissions(ctx context.Context, cfg Config, base *startup.Foundation, l
 	}
 	base.Server.CheckLocal("admissions", func() service.Check {
 		if fault := r.Fault(); fault != "" {
-			return service.Check{Status: service.Warn, Detail: "the control plane does not say what it has admitted; its last answer holds: " + fault}
+			return service.Check{Status: service.Warn, Detail: "the control plane did not return the admitted versions; its last answer stays in force: " + fault}
 		}
 		return service.Check{Status: service.OK}
 	})
 	return r, nil
 }
 
-// catalogParts are what the catalog of versions needs beside its settings.
+// catalogParts are the dependencies of the version catalog.
 type catalogParts struct {
 	pool       *pgxpool.Pool
 	admissions catalog.Admissions
@@ -271,7 +271,7 @@ func addRoutes(e *echo.Echo, a *auth.Authenticator, h handlers) {
 		return []echo.MiddlewareFunc{a.Require(scope)}
 	}
 	write := append(may(scopeAdmin), sameOrigin)
-	// What is recorded of a model, and the rules for it, are of its owner: 404 to others, and in no list of theirs.
+	// A model's records and rules belong to its owner: others get 404, and their lists omit them.
 	read, change, list := append(may(scopePredict), h.owners.Only), append(slices.Clip(write), h.owners.Only), append(may(scopePredict), h.owners.Provide)
 	service.Get(e, "/health", h.models.Health)
 	service.Get(e, "/models", h.models.Models, may(scopePredict)...)
@@ -335,8 +335,8 @@ func sameOrigin(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// addChecks says when the replica may get traffic: once the aliases were scanned and their versions tried. What is down
-// later does not keep loaded models from answering.
+// addChecks adds the readiness checks: ready once the aliases were scanned and their versions tried. A later failure of
+// a dependency does not keep loaded models from answering.
 func addChecks(srv *service.Server, cat *catalog.Catalog) {
 	srv.CheckLocal("aliases", func() service.Check { return checkAliases(cat, time.Now()) })
 }

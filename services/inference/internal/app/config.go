@@ -41,8 +41,8 @@ type Config struct {
 	TrackingToken service.Secret `env:"MLFLOW_TRACKING_TOKEN"`
 	// TrackerWebhookSecret signs the registry's webhooks; empty refuses them all, and aliases are followed by poll alone.
 	TrackerWebhookSecret service.Secret `env:"TRACKER_WEBHOOK_SECRET"`
-	// ModelsResidentMax is how many aliases are loaded at a time: those asked for last, and of PreloadAliases as many as
-	// there is room for. 0 keeps all of PreloadAliases loaded.
+	// ModelsResidentMax limits the aliases loaded at a time: the most recently requested, and as many of PreloadAliases
+	// as fit. 0 keeps all of PreloadAliases loaded.
 	ModelsResidentMax int `env:"MODELS_RESIDENT_MAX" envDefault:"0"`
 	// PreloadAliases are kept loaded: a list of Production, Canary, Staging, or all, or none.
 	PreloadAliases string `env:"PRELOAD_ALIASES" envDefault:"all"`
@@ -55,7 +55,7 @@ type Config struct {
 	RequireGate string `env:"REQUIRE_GATE"`
 	// SeparationOfDuties is the control plane's setting; it is read for the default of RequireGate alone.
 	SeparationOfDuties string `env:"CONTROL_PLANE_SEPARATION_OF_DUTIES"`
-	// ControlPlaneURL says what was admitted; needed where the gate is required. ControlPlaneToken needs the scope read.
+	// ControlPlaneURL is the source of admissions; required with the gate. ControlPlaneToken needs the scope read.
 	ControlPlaneURL   string         `env:"CONTROL_PLANE_URL"`
 	ControlPlaneToken service.Secret `env:"CONTROL_PLANE_TOKEN"`
 	// ModelCacheDir is the folder of downloaded artifacts; default in the user's cache.
@@ -71,13 +71,14 @@ type Config struct {
 	TimeoutMS int `env:"INFERENCE_TIMEOUT_MS" envDefault:"30000"`
 	// RunTimeoutMS limits one run of a model, in milliseconds; a copy that takes longer is taken out of service.
 	RunTimeoutMS int `env:"RUN_TIMEOUT_MS" envDefault:"10000"`
-	// ModelTrialSeconds limits the trial of a model in a process of its own, before it is loaded.
+	// ModelTrialSeconds limits the trial of a model, in a separate process, before it is loaded.
 	ModelTrialSeconds int `env:"MODEL_TRIAL_SECONDS" envDefault:"20"`
-	// ModelMemoryMB is what all trials that run at once may take, in MiB; the largest model needs about eight times its file.
+	// ModelMemoryMB limits the memory of all concurrent trials, in MiB; the largest model needs about eight times its
+	// file.
 	ModelMemoryMB int `env:"MODEL_MEMORY_MB" envDefault:"768"`
 	// BatchMax is the most rows of one run.
 	BatchMax int `env:"BATCH_MAX" envDefault:"32"`
-	// BatchWaitUS is how long a run waits for more rows, in microseconds; 0 takes those that are there.
+	// BatchWaitUS is how long a run waits for more rows, in microseconds; 0 takes the rows present.
 	BatchWaitUS int `env:"BATCH_WAIT_US" envDefault:"0"`
 	// MaxInflight limits the rows of one model that are in runs, QueueMax those waiting for one.
 	MaxInflight int `env:"MAX_INFLIGHT" envDefault:"256"`
@@ -203,7 +204,7 @@ func (c *Config) gateRequired() bool {
 	return required
 }
 
-// checkGate reports what the gate lacks.
+// checkGate reports missing settings of the gate.
 func (c *Config) checkGate() error {
 	var faults []error
 	if _, err := strconv.ParseBool(c.RequireGate); c.RequireGate != "" && err != nil {
@@ -215,7 +216,7 @@ func (c *Config) checkGate() error {
 	case c.ControlPlaneURL != "" && !valid:
 		faults = append(faults, errors.New("CONTROL_PLANE_URL is no http or https URL"))
 	case c.ControlPlaneURL == "" && c.gateRequired():
-		faults = append(faults, errors.New("REQUIRE_GATE needs CONTROL_PLANE_URL, which says what was admitted"))
+		faults = append(faults, errors.New("REQUIRE_GATE needs CONTROL_PLANE_URL, the source of admissions"))
 	}
 	return errors.Join(append(faults, service.CheckSecret("CONTROL_PLANE_TOKEN", c.ControlPlaneToken))...)
 }
@@ -226,7 +227,7 @@ const (
 	scopeAdmin   = "admin"
 )
 
-// authenticator knows who may call; once keeps a delegation from writing twice.
+// authenticator checks credentials; once keeps a delegation from writing twice.
 func (c *Config) authenticator(once auth.Once) *auth.Authenticator {
 	return auth.Load("", c.Credentials.Reveal(), auth.Rules{
 		Scopes: map[string][]string{scopePredict: nil, scopeAdmin: {scopePredict}}, Reads: []string{scopePredict},

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/openinference/oippb"
 )
 
-// serveGRPC serves the Open Inference Protocol over gRPC where INFERENCE_GRPC_ADDR says so.
+// serveGRPC serves the Open Inference Protocol over gRPC if INFERENCE_GRPC_ADDR is set.
 func serveGRPC(cfg Config, srv *service.Server, a *auth.Authenticator, tensors *openinference.Handlers, log *slog.Logger) error {
 	ln := cfg.GRPCListener
 	if ln == nil {

@@ -81,7 +81,7 @@ func followRegistry(t *testing.T, r *registry) *catalog.Catalog {
 	return cat
 }
 
-// expectAliases compares the check with what it should say, some time later.
+// expectAliases compares the check with the expected one, some time later.
 func expectAliases(t *testing.T, cat *catalog.Catalog, later time.Duration, want service.Check) {
 	t.Helper()
 	<-time.After(later)
@@ -91,7 +91,7 @@ func expectAliases(t *testing.T, cat *catalog.Catalog, later time.Duration, want
 	}
 }
 
-// A replica whose scan does not end, and does not fail either, says how old the last one is.
+// A replica whose scan neither ends nor fails reports the age of the last one.
 func TestReadinessKnowsAnOverdueScan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

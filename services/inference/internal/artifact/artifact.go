@@ -1,5 +1,5 @@
-// Package artifact keeps model folders on disk, each named by the digest of its files, so that what is
-// opened is what was registered.
+// Package artifact keeps model folders on disk, each named by the digest of its files, so that the registered files are
+// the ones opened.
 package artifact
 
 import (
@@ -23,8 +23,7 @@ import (
 // DigestTag is the version tag that holds the registered digest.
 const DigestTag = "artifact_digest"
 
-// ErrDigest means that the files are not those that were registered, or that nobody said which they
-// should be.
+// ErrDigest means that the files differ from the registered ones, or that no digest is registered.
 var ErrDigest = errors.New("artifact digest")
 
 // keepFolders is how many folders Trim leaves; an open model needs none, and a scoring server has its files linked.
@@ -63,8 +62,7 @@ type Artifact struct {
 // Size is that of all files, in bytes.
 func (a Artifact) Size() int64 { return a.size }
 
-// ReadFile returns a file of at most limit bytes. What it returns is what was hashed: a file that was changed since is
-// an error.
+// ReadFile returns a file of at most limit bytes, exactly as it was hashed: a file changed since is an error.
 func (a Artifact) ReadFile(name string, limit int64) ([]byte, error) {
 	want, ok := a.files[name]
 	if !ok {
@@ -134,7 +132,7 @@ func (s *Store) Fetch(ctx context.Context, v tracker.ModelVersion) (Artifact, er
 			}
 		}
 	}
-	// Hashed once more where it will be read: what others have done to the folder since shows here.
+	// Hashed again at its final place, which detects changes by others in between.
 	folder, err := hashFolder(final)
 	if err != nil {
 		return Artifact{}, fmt.Errorf("model cache: %w", err)
@@ -154,7 +152,7 @@ func (s *Store) used(digest string, verified bool, f folder) Artifact {
 	return a
 }
 
-// folder is what the files below a folder are.
+// folder describes the files below a folder.
 type folder struct {
 	files map[string]string // SHA-256 in hex by slash-separated path
 	size  int64             // bytes of all

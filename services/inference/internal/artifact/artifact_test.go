@@ -57,7 +57,7 @@ func TestFetchKeepsWhatItHas(t *testing.T) {
 	if _, err := s.Fetch(ctx, v); err != nil || reg.Downloads("m") != n {
 		t.Errorf(`the second fetch downloaded %d files, %v; want reg.Downloads("m") == n`, reg.Downloads("m")-n, err)
 	}
-	reg.Down(true) // what is here needs no tracker
+	reg.Down(true) // local artifacts need no tracker
 	if _, err := s.Fetch(ctx, v); err != nil {
 		t.Error(err)
 	}
@@ -121,7 +121,7 @@ func TestTrimKeepsTheRecent(t *testing.T) {
 	}
 }
 
-// What was linked stays when the artifact goes; nothing but its own regular files is linked.
+// Linked files stay when the artifact is removed; nothing but its own regular files is linked.
 func TestLinkToOutlivesTheArtifact(t *testing.T) {
 	t.Parallel()
 	reg, client, s, _ := setupStore(t, true)

@@ -46,7 +46,7 @@ func linkFile(from, to *os.Root, name, sum string) error {
 	if err := os.Link(filepath.Join(from.Name(), name), filepath.Join(to.Name(), name)); err != nil {
 		return copyFile(from, to, name, sum)
 	}
-	// os.Link resolves the folders' names by itself, and would have followed a link that took the place of one.
+	// os.Link resolves folder names itself, and would have followed a symbolic link that replaced one.
 	if linked, err := to.Lstat(name); err != nil || !os.SameFile(info, linked) {
 		return errors.Join(err, fmt.Errorf("%w: the file %s was changed after it was checked", ErrDigest, name))
 	}

@@ -18,7 +18,7 @@ import (
 type Options struct {
 	Sessions int           // runs at the same time
 	Rows     int           // rows in a run, at most
-	Wait     time.Duration // how long a run waits for more rows; 0 takes those that are there
+	Wait     time.Duration // how long a run waits for more rows; 0 takes the rows present
 	Waiting  int           // rows that may wait; Submit beyond it blocks, so admit fewer
 	// Observe is called with the rows of each run; nil: not called.
 	Observe func(rows int)
@@ -79,7 +79,7 @@ type Queue struct {
 	opt   Options
 	jobs  chan *Job
 	wg    sync.WaitGroup
-	stop  atomic.Pointer[error] // what rows are answered without a run; nil while they run
+	stop  atomic.Pointer[error] // answers rows without a run; nil while they run
 }
 
 // ErrTakenOut answers the rows that waited for a model when it was taken out of service.
@@ -107,7 +107,7 @@ func (q *Queue) Rows() int { return q.opt.Rows }
 // Waiting is how many rows wait now.
 func (q *Queue) Waiting() int { return len(q.jobs) }
 
-// Stop makes the queue answer err to every row from now on, those that wait included. It does not wait for runs.
+// Stop makes the queue answer err to every row from now on, including the waiting ones. It does not wait for runs.
 func (q *Queue) Stop(err error) { q.stop.Store(&err) }
 
 // Close lets the rows that wait be answered and returns when all sessions have ended.
@@ -138,7 +138,7 @@ func (q *Queue) session() {
 		rows = rows[:0]
 		live := taken[:0]
 		for _, j := range taken {
-			if j.state.Load() == abandoned { // nobody waits: the session's time is for the others
+			if j.state.Load() == abandoned { // the caller has gone: leave the session to the others
 				j.Free()
 				continue
 			}

@@ -25,7 +25,7 @@ const (
 	kindJob     = "job"
 )
 
-// SourceHeader tells the inference service that a prediction came over the bus; its snapshots say so.
+// SourceHeader tells the inference service that a prediction came over the bus, which its snapshots record.
 const SourceHeader = "X-Platform-Source"
 
 // SourceBus is the header's value.
@@ -96,7 +96,7 @@ func (b *Bridge) job(ctx context.Context, msg *nats.Msg) (any, error) {
 	return reply, nil
 }
 
-// predict asks the inference service for one job: by its features, or by its embedding.
+// predict requests one prediction from the inference service: by its features, or by its embedding.
 func (b *Bridge) predict(ctx context.Context, name string, r *inferRequest) (Reply, error) {
 	if err := r.check(); err != nil {
 		return Reply{}, err
@@ -162,7 +162,7 @@ func (b *Bridge) vector(ctx context.Context, msg *nats.Msg) (any, error) {
 	return vectorReply{Results: results}, nil
 }
 
-// score asks for a prediction of each row by the inference service's tensor route.
+// score requests a prediction for each row through the inference service's tensor route.
 func (b *Bridge) score(ctx context.Context, name string, rows [][]float64) ([]any, error) {
 	if len(rows) == 0 || len(rows) > maxVectors {
 		return nil, invalid("values", fmt.Sprintf("expected 1 to %d rows, got %d", maxVectors, len(rows)))
@@ -195,7 +195,7 @@ func (b *Bridge) score(ctx context.Context, name string, rows [][]float64) ([]an
 	return nil, problem.BadGateway.New("The inference service did not answer with one result for each row.")
 }
 
-// tensorAnswer is what the bridge reads of a tensor answer.
+// tensorAnswer holds the fields of a tensor answer that the bridge reads.
 type tensorAnswer struct {
 	Parameters struct {
 		Answer string `json:"answer"` // the output that is the prediction

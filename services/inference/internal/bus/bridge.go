@@ -25,7 +25,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
 )
 
-// Mode says which subjects are served.
+// Mode selects the subjects to serve.
 type Mode string
 
 // The modes: requests that are replied to, jobs whose results are published, or both.
@@ -57,7 +57,7 @@ type Config struct {
 	ControlPlane *controlplane.Client
 	Mode         Mode
 	Timeout      time.Duration // of one request
-	Drain        time.Duration // what is in work may take so long at the end
+	Drain        time.Duration // time limit for messages in progress at shutdown
 	MaxInflight  int           // requests at once; more are refused as overloaded
 	Registry     prometheus.Registerer
 	Log          *slog.Logger
@@ -112,11 +112,11 @@ func New(cfg Config) (*Bridge, error) {
 // RunDirectory reads the models' identities until ctx ends.
 func (b *Bridge) RunDirectory(ctx context.Context) error { return b.models.run(ctx) }
 
-// Run serves the subjects until ctx ends. Then it takes no more messages and answers those that it has.
+// Run serves the subjects until ctx ends. Then it accepts no more messages and answers the ones it has.
 func (b *Bridge) Run(ctx context.Context) error {
 	routes := map[string]handler{}
 	if b.cfg.Mode != PubSub {
-		// By wildcard, so that a UUID which nobody has gets an answer too.
+		// A wildcard, so that unknown UUIDs get an answer too.
 		routes[SubjectInfer+"*"] = handler{kindInfer, b.infer, refuseInfer}
 		routes[SubjectVector+"*"] = handler{kindVector, b.vector, refuseVector}
 		routes[SubjectRetrain] = handler{kindRetrain, b.retrain, refuseRetrain}
@@ -161,7 +161,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	return nil
 }
 
-// awaitSubscriptions returns once the bus has them: until then it says to whoever asks that nobody is there.
+// awaitSubscriptions returns once the bus has processed them: until then, requests get "no responders".
 func (b *Bridge) awaitSubscriptions(ctx context.Context) {
 	for {
 		if err := b.cfg.Conn.FlushTimeout(answerTimeout); err == nil {
@@ -190,8 +190,8 @@ func (b *Bridge) CheckBus() service.Check {
 // flushPause separates attempts to hear that the bus has the subscriptions.
 const flushPause = 100 * time.Millisecond
 
-// The end of a bridge: how long it waits to have left the queue group, and what it keeps of the drain time to answer what
-// is cut short.
+// Timeouts of a bridge's shutdown: for leaving the queue group, and, out of the drain time, for answering messages that
+// are cut short.
 const (
 	leaveTimeout  = 5 * time.Second
 	answerTimeout = 3 * time.Second
@@ -206,8 +206,8 @@ type handler struct {
 	refuse func(data []byte, err error) any
 }
 
-// admit bounds the work at once. The subscription's callback itself never waits: the client library would drop
-// what piles up behind it, and a dropped message gets no answer.
+// admit limits the concurrent work. The subscription's callback itself never waits: the client library would drop
+// messages queued behind it, and a dropped message gets no answer.
 func (b *Bridge) admit(h handler) nats.MsgHandler {
 	return func(msg *nats.Msg) {
 		if err := b.begin(func() { b.serve(h, msg) }); err != nil {
@@ -287,7 +287,7 @@ func (b *Bridge) encode(h handler, msg *nats.Msg, reply any) ([]byte, error) {
 	if err == nil && len(body) <= limit {
 		return body, nil
 	}
-	fault := problem.BadGateway.Errorf("The answer cannot be sent as a message of at most %d bytes; ask for fewer rows at a time.", limit).WithCause(err)
+	fault := problem.BadGateway.Errorf("The answer cannot be sent as a message of at most %d bytes; send fewer rows in each request.", limit).WithCause(err)
 	body, err = json.Marshal(h.refuse(msg.Data, fault))
 	return body, errors.Join(fault, err)
 }

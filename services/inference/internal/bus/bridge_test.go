@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 )
 
-// A bridge is ready once whoever asks reaches it, and not as soon as it is connected.
+// A bridge is ready once requests reach it, and not as soon as it is connected.
 func TestReadyMeansSubscribed(t *testing.T) {
 	t.Parallel()
 	broker := testenv.NATS(t)

@@ -18,7 +18,7 @@ const refreshEvery = 30 * time.Second
 // firstRetry is how soon a failed first reading is repeated; it doubles up to refreshEvery.
 const firstRetry = 250 * time.Millisecond
 
-// directory knows which model a UUID on the bus stands for. The control plane has it from the model repository.
+// directory maps UUIDs on the bus to models. The control plane reads them from the model repository.
 type directory struct {
 	client *controlplane.Client
 	log    *slog.Logger
@@ -62,7 +62,7 @@ func (d *directory) lastFault() string {
 	return ""
 }
 
-// run reads the identities until ctx ends. What was read last holds while the control plane is away.
+// run reads the identities until ctx ends. While the control plane is unreachable, the last ones read stay in force.
 func (d *directory) run(ctx context.Context) error {
 	wait := firstRetry
 	for {

@@ -33,7 +33,7 @@ func (b *Bridge) Stats(c echo.Context) error {
 	return c.JSON(http.StatusOK, s)
 }
 
-// connectionFault says why messages do not reach the bridge; empty if they do.
+// connectionFault returns why messages do not reach the bridge; empty if they do.
 func (b *Bridge) connectionFault() string {
 	switch {
 	case b.cfg.Conn.IsConnected():
@@ -44,7 +44,7 @@ func (b *Bridge) connectionFault() string {
 	return "not connected to the bus"
 }
 
-// CheckModels is the readiness of the directory: a bridge that has never read it cannot tell who is asked.
+// CheckModels is the readiness of the directory: a bridge that has never read it cannot resolve UUIDs.
 func (b *Bridge) CheckModels() service.Check {
 	switch fault := b.models.lastFault(); {
 	case b.models.models.Load() == nil && fault == "":

@@ -79,7 +79,7 @@ type Fault struct {
 	Detail string `json:"detail"`
 }
 
-// faultOf tells a caller what went wrong. Causes stay in the log: they may name internal addresses.
+// faultOf describes an error to the caller. Causes stay in the log: they may name internal addresses.
 func faultOf(err error) *Fault {
 	var p *problem.Error
 	if !errors.As(err, &p) {
@@ -91,7 +91,7 @@ func faultOf(err error) *Fault {
 	}
 	for _, f := range p.Errors {
 		if strings.Contains(detail, f.Msg) {
-			continue // a single fault is told in the sentence already
+			continue // the sentence already contains a single fault
 		}
 		detail += fmt.Sprintf(" %s: %s.", strings.Join(f.Loc, "."), f.Msg)
 	}

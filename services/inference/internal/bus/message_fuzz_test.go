@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv/hostiletest"
 )
 
-// FuzzMessage: a message of the bus is refused with a 4xx or holds what check promises; either way its id is one that a
-// reply and a header can repeat.
+// FuzzMessage: a message of the bus is refused with a 4xx or satisfies check's promises; either way a reply and a
+// header can repeat its id.
 func FuzzMessage(f *testing.F) {
 	for _, text := range []string{
 		`{"job_id":1,"user_id":"u","num_nodes":2,"features":{"x":1}}`, `{"job_id":"a\u0000b","user_id":1,"num_nodes":1,"embedding":[1,2]}`,

@@ -12,9 +12,9 @@ import (
 // keptTimes is how many of a model's latest answer times its quantiles are taken from.
 const keptTimes = 1024
 
-// stats counts what the bridge has answered since it started.
+// stats counts the bridge's answers since its start.
 type stats struct {
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	inferences int64
 	vectors    int64
 	retrains   int64
@@ -27,7 +27,7 @@ type modelStats struct {
 	next               int
 }
 
-// countInference adds one answered request of rows rows; vector says that it came as one.
+// countInference counts one answered request of rows rows; vector reports whether it was sent as one vector.
 func (s *stats) countInference(model string, vector bool, rows int, took time.Duration, failed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,21 +9,21 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/artifact"
 )
 
-// Admissions says which versions may serve Production, by upper-case model name.
+// Admissions returns the versions that may serve Production, by upper-case model name.
 type Admissions interface {
 	Admitted(ctx context.Context) map[string]admission.Admission
 }
 
-// admit puts the admitted versions in the place of what the tracker's Production aliases name, and reports each
-// alias that names another. An alias that somebody removed keeps its admitted version. names are the tracker's names of
-// the models that were read: all that it has, if only is empty.
+// admit replaces the versions of the tracker's Production aliases with the admitted ones, and reports each alias that
+// names another. An alias that was removed keeps its admitted version. names are the tracker's names of the models
+// read: all of them if only is empty.
 func (c *Catalog) admit(ctx context.Context, wants []want, names map[string]string, only string) []want {
 	if c.cfg.Admissions == nil {
 		return wants
 	}
 	admitted := c.cfg.Admissions.Admitted(ctx)
 	out := make([]want, 0, len(wants))
-	named := map[string]string{} // what the tracker's Production names
+	named := map[string]string{} // versions of the tracker's Production aliases
 	for _, w := range wants {
 		if w.alias != Production {
 			out = append(out, w)

@@ -1,13 +1,12 @@
 // Package catalog keeps the models loaded that the registry's aliases point to.
 //
-// A version is downloaded into a folder named by its digest, checked, tried in a process of its own, opened, compared
+// A version is downloaded into a folder named by its digest, checked, tried in a separate process, opened, compared
 // with its signature and warmed up before anything changes; then one pointer is swapped, and the old copy is closed
-// after its last request. Whatever fails leaves the last good copy in service. A registry that cannot be
-// reached changes nothing.
+// after its last request. On any failure, the last good copy stays in service. An unreachable registry changes nothing.
 //
-// Comparing the aliases with the registry (compare.go) starts the loads that are due and waits for none. Each version
-// loads in a goroutine of its own (follow.go) when its turn has come (queue.go), so that those that hang hold up no
-// model that has served before. A copy whose run takes too long is taken out (takeout.go).
+// A comparison of the aliases with the registry (compare.go) starts the loads that are due and waits for none. Each
+// version loads in a separate goroutine (follow.go) when its turn comes (queue.go), so that hung loads delay no model
+// that has served before. A copy whose run takes too long is taken out (takeout.go).
 package catalog
 
 import (
@@ -36,7 +35,7 @@ type Config struct {
 	Pyfunc    *pyfunc.Servers
 	Metrics   *metrics.Set
 	Log       *slog.Logger
-	Aliases   []string      // kept loaded; other versions load when first asked for
+	Aliases   []string      // kept loaded; other versions load on first request
 	Resident  int           // aliases loaded at a time, see Residency; 0: no limit
 	Poll      time.Duration // between scans
 	Patience  time.Duration // how long Refresh waits for the loads that it starts
@@ -46,7 +45,7 @@ type Config struct {
 	BatchRows int
 	BatchWait time.Duration
 	Waiting   int // requests of one model that may be inside at once
-	// Admissions says which versions may serve Production; nil: those that the tracker's aliases name.
+	// Admissions returns the versions that may serve Production; nil: the versions of the tracker's aliases.
 	Admissions Admissions
 	// Passed remembers which artifacts have passed their trial; nil: none.
 	Passed Passed
@@ -76,7 +75,7 @@ type Catalog struct {
 	ctx    context.Context // of loads: they outlive the request that began them
 	cancel context.CancelFunc
 	queue  *loadQueue     // of loads of versions that aliases name
-	loads  sync.WaitGroup // loads, and what waits for them
+	loads  sync.WaitGroup // loads, and the goroutines that wait for them
 	wg     sync.WaitGroup // closes of copies
 	// crowded is set while more aliases are loaded than may be because requests use them.
 	crowded atomic.Bool
@@ -98,7 +97,7 @@ type Catalog struct {
 
 type place struct{ model, alias string }
 
-// want is what an alias should hold.
+// want is the desired version of an alias.
 type want struct {
 	place
 	tracker string // the tracker's name
@@ -131,7 +130,7 @@ func New(cfg Config) *Catalog {
 	return c
 }
 
-// Table returns what is loaded now.
+// Table returns the models loaded now.
 func (c *Catalog) Table() *Table { return c.table.Load() }
 
 // Run scans immediately, then every poll interval, and for every model sent on changed, until ctx ends. It waits for no
@@ -160,7 +159,7 @@ func (c *Catalog) Run(ctx context.Context, changed <-chan string) error {
 // ErrUnknownModel means that neither the tracker nor the table has the model.
 var ErrUnknownModel = errors.New("unknown model")
 
-// free closes a copy that nobody uses any more, without holding up who released it.
+// free closes an unused copy without blocking the caller that released it.
 func (c *Catalog) free(cp *Copy) {
 	c.wg.Go(func() {
 		cp.queue.Close()
@@ -180,7 +179,7 @@ func (c *Catalog) swap(p place, trackerName string, slot *Slot) {
 	}
 }
 
-// swapLocked is swap under mu; the caller releases what it returns, once mu is free.
+// swapLocked is swap under mu; the caller releases the returned slot once mu is free.
 func (c *Catalog) swapLocked(p place, trackerName string, slot *Slot) (gone *Slot) {
 	old := c.table.Load()
 	next := &Table{models: maps.Clone(old.models)}

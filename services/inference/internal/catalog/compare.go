@@ -19,7 +19,7 @@ const (
 	overduePolls, overdueSlack = 3, time.Minute
 )
 
-// Report is what one scan did. Names are upper-case and sorted.
+// Report describes the result of one scan. Names are upper-case and sorted.
 type Report struct {
 	Reloaded, Unchanged []string
 	Failed              []Failure
@@ -28,15 +28,15 @@ type Report struct {
 // Failure is an alias whose version could not be loaded.
 type Failure struct{ Model, Alias, Version, Reason string }
 
-// comparison is what one reading of the registry found, and the loads that it needs.
+// comparison is the result of one reading of the registry, and the loads it requires.
 type comparison struct {
 	models   map[string]bool // seen with an alias that is kept loaded
 	unloaded []place
 	loads    []*following
 }
 
-// Refresh compares all aliases, or those of the model only, with the tracker, loads what differs, and waits for it as
-// long as Config.Patience. via says who asked. What is not loaded by then is reported as failed, and goes on.
+// Refresh compares all aliases, or only those of the model, with the tracker, loads what differs, and waits for the
+// loads up to Config.Patience. via names the caller. A load still running then is reported as failed, and continues.
 func (c *Catalog) Refresh(ctx context.Context, only, via string) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Patience)
 	defer cancel()
@@ -61,7 +61,7 @@ func (c *Catalog) Refresh(ctx context.Context, only, via string) (Report, error)
 			return Report{}, err
 		}
 		for _, w := range c.wanting(f.key) {
-			failures[w.place] = Failure{w.model, w.alias, w.version, "still loading after " + c.cfg.Patience.String() + "; it goes on, and GET /health says how it ends"}
+			failures[w.place] = Failure{w.model, w.alias, w.version, "still loading after " + c.cfg.Patience.String() + "; the load continues, and GET /health shows its result"}
 		}
 	}
 	for _, f := range c.Failures(only) {
@@ -81,8 +81,8 @@ func (c *Catalog) Refresh(ctx context.Context, only, via string) (Report, error)
 	return r, nil
 }
 
-// compare reads the registry, unloads what it no longer has, and starts the loads that are due; it waits for none.
-// Polls leave versions alone that failed shortly before.
+// compare reads the registry, unloads aliases that it no longer has, and starts the loads that are due; it waits for
+// none. Polls skip versions that failed recently.
 func (c *Catalog) compare(ctx context.Context, only, via string) (comparison, error) {
 	select {
 	case c.pass <- struct{}{}:
@@ -155,8 +155,8 @@ func (c *Catalog) settle(loads []*following) {
 	c.setState(func(s *TrackerState) { s.Settled = true })
 }
 
-// keepLoaded picks the aliases that are kept loaded and remembers what the others name, so that a request
-// for one of those does not have to ask the tracker.
+// keepLoaded picks the aliases to keep loaded and remembers the versions of the others, so that a request for one of
+// those need not query the tracker.
 func (c *Catalog) keepLoaded(wants []want, only string) (kept []want) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,7 +208,7 @@ func (c *Catalog) registered(ctx context.Context, only string) ([]want, error) {
 		}
 	}
 	if only != "" {
-		// The tracker's names have a case: what is loaded knows it, else it is the platform's own.
+		// The tracker's names are case-sensitive: loaded models know their case, else the platform's spelling is used.
 		name := c.trackerName(only)
 		m, err := c.cfg.Tracker.GetRegisteredModel(ctx, name)
 		if errors.Is(err, tracker.ErrNotFound) {
@@ -252,11 +252,11 @@ func (c *Catalog) holds(w want) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.failures, w.place) // the alias has moved back to what is loaded
+	delete(c.failures, w.place) // the alias has moved back to the loaded version
 	return true
 }
 
-// dueAgain reports whether a version that failed, or was taken out, may be loaded without being asked for.
+// dueAgain reports whether a version that failed, or was taken out, may be loaded again without a request.
 func (c *Catalog) dueAgain(w want) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -271,7 +271,7 @@ func (c *Catalog) dueAgain(w want) bool {
 func (c *Catalog) unload(only, via string) []place {
 	var gone []place
 	c.mu.Lock()
-	wanted := func(p place) bool { // a request may have asked for more since the registry was read
+	wanted := func(p place) bool { // a request may have added some since the registry was read
 		_, ok := c.desired[p]
 		return ok
 	}
@@ -296,7 +296,7 @@ func (c *Catalog) unload(only, via string) []place {
 	return gone
 }
 
-// describeScanFailure is what anybody may read of a scan that failed; the error itself has addresses in it.
+// describeScanFailure returns the public description of a failed scan; the error itself contains addresses.
 func describeScanFailure(err error) string {
 	if errors.Is(err, tracker.ErrUnavailable) {
 		return "the tracker cannot be reached; the log has the cause"

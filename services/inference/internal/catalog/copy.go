@@ -9,8 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 )
 
-// Copy is one version of a model, open and warm. Whoever uses it has acquired it; it is closed after its
-// last release.
+// Copy is one version of a model, open and warm. Users acquire and release it; it is closed after its last release.
 type Copy struct {
 	Name       string // upper-case
 	Tracker    string // the tracker's name
@@ -108,7 +107,7 @@ type Entry struct {
 	Gate    *Gate
 }
 
-// Production is the slot that serves requests which name nothing else; nil when there is none.
+// Production is the slot for requests that name no alias or version; nil when there is none.
 func (e *Entry) Production() *Slot { return e.Aliases[Production] }
 
 // Gate counts the requests of one model that were admitted, over all its versions.
@@ -132,7 +131,7 @@ func (g *Gate) Leave() { g.LeaveMany(1) }
 // LeaveMany ends an admitted request that counts as n.
 func (g *Gate) LeaveMany(n int) { g.n.Add(int64(-n)) }
 
-// Table is an immutable snapshot of what is loaded.
+// Table is an immutable snapshot of the loaded models.
 type Table struct{ models map[string]*Entry }
 
 // Model finds an entry by upper-case name.

@@ -69,8 +69,8 @@ func (c *Catalog) Acquire(name, alias string) *Slot {
 	}
 }
 
-// absence is the problem of an alias that is not loaded. Only a registry that was read can say that a model
-// is not there: until then, and while it does not deliver a version, the same request may succeed later.
+// absence returns the problem of an alias that is not loaded. A model is known to be missing only once the registry has
+// been read: until then, and while it does not deliver a version, the same request may succeed later.
 func (c *Catalog) absence(e *Entry, name, alias string) error {
 	p := place{name, alias}
 	c.mu.Lock()

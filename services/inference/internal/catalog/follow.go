@@ -129,7 +129,7 @@ func (c *Catalog) load(f *following, via string) {
 	}
 	told := map[place]bool{}
 	for {
-		// Aliases may have come to the version, or left it, while it was loading.
+		// Aliases may have moved to or from the version while it was loading.
 		c.mu.Lock()
 		var next []want
 		for p, w := range c.desired {
@@ -165,7 +165,7 @@ func (c *Catalog) load(f *following, via string) {
 	}
 }
 
-// put makes the alias hold the copy, unless it should hold something else by now.
+// put makes the alias hold the copy, unless it should hold something else now.
 func (c *Catalog) put(w want, cp *Copy, f *following, via string) bool {
 	if c.holds(w) || !cp.acquire() {
 		return false
@@ -207,7 +207,7 @@ func (c *Catalog) obtain(f *following) (*Copy, error) {
 	return c.open(c.ctx, f.key.model, f.key.version)
 }
 
-// rankOf is what a load of the version has to wait for.
+// rankOf returns the queue rank of a load of the version.
 func (c *Catalog) rankOf(k rawKey) rank {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -259,7 +259,7 @@ func (c *Catalog) open(ctx context.Context, name, version string) (*Copy, error)
 	}
 	var opened atomic.Pointer[Copy]
 	flavor, m, err := c.openModel(ctx, v, a, func() {
-		if cp := opened.Load(); cp != nil { // else it is the warm-up, whose error tells
+		if cp := opened.Load(); cp != nil { // else it was the warm-up, whose error has the cause
 			c.takeOut(cp)
 		}
 	})
@@ -305,8 +305,8 @@ func (c *Catalog) openModel(ctx context.Context, v tracker.ModelVersion, a artif
 	return FlavorONNX, m, err
 }
 
-// openTried opens a model that has just passed its trial. What does not open here is not remembered: it would be opened in
-// this process again, by every replica, before it is tried.
+// openTried opens a model that has just passed its trial. One that fails to open here is not remembered as passed:
+// otherwise every replica would open it in its own process, before a trial.
 func (c *Catalog) openTried(ctx context.Context, digest string, tried trial.Result, o model.Options) (*model.Model, error) {
 	conditions, conditionsErr := c.cfg.Trials.Conditions(o)
 	o.Rows, o.Tried = tried.Rows, true
@@ -320,15 +320,15 @@ func (c *Catalog) openTried(ctx context.Context, digest string, tried trial.Resu
 	return m, nil
 }
 
-// openPassed opens a model whose trial has passed before, of the same files; nil if there was none, or if it does not open,
-// for which the trial has a process of its own.
+// openPassed opens a model whose files have already passed a trial; nil if they have not, or if it does not open, since
+// the trial does that in a separate process.
 func (c *Catalog) openPassed(ctx context.Context, a artifact.Artifact, o model.Options) *model.Model {
 	if c.cfg.Passed == nil {
 		return nil
 	}
 	conditions, err := c.cfg.Trials.Conditions(o)
 	if err != nil {
-		return nil // the trial says why
+		return nil // the trial reports why
 	}
 	rows, ok := c.cfg.Passed.Rows(ctx, a.Digest, conditions)
 	if !ok || rows < 1 || rows > max(o.Rows, 1) {
@@ -348,7 +348,7 @@ func (c *Catalog) openPassed(ctx context.Context, a artifact.Artifact, o model.O
 func (c *Catalog) failed(w want, err error, via string) {
 	reason := Reason(err)
 	c.mu.Lock()
-	if c.desired[w.place] != w { // nobody wants it any more
+	if c.desired[w.place] != w { // no longer wanted
 		c.mu.Unlock()
 		return
 	}

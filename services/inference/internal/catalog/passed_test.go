@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/trial"
 )
 
-// keeping notes what was remembered.
+// keeping records the artifacts remembered.
 type keeping struct {
 	Passed
 	kept []string
@@ -18,7 +18,7 @@ type keeping struct {
 
 func (k *keeping) Keep(_ context.Context, digest, _ string, _ int) { k.kept = append(k.kept, digest) }
 
-// What passes its trial and does not open is not remembered.
+// An artifact that passes its trial and does not open is not remembered.
 func TestPassedIsWhatOpens(t *testing.T) {
 	t.Parallel()
 	trials, err := trial.New(trial.Config{Dir: t.TempDir(), Memory: 1 << 30, Time: time.Minute})

@@ -12,17 +12,17 @@ const (
 	loadsAtOnce = 8
 	// keptForKnown of them are for models that have served before, so that new versions which hang do not hold these up.
 	keptForKnown = 2
-	// failedAtOnce limits the loads of versions that have failed before: somebody's hundred versions that hang take one
-	// place, not all.
+	// failedAtOnce limits the loads of versions that have failed before: even a hundred hanging versions of one user
+	// take one place, not all.
 	failedAtOnce = 1
 )
 
-// rank is what a load has to wait for. The lower goes first.
+// rank is the priority of a load; the lower goes first.
 type rank int
 
 const (
 	rankKnown  rank = iota // the model has served before, or the control plane admitted the version
-	rankNew                // nothing is known of it
+	rankNew                // not seen before
 	rankFailed             // the version itself failed before, as one that hangs does
 	ranks
 )

@@ -57,8 +57,8 @@ func (q *queueTest) want(names ...string) {
 	}
 }
 
-// Twenty versions that hang keep a good one neither from its first load, which comes before any of their second, nor,
-// once its model has served, from a later one, which starts while they all wait.
+// Twenty hanging versions delay neither the first load of a good one, which comes before any of their second, nor, once
+// its model has served, a later one, which starts while they all wait.
 func TestHangingVersionsWaitBehindGoodOnes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

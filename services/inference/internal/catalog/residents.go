@@ -9,8 +9,8 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// Residency is how many of the registry's aliases are loaded. An alias beyond Config.Resident is known, and is loaded
-// when a request asks for it; the one that was used least then makes room for it.
+// Residency counts the loaded aliases of the registry. An alias beyond Config.Resident is known, and is loaded by the
+// first request for it, in place of the least recently used one.
 type Residency struct {
 	Resident, Known int
 	Max             int // 0: no limit
@@ -59,7 +59,7 @@ func (c *Catalog) keepResident(wants []want, before map[place]want) (kept []want
 	return kept
 }
 
-// Lazy reports whether an alias is known to the registry and is not loaded until a request asks for it.
+// Lazy reports whether the registry has the alias and it stays unloaded until a request for it.
 func (c *Catalog) Lazy(name, alias string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +94,7 @@ func (c *Catalog) AcquireOrLoad(name, alias string) *Slot {
 	}
 	cp := c.loaded(name, w.tracker, w.version)
 	if cp == nil {
-		_, _ = c.raw.join(rawKey{name, w.version}, w.tracker) // why it cannot be loaded is told to requests for the version
+		_, _ = c.raw.join(rawKey{name, w.version}, w.tracker) // requests for the version get the reason
 		return nil
 	}
 	if checkAdmitted(w, cp) != nil {
@@ -105,7 +105,7 @@ func (c *Catalog) AcquireOrLoad(name, alias string) *Slot {
 }
 
 // ask acquires an alias that is not resident: it is loaded and followed from now on, until it must make room. The load
-// goes on when the request's time has passed.
+// continues after the request's deadline.
 func (c *Catalog) ask(ctx context.Context, p place) (*Slot, error) {
 	for {
 		c.mu.Lock()
@@ -155,7 +155,7 @@ func (c *Catalog) evict() {
 	}
 	var gone []*Slot
 	c.mu.Lock()
-	c.crowded.Store(true) // a use that ends while this looks at it looks again
+	c.crowded.Store(true) // a use that ends meanwhile evicts again
 	crowded := false
 	for c.residentLocked() > c.cfg.Resident {
 		var s *Slot
@@ -187,9 +187,9 @@ func (c *Catalog) makeRoom() {
 	}
 }
 
-// leastUsed is the slot that was used longest ago among those that serve nobody, or nil. A slot whose alias names another
-// version by now is the last good one while that version loads, or because it cannot be loaded: it could not come back,
-// so it stays. busy is set if a slot could make room but for those that use it. It is called with mu held.
+// leastUsed returns the least recently used slot among the idle ones, or nil. A slot whose alias now names another
+// version is the last good one, while that version loads or because it cannot be loaded: it could not be loaded again,
+// so it stays. busy is set if only slots in use could make room. Called with mu held.
 func (c *Catalog) leastUsed() (least *Slot, busy bool) {
 	held := c.raw.holding() // by recent requests for a version, then by slots too
 	models := c.table.Load().models

@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/libs/tracker"
 )
 
-// GET /health shows it to anybody.
+// GET /health is public.
 func TestScanFailureTellsNoAddress(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("dial tcp 10.1.2.3:5000: connection refused")

@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/batch"
 )
 
-// Outage is a copy that was taken out of service because a run took too long. Its version stays out until somebody asks
-// for a reload: by itself it would come back, and overrun again.
+// Outage is a copy that was taken out of service because a run took too long. Its version stays out until an explicit
+// reload: reloaded automatically, it would overrun again.
 type Outage struct {
 	Slots  []*Slot // where it was; the copy is closed, its description is not
 	Reason string
@@ -27,7 +27,7 @@ func (e *takenOutError) Error() string { return e.reason }
 // maxOutages limits the outages remembered, the oldest leaving first.
 const maxOutages = 256
 
-// takeOut is called beside a run that takes too long, and so must not wait for anything.
+// takeOut is called during a run that takes too long, and so must not wait for anything.
 func (c *Catalog) takeOut(cp *Copy) {
 	if !cp.out.CompareAndSwap(false, true) {
 		return

@@ -123,7 +123,7 @@ func (r *rawVersions) run(k rawKey, trackerName string, l *rawLoad) {
 	r.keep(k, cp, err)
 }
 
-// keep stores a load's outcome and releases what no longer has room.
+// keep stores a load's outcome and evicts the versions beyond the limit.
 func (r *rawVersions) keep(k rawKey, cp *Copy, err error) {
 	var gone []*Copy
 	r.mu.Lock()
@@ -163,7 +163,7 @@ func (r *rawVersions) holding() map[*Copy]int64 {
 	return held
 }
 
-// drop lets go of a copy that was taken out of service, or makes room.
+// drop releases a copy that was taken out of service, or makes room.
 func (r *rawVersions) drop(cp *Copy) {
 	k := rawKey{cp.Name, cp.Version}
 	r.mu.Lock()

@@ -12,13 +12,13 @@ import (
 	"sync/atomic"
 )
 
-// Link joins a client to the handler of a service that starts beside it. The zero value is ready.
+// Link joins a client to the handler of a service in the same process. The zero value is ready.
 type Link struct{ handler atomic.Pointer[http.Handler] }
 
 // Attach names the handler once it serves.
 func (l *Link) Attach(h http.Handler) { l.handler.Store(&h) }
 
-// errNotAttached is what a connection that is refused is over HTTP.
+// errNotAttached represents a refused connection over HTTP.
 var errNotAttached = errors.New("the service in this process has not started")
 
 // RoundTrip sends a request to the handler. It returns when the handler has answered, which must therefore end with the request's context.
@@ -57,7 +57,7 @@ func host(req *http.Request) string {
 	return req.URL.Host
 }
 
-// response keeps what a handler writes.
+// response collects a handler's response.
 type response struct {
 	header http.Header
 	status int

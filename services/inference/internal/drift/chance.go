@@ -82,9 +82,9 @@ func (d *binDraw) search(i int, u float64) int {
 // wassersteinRounds decides a probability of 0.001 by the second exceedance.
 const wassersteinRounds = 2000
 
-// wassersteinChance is the probability that the two samples, were their values dealt out anew, lie at least
-// that far apart: a permutation test. Where few values far out make up most of the deviation, which of the
-// samples they fall into moves the distance past its thresholds. As psiChance, it stops at atLeast.
+// wassersteinChance is the probability that two samples drawn at random from the union of these two are at least that
+// far apart: a permutation test. Where a few outliers make up most of the deviation, their split between the samples
+// alone can move the distance past its thresholds. Like psiChance, it stops at atLeast.
 func wassersteinChance(distance float64, live, base []float64, atLeast float64, s share) float64 {
 	r := rand.New(rand.NewPCG(uint64(len(live)), uint64(len(base))))
 	pooled := slices.Concat(live, base)

@@ -42,7 +42,7 @@ func gammaP(a, x float64) float64 {
 		}
 		return factor * sum
 	}
-	const tiny = 1e-300 // stands for a denominator of zero
+	const tiny = 1e-300 // replaces a denominator of zero
 	b := x + 1 - a
 	c, d := 1/tiny, 1/b
 	fraction := d

@@ -12,7 +12,7 @@ import (
 // Level is a verdict, of one measure or of all.
 type Level string
 
-// The levels. Only OK, WARNING and CRITICAL are verdicts of a comparison; the others say why there is none.
+// The levels. Only OK, WARNING and CRITICAL are verdicts of a comparison; the others give the reason for having none.
 const (
 	OK           Level = "OK"
 	Warning      Level = "WARNING"
@@ -40,16 +40,16 @@ const (
 	chanceCritical = 0.001
 )
 
-// psiThresholds are what psi means something from. The psi of two samples of one distribution is about
-// chi-squared with bins − 1 degrees, times 1/n + 1/nb: with 100 predictions in ten bins chance alone passes
-// the usual 0.1 in every fourth window.
+// psiThresholds returns the values from which psi is significant. The psi of two samples of one distribution is about
+// chi-squared with bins − 1 degrees, times 1/n + 1/nb: with 100 predictions in ten bins, chance alone exceeds the usual
+// 0.1 in every fourth window.
 func psiThresholds(bins, n, nb int, s share) (warn, critical float64) {
 	scale := 1/float64(n) + 1/float64(nb)
 	return max(psiWarn, scale*chiSquaredQuantile(1-s.of(chanceWarn), bins-1)),
 		max(psiCritical, scale*chiSquaredQuantile(1-s.of(chanceCritical), bins-1))
 }
 
-// share is the number of comparisons that one verdict is made of. Each may err that much more seldom, so that
+// share is the number of comparisons behind one verdict. Each uses the significance level divided by share, so that
 // together they err as often as one alone.
 type share int
 
@@ -76,7 +76,7 @@ func judgePSI(psi float64, baseline []float64, n, nb int, s share, drifted bool)
 }
 
 // unlessChance withdraws a verdict that chance alone produces too often. chance is the probability of such a value
-// without drift; it need not be told exactly from atLeast on.
+// without drift; from atLeast on it need not be exact.
 func (m Measure) unlessChance(n int, s share, chance func(atLeast float64) float64) Measure {
 	if m.Status == OK || m.Value == nil || n > chanceRows {
 		return m
@@ -158,7 +158,7 @@ type Report struct {
 	// Moments of both samples, see Sample.Moments.
 	LiveMean, LiveStd, BaselineMean, BaselineStd *float64
 	Measures                                     map[string]Measure
-	Reason                                       string // why the level is what it is, where the measures do not tell
+	Reason                                       string // explains the level where the measures do not
 }
 
 // The names of the measures.
@@ -201,8 +201,8 @@ func Evaluate(live, base Sample, mode Mode) Report {
 	return r
 }
 
-// drifted reports whether a measure that needs no simulation is critical: then the worst measure is critical
-// whatever chance could do to the others, and simulating it would be most of the cost of a drifted model.
+// drifted reports whether a measure that needs no simulation is critical: then the worst measure is critical whatever
+// the simulations of the others yield, and they would be most of the cost of a drifted model.
 func (r *Report) drifted() bool {
 	return r.Measures[measureZ].Status == Critical || r.Measures[measureKS].Status == Critical
 }
@@ -265,8 +265,8 @@ func (r *Report) labels(live, base []string, mode Mode, s share) {
 	nb := float64(len(base))
 	var z float64
 	for class := range unionKeys(p, q) {
-		// A class that was never or always seen has no variance of its own; 1/n is the least a sample of
-		// this size could have shown.
+		// A class that was never or always seen has zero variance; 1/n is the least that a sample of this size could
+		// have shown.
 		kept := min(max(q[class], 1/nb), 1-1/nb)
 		z = max(z, math.Abs(p[class]-q[class])/math.Sqrt(kept*(1-kept)))
 	}

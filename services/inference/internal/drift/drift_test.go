@@ -25,7 +25,7 @@ type vector struct {
 	W1         float64
 }
 
-// The reference is SciPy; testdata/vectors.py says how its answers were made.
+// The reference is SciPy; testdata/vectors.py computes its values.
 func TestAgreesWithSciPy(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/vectors.json")

@@ -15,10 +15,10 @@ type Feature struct {
 	Histogram Histogram
 }
 
-// Histogram says what share of each sample falls where.
+// Histogram holds the share of each sample in each bin.
 type Histogram struct {
-	// Edges are those of the bins of numbers, one more than bins; Classes are the labels, of which the last
-	// may stand for all others.
+	// Edges are the edges of numeric bins, one more than bins; Classes are the labels, of which the last may be
+	// OtherClasses.
 	Edges   []float64
 	Classes []string
 	Live    []float64
@@ -27,7 +27,7 @@ type Histogram struct {
 
 const (
 	histogramBins = 20
-	// OtherClasses stands for the classes that a histogram does not list.
+	// OtherClasses collects the classes that a histogram does not list.
 	OtherClasses   = "(other)"
 	histogramTexts = 10
 	// maxShare limits by how much more seldom each of many columns may err: beyond it drift would be missed.

@@ -35,7 +35,7 @@ type InputReport struct {
 	// Report is that of all statistics together: the largest z, and of each measure the worst. The moments are
 	// those of the norm.
 	Report
-	// Statistic is what Overall follows; without drift, that with the largest z. "" if nothing was compared.
+	// Statistic is the one that decided Overall; without drift, the one with the largest z. "" if nothing was compared.
 	Statistic  string
 	Statistics map[string]Report
 }

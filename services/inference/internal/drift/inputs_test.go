@@ -105,7 +105,7 @@ func mapped(v []float64, f func(float64) float64) []float64 {
 	return out
 }
 
-// Traffic that narrows to one job family keeps its mean norm; the distribution tells.
+// Traffic that narrows to one job family keeps its mean norm, but not the distribution.
 func TestNarrowedInputsAreCriticalWithSmallZ(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))

@@ -26,7 +26,7 @@ func draw(r *rand.Rand, n int, from func(*rand.Rand) float64) []float64 {
 	return out
 }
 
-// Whoever is woken by an alert of a model whose traffic has not changed stops reading alerts.
+// People who are woken by alerts of a model whose traffic has not changed stop reading alerts.
 func TestUnshiftedTrafficSeldomAlerts(t *testing.T) {
 	t.Parallel()
 	const windows = 2000

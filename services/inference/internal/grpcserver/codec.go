@@ -14,10 +14,10 @@ import (
 type codec struct {
 	encoding.CodecV2
 	check func(wire []byte, message proto.Message) error
-	// refused has why a message was refused, by the message, which is left empty. gRPC would make an internal error of
-	// what Unmarshal returns; handle, which is called next, takes it from here.
+	// refused maps a refused message, left empty, to the reason. gRPC would turn an error of Unmarshal into an internal
+	// error; handle, which is called next, takes the reason from here.
 	refused sync.Map
-	// reserved has, by the answer, what room was made for it; Marshal, which is called next, takes it from here.
+	// reserved maps an answer to the room made for it; Marshal, which is called next, takes it from here.
 	reserved sync.Map
 }
 

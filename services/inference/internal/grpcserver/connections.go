@@ -15,7 +15,7 @@ import (
 // connectionKey holds the *connection of a call.
 type connectionKey struct{}
 
-// connections knows each connection by what gRPC tells of it; that is all it does with it.
+// connections finds the connection of each call from what gRPC's stats handler reports. It has no other purpose.
 type connections struct {
 	patience time.Duration
 	unread   atomic.Int64 // bytes of answers that wait for clients
@@ -23,7 +23,7 @@ type connections struct {
 	shares   sync.Map     // *atomic.Int64 of unread by principal, of which there are as many as credentials and people
 }
 
-// share is what waits for one principal.
+// share returns the counter of unread bytes of one principal.
 func (c *connections) share(principal string) *atomic.Int64 {
 	share, _ := c.shares.LoadOrStore(principal, &atomic.Int64{})
 	return share.(*atomic.Int64)
@@ -49,7 +49,8 @@ func (c *connection) keep(caller string) {
 	}
 }
 
-// begin notes that a whole request has come. A connection without one waits for its client, whatever else that sends.
+// begin notes that a whole request has arrived. A connection without one counts as waiting for its client, whatever
+// else that sends.
 func (c *connection) begin() {
 	if c != nil && c.port != nil && c.calls.Add(1) == 1 {
 		c.port.Work()
@@ -101,6 +102,6 @@ type acceptedConn struct {
 func (c *acceptedConn) NetConn() net.Conn { return c.Conn }
 
 func (c *acceptedConn) Close() error {
-	c.all.CompareAndDelete(c.RemoteAddr().String(), net.Conn(c)) // another may have its address by now
+	c.all.CompareAndDelete(c.RemoteAddr().String(), net.Conn(c)) // another may have its address already
 	return c.Conn.Close()
 }

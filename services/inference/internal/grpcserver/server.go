@@ -1,4 +1,4 @@
-// Package grpcserver serves gRPC beside the service's HTTP: with the same credentials, limits and errors.
+// Package grpcserver serves gRPC next to the service's HTTP, with the same credentials, limits and errors.
 //
 // A call is judged when its header arrives, before its message is read: who sends it, and whether there is room for it.
 package grpcserver
@@ -33,9 +33,9 @@ import (
 // Config of a Server; all fields are required.
 type Config struct {
 	Auth  *auth.Authenticator // open to all without credentials
-	Scope string              // what a caller needs, except for methods that are Open
-	Open  []string            // full names of methods that anybody may call
-	// Enter counts a call as a request of the service, or says why none is taken.
+	Scope string              // required of callers, except for methods in Open
+	Open  []string            // full names of methods that need no credential
+	// Enter counts a call as a request of the service, or returns why none is accepted.
 	Enter    func() (leave func(), err error)
 	Registry prometheus.Registerer
 	Log      *slog.Logger
@@ -58,7 +58,7 @@ const (
 	idleTime      = 120 * time.Second
 	// ageTime is how long a connection lives.
 	ageTime = 30 * time.Minute
-	// Messages of open methods take places of their own, since anybody may send them, and for a shorter time.
+	// Messages of open methods have separate places, for a shorter time, since no credential limits them.
 	openReceiving, openTime = 8, 5 * time.Second
 	// endTime is how long connections may take to end once no call is left.
 	endTime = time.Second
@@ -69,7 +69,7 @@ type Server struct {
 	*grpc.Server
 	cfg       Config
 	receiving catalog.Gate
-	open      catalog.Gate // what receiving is for other methods
+	open      catalog.Gate // as receiving, for open methods
 	codec     *codec
 	conns     *connections
 	calls     *prometheus.CounterVec
@@ -204,7 +204,7 @@ func (s *Server) authorize(values []string) (auth.Principal, error) {
 	case 0:
 	case 1:
 		header = values[0]
-	default: // which one is meant is anybody's guess, so none is
+	default: // ambiguous, so none is used
 		return auth.Principal{}, auth.InvalidCredential.New("Send one authorization entry.")
 	}
 	p, err := s.cfg.Auth.Authenticate(header)

@@ -26,8 +26,8 @@ var byStatus = map[int]codes.Code{
 // shownFaults limits the faults of one status: clients take few KiB of it.
 const shownFaults = 10
 
-// statusOf is a problem as a gRPC status. The code of the problem is the reason in ErrorInfo; what a problem document
-// lists in errors is in BadRequest, and Retry-After is RetryInfo.
+// statusOf converts a problem to a gRPC status. The problem's code is the reason in ErrorInfo; its errors are in
+// BadRequest, and Retry-After is RetryInfo.
 func statusOf(p *problem.Error, requestID string) *status.Status {
 	code, ok := byStatus[p.Status()]
 	if !ok {

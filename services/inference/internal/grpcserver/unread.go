@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
 )
 
-// gRPC keeps an answer in memory until the client's flow control lets it go, and has no limit of its own for that.
+// gRPC keeps an answer in memory until the client's flow control accepts it, and does not limit that memory.
 const (
 	// maxUnread limits the answers that wait for one connection's client, in bytes, and maxUnreadAll those of all. One principal may
 	// have maxUnreadOne of them, over however many connections. An answer that is larger than its limit waits alone.
@@ -37,10 +37,10 @@ type connection struct {
 	taken  time.Time   // when the client last took a part of an answer, or the first began to wait
 	watch  *time.Timer // runs while answers wait
 	ended  bool
-	share  *atomic.Int64 // what waits for the principal that sent its first call; nil where nobody has a credential
+	share  *atomic.Int64 // unread bytes of the principal that sent the first call; nil without authentication
 }
 
-// belongTo counts the connection's answers as the principal's, whoever else sends calls over it later.
+// belongTo counts the connection's answers as the principal's, even if others send calls over it later.
 func (c *connection) belongTo(share *atomic.Int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,13 +58,13 @@ func (c *connection) count(size int64) {
 	}
 }
 
-// reserve makes room for an answer, or says why there is none.
+// reserve makes room for an answer, or returns why there is none.
 func (c *connection) reserve(size int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.ended:
-		return nil // the answer goes nowhere
+		return nil // the answer is dropped
 	case c.unread > 0 && c.unread+size > maxUnread:
 		return fault.Overloaded.Errorf("%d MiB of answers wait for this connection's client to read them; at most %d may", c.unread>>20, maxUnread>>20).After(time.Second)
 	}
@@ -122,7 +122,7 @@ func (c *connection) check() {
 	}
 }
 
-// end gives up what waits: gRPC frees nothing of a connection that is gone.
+// end releases the waiting answers: gRPC frees nothing when a connection closes.
 func (c *connection) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,10 +137,10 @@ func (c *connection) end() {
 }
 
 // partSize is how much of an answer a client must take for its connection to count as read. Writes to the connection do
-// not tell that: a client that reads no answer still gets refusals, and replies to its pings.
+// not show that: a client that reads no answer still gets refusals, and replies to its pings.
 const partSize = 16 << 10
 
-// answerParts is where the parts of one answer go when gRPC lets go of them, each as soon as it has been written.
+// answerParts receives the parts of one answer when gRPC frees them, each as soon as it has been written.
 type answerParts struct {
 	conn  *connection
 	size  int64
@@ -148,7 +148,7 @@ type answerParts struct {
 	left  atomic.Int64 // parts
 }
 
-// Get implements mem.BufferPool; nothing asks for it.
+// Get implements mem.BufferPool; it is never called.
 func (p *answerParts) Get(n int) *[]byte { return mem.DefaultBufferPool().Get(n) }
 
 // Put implements mem.BufferPool.
@@ -161,7 +161,7 @@ func (p *answerParts) Put(*[]byte) {
 	mem.DefaultBufferPool().Put(p.whole)
 }
 
-// split cuts the answer into parts; the last has up to twice the size, since gRPC does not say when it lets go of a small
+// split cuts the answer into parts; the last has up to twice the size, since gRPC does not report when it frees a small
 // one.
 func (p *answerParts) split(answer []byte) (parts mem.BufferSlice) {
 	whole := answer
@@ -178,7 +178,7 @@ func (p *answerParts) split(answer []byte) (parts mem.BufferSlice) {
 	return parts
 }
 
-// Marshal implements encoding.CodecV2: an answer for which room was made counts until gRPC lets go of its last part.
+// Marshal implements encoding.CodecV2: an answer for which room was made counts until gRPC frees its last part.
 func (c *codec) Marshal(v any) (mem.BufferSlice, error) {
 	m, ok := v.(proto.Message)
 	owner, reserved := c.reserved.LoadAndDelete(v)
@@ -203,7 +203,7 @@ func (c *codec) keep(conn *connection, answer any) error {
 		return nil
 	}
 	size := int64(proto.Size(m))
-	if mem.IsBelowBufferPoolingThreshold(int(size)) { // gRPC does not say when it lets go of these
+	if mem.IsBelowBufferPoolingThreshold(int(size)) { // gRPC does not report when it frees these
 		return nil
 	}
 	if err := conn.reserve(size); err != nil {

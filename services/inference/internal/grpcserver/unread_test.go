@@ -148,7 +148,7 @@ func TestUnreadAnswersOfOnePrincipalAreBounded(t *testing.T) {
 	if err := other.reserve(maxUnread); err != nil {
 		t.Errorf("another principal: got %v, want room", err)
 	}
-	one.end() // gives back what waits, as release does
+	one.end() // releases the waiting answers, as release does
 	two.release(maxUnread)
 	if err := third.reserve(2 * maxUnread); err != nil {
 		t.Errorf("once nothing waits: got %v, want room", err)
@@ -219,7 +219,7 @@ func TestSlowReaderKeepsItsConnection(t *testing.T) {
 	}
 }
 
-// What a client cancels is given back as well.
+// Cancelled answers are released as well.
 func TestCancelledAnswersAreGivenBack(t *testing.T) {
 	t.Parallel()
 	const size = 4 << 20

@@ -17,8 +17,8 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv/hostiletest"
 )
 
-// FuzzDelivery: a signed body has at most the model that it names compared, whatever else it says; an unsigned one has
-// nothing done. Both end in an answer of 2xx or 4xx.
+// FuzzDelivery: a signed body causes at most a comparison of the model that it names; an unsigned one has no effect.
+// Both get an answer of 2xx or 4xx.
 func FuzzDelivery(f *testing.F) {
 	for _, body := range []string{
 		`{"entity":"model_version_alias","action":"created","data":{"name":"runtime","alias":"Production","version":"3"}}`,

@@ -52,7 +52,7 @@ func (h *Handlers) Tracker(c echo.Context) error {
 		return fault.WebhookSecretMissing.New("TRACKER_WEBHOOK_SECRET is not set, so that no delivery can be proved; aliases are followed by poll.")
 	}
 	header := c.Request().Header
-	if !h.isRecent(header) { // before the body, which anybody may send
+	if !h.isRecent(header) { // before the body, which is not authenticated yet
 		return invalidProof()
 	}
 	body, err := service.ReadBody(c)

@@ -1,4 +1,4 @@
-// Package inferencetest runs the inference service for tests, and speaks with it. Nothing else imports it.
+// Package inferencetest runs the inference service for tests, and calls it. Only tests import it.
 package inferencetest
 
 import (
@@ -31,7 +31,7 @@ type Instance struct {
 	Bearer   string // sent with each request, if set
 
 	log  *lockedBuffer
-	done chan error // holds what Run returned
+	done chan error // holds the result of Run
 }
 
 // Option changes the configuration before the start.

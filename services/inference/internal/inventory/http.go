@@ -132,7 +132,7 @@ func (h *Handlers) Models(c echo.Context) error {
 	}
 	out := []api.LoadedModel{}
 	slots, reasons := h.catalog.Slots(), map[*catalog.Slot]string(nil)
-	if only == "" { // what was taken out is not loaded, so that only the complete list has it
+	if only == "" { // versions taken out are not loaded, so only the complete list has them
 		var gone []*catalog.Slot
 		gone, reasons = h.catalog.Outages()
 		slots = append(slots, gone...)

@@ -26,7 +26,8 @@ var names = [outcomes]string{"success", "invalid", "mismatch", "not_found", "err
 type Predictions struct {
 	outcome [outcomes]prometheus.Counter
 	Seconds prometheus.Observer // of successful predictions, body read to answer written
-	// Probes counts what tools sent to see whether the model answers: no use of it, so not among the others.
+	// Probes counts requests of tools that test whether the model answers: they are no use of it, and not counted
+	// elsewhere.
 	Probes *Predictions
 }
 
@@ -54,7 +55,7 @@ type Set struct {
 	cache map[[2]string]*Predictions
 }
 
-// Other stands for model names that are not loaded: callers must not create label values.
+// Other replaces the names of models that are not loaded: callers must not create label values.
 const Other = "other"
 
 // New registers the metrics.

@@ -136,8 +136,8 @@ func fillNumbers[T float32 | float64 | int64 | int32](s *schema.Schema, in *inpu
 	}
 }
 
-// read takes the answers out of a run's outputs. Its error is the whole run's fault; what is wrong with
-// one row goes into that row's result.
+// read extracts the answers from a run's outputs. Its error concerns the whole run; the fault of one row is in that
+// row's result.
 func (m *Model) read(outs []runtime.Tensor, results []Result) error {
 	answer := &outs[m.output.answer]
 	if have := max(len(answer.Floats), len(answer.Doubles), len(answer.Int64s), len(answer.Int32s), len(answer.Strings)); have != len(results) {

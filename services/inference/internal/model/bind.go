@@ -17,8 +17,8 @@ type input struct {
 	width   int // values a row
 }
 
-// bindInputs finds out which columns feed which graph input, completes the schema with what only the graph
-// knows, and refuses a signature that the graph contradicts.
+// bindInputs maps columns to graph inputs, completes the schema from the graph, and refuses a signature that the graph
+// contradicts.
 func bindInputs(s *schema.Schema, graph []runtime.Info) ([]input, error) {
 	if len(graph) == 0 {
 		return nil, fmt.Errorf("the graph has no inputs")
@@ -177,9 +177,9 @@ func findOutputs(s *schema.Schema, graph []runtime.Info) (output, error) {
 	return o, o.checkUnserved(graph)
 }
 
-// findLabel finds a label and its probabilities. What a ZipMap read are probabilities by construction, and so a text, or a
-// whole number beside them, is the label, in any order and under any names. Names decide where nothing else does: those of
-// the platform's own graphs and of skl2onnx, mlflow.onnx's usual source.
+// findLabel finds a label and its probabilities. The outputs of a ZipMap are probabilities by construction, so a text
+// or a whole number beside them is the label, in any order and under any names. Otherwise names decide: those of the
+// platform's own graphs and of skl2onnx, mlflow.onnx's usual source.
 func findLabel(graph []runtime.Info) output {
 	o := output{kind: schema.Label, answer: -1, probabilities: -1}
 	mapped := func(i runtime.Info) bool { return i.Labels != nil }
@@ -204,8 +204,8 @@ type unansweredError struct{ reason string }
 
 func (e *unansweredError) Error() string { return e.reason }
 
-// checkTensors refuses inputs of a graph without columns whose size a request would choose: nothing is known of what
-// they cost, since the trial could not try them.
+// checkTensors refuses inputs of a graph without columns whose size a request would choose: their cost is unknown,
+// since the trial could not try them.
 func checkTensors(graph []runtime.Info) error {
 	if len(graph) == 0 {
 		return fmt.Errorf("the graph has no inputs")
@@ -218,8 +218,8 @@ func checkTensors(graph []runtime.Info) error {
 	return nil
 }
 
-// checkUnserved finds outputs that no answer would contain: half of a model is not what was
-// registered. The raw scores that skl2onnx puts beside a label are left out, since the label follows from them.
+// checkUnserved finds outputs that no answer would contain: half of a model must not pass for the registered one. It
+// ignores the raw scores that skl2onnx adds to a label, since the label follows from them.
 func (o output) checkUnserved(graph []runtime.Info) error {
 	var unserved []runtime.Info
 	for i, info := range graph {

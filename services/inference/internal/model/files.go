@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Files is an artifact folder in memory, by slash-separated path: what was hashed is what Open reads.
+// Files is an artifact folder in memory, by slash-separated path: Open reads the bytes that were hashed.
 type Files map[string][]byte
 
 // Open implements fs.FS for the files; folders are not opened.

@@ -25,12 +25,12 @@ type Model struct {
 	output  output
 	classes []string // names of the probabilities, in their order; nil without probabilities
 	rows    int      // the most rows the graph takes at once
-	// tensorsOnly is why no row can be made of named columns, or no answer of the outputs; such a model has a schema
-	// without columns.
+	// tensorsOnly is why no row can be built from named columns, or no answer from the outputs; such a model has a
+	// schema without columns.
 	tensorsOnly string
 }
 
-// Graph computes a model's outputs: an ONNX session of this process, or a scoring server beside it.
+// Graph computes a model's outputs: an ONNX session of this process, or a scoring server.
 type Graph interface {
 	// Inputs and Outputs are fixed; the first dimension of each is the rows.
 	Inputs() []runtime.Info
@@ -40,13 +40,13 @@ type Graph interface {
 	// KnownTexts are the texts that the graph lists for an input, and ReadsSize whether it computes with the number of rows.
 	KnownTexts(input string) []string
 	ReadsSize() bool
-	// Classes are the names of the classes that the graph tells apart, if it names them.
+	// Classes returns the names of the graph's classes, if it has any.
 	Classes() []string
 	// Close frees the graph after its last run.
 	Close() error
 }
 
-// ServerError means that a scoring server did not answer a run. It says nothing of the run's rows.
+// ServerError means that a scoring server did not answer a run. It is no verdict on the run's rows.
 type ServerError struct {
 	Late   bool // it did not answer in time
 	Reason string
@@ -64,7 +64,7 @@ func concernsAll(err error) bool {
 type Result struct {
 	Number        float64 // of a Value, or of a label that is a number (Text is then "")
 	Text          string  // of a text label
-	Single        bool    // Number was computed as a float32, so more digits than its own say nothing
+	Single        bool    // Number was computed as a float32, so further digits are meaningless
 	Probabilities []float64
 	// SingleProbabilities is Single for them.
 	SingleProbabilities bool
@@ -80,14 +80,15 @@ type Options struct {
 	Rows    int // of one run, at most
 	// RunLimit ends a run that takes longer, warm-up included; 0 means no limit.
 	RunLimit time.Duration
-	// Clock is what RunLimit and Sweep count by, never faster than time itself; nil: time.
+	// Clock measures RunLimit and Sweep, never faster than real time; nil: the system's clock.
 	Clock func() time.Duration
 	// Overran is called when a run takes longer than RunLimit, before it has ended. It must not block; nil: not called.
 	Overran func()
 	// Tried is set for a model that has passed a trial: its warm-up, which is known to end, may take its time.
 	Tried bool
-	// Sweep is how long Open may take to try every number of rows, if the graph computes with sizes, so that what one
-	// number takes says nothing of the next. Rows ends at the last number tried. 0 means that all are known to be good.
+	// Sweep is how long Open may take to try every number of rows, if the graph computes with sizes, so that one
+	// number's cost does not predict the next one's. Rows ends at the last number tried. 0 means that all are known to
+	// be good.
 	Sweep time.Duration
 }
 
@@ -125,7 +126,7 @@ func Open(dir fs.FS, o Options) (*Model, error) {
 	return m, nil
 }
 
-// startLater returns a clock that stands still until start is called.
+// startLater returns a clock that is stopped until start is called.
 func startLater() (clock func() time.Duration, start func()) {
 	var began atomic.Pointer[time.Time]
 	clock = func() time.Duration {
@@ -155,7 +156,7 @@ func FromGraph(s *schema.Schema, graph Graph, rows int) (*Model, error) {
 	return m, nil
 }
 
-// Fault is why the model cannot answer now, though it is loaded; empty if nothing is known to be wrong.
+// Fault is why the loaded model cannot answer now; empty if no fault is known.
 func (m *Model) Fault() string {
 	if g, ok := m.session.(interface{ Fault() string }); ok {
 		return g.Fault()

@@ -46,8 +46,8 @@ func parseRow(t testing.TB, m *Model, features string) *schema.Row {
 	return r
 }
 
-// Models made by scikit-learn, converted by skl2onnx, saved by mlflow.onnx (testdata/make.py) answer what
-// ONNX Runtime's own Python package answers for them.
+// Models made by scikit-learn, converted by skl2onnx, saved by mlflow.onnx (testdata/make.py) give the same answers as
+// in ONNX Runtime's own Python package.
 func TestServesForeignModels(t *testing.T) {
 	t.Parallel()
 	dirs, err := filepath.Glob("testdata/*/MLmodel")
@@ -205,8 +205,8 @@ func TestRefusesArtifacts(t *testing.T) {
 	}
 }
 
-// What makes no row of columns, or no answer of one value, is served by tensors alone; a size that a request would
-// choose is not served at all, since the trial could not try it.
+// A model without rows of columns, or without an answer of one value, is served by tensors alone; one with a size that
+// a request would choose is not served at all, since the trial could not try it.
 func TestModelsThatTakeTensorsAlone(t *testing.T) {
 	t.Parallel()
 	two := fixturetest.TwoOutputs(t, "m")
@@ -235,7 +235,7 @@ func TestModelsThatTakeTensorsAlone(t *testing.T) {
 	}
 }
 
-// A row of tensors that makes the model answer what is not finite is named; the others of its run are not.
+// A row of tensors with an answer that is not finite is named; the others of its run are not.
 func TestBadRowOfTensorsIsNamed(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, writeFiles(t, fixturetest.Linear(t, "m", 0, fixturetest.Column{Name: "a", Kind: "number", Weight: 1e30})))
@@ -257,7 +257,7 @@ func TestIntegerColumnsTakeNoFractions(t *testing.T) {
 	}
 }
 
-// A row that makes the model fail, or answer what is not finite, fails alone.
+// A row on which the model fails, or whose answer is not finite, fails alone.
 func TestBadRowFailsAlone(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, writeFiles(t, fixturetest.Linear(t, "m", 0, fixturetest.Column{Name: "a", Kind: "number", Weight: 1e30})))
@@ -293,8 +293,8 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// The limit of a run holds for a model that has passed its trial once it is open, not while it warms up: there, a machine
-// under load would make it fail.
+// The limit of a run applies to a model that has passed its trial once it is open, not while it warms up: there, a
+// machine under load would make it fail.
 func TestTriedModelsWarmUpWithoutALimit(t *testing.T) {
 	t.Parallel()
 	files := Files(fixturetest.Slow(t, "m"))

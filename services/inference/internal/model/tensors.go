@@ -16,8 +16,8 @@ func (m *Model) Inputs() []runtime.Info { return m.session.Inputs() }
 // Outputs are the graph's own, in the order that RunTensors returns them. Do not change the result.
 func (m *Model) Outputs() []runtime.Info { return m.session.Outputs() }
 
-// Answer is the output, by its place in Outputs, that is the prediction of a row: what /predict answers and drift
-// follows; −1 if there is none.
+// Answer is the index in Outputs of the output with the prediction of a row, which /predict returns and drift follows;
+// −1 if there is none.
 func (m *Model) Answer() int { return m.output.answer }
 
 // TensorsOnly is why the model takes tensors and no named columns; empty if it takes both.
@@ -38,8 +38,8 @@ func (e RowErrors) Error() string {
 	return text
 }
 
-// RunTensors answers the graph's outputs for inputs of n rows, at most Rows of them, given in the order of Inputs. When
-// the run fails, the rows run alone, and RowErrors tells which ones fail; when it took too long, none does.
+// RunTensors returns the graph's outputs for inputs of n rows, at most Rows, in the order of Inputs. When the run
+// fails, each row runs alone, and RowErrors reports those that fail; a timeout is returned without RowErrors.
 func (m *Model) RunTensors(in []runtime.Tensor, n int) ([]runtime.Tensor, error) {
 	outs, err := m.tryTensors(in, n)
 	if err == nil || concernsAll(err) || errors.Is(err, runtime.ErrClosed) {
@@ -149,7 +149,8 @@ func JoinRows(parts [][]runtime.Tensor) ([]runtime.Tensor, error) {
 	return out, nil
 }
 
-// joinValues is nil only if the parts hold no values of this type: an empty slice tells the type of an output with none.
+// joinValues returns nil only if the parts hold no values of this type: a non-nil empty slice marks the type of an
+// output without values.
 func joinValues[T any](parts [][]runtime.Tensor, i int, values func(*runtime.Tensor) []T) []T {
 	if values(&parts[0][i]) == nil {
 		return nil
@@ -165,8 +166,8 @@ func joinValues[T any](parts [][]runtime.Tensor, i int, values func(*runtime.Ten
 	return out
 }
 
-// Answers are the predictions among the outputs of RunTensors, one a row: what drift follows. It is nil if the graph
-// has no output with one value a row.
+// Answers returns the predictions among the outputs of RunTensors, one a row, for drift. It is nil if the graph has no
+// output with one value a row.
 func (m *Model) Answers(outs []runtime.Tensor, n int) []Result {
 	if m.output.answer < 0 {
 		return nil
@@ -223,7 +224,7 @@ func valueAt(t *runtime.Tensor, i int) float64 {
 	return 0
 }
 
-// numbersOf are all numbers of the row, where no columns say which belong together.
+// numbersOf yields all numbers of the row, where no columns name them.
 func numbersOf(in []runtime.Tensor, i int) func(yield func(float64) bool) {
 	return func(yield func(float64) bool) {
 		for k := range in {
@@ -262,11 +263,11 @@ func NewTensor(elem string, dims []int64) runtime.Tensor {
 	return t
 }
 
-// Feeds are the columns, by position in the schema, that lie side by side in the graph's input i.
+// Feeds returns the columns, by position in the schema, that are concatenated in the graph's input i.
 func (m *Model) Feeds(i int) []int { return m.inputs[i].columns }
 
-// InputDims is the shape of the graph's input i, with -1 for the rows and the width that the signature knows where the
-// graph does not say it.
+// InputDims is the shape of the graph's input i, with -1 for the rows, and with the width of the signature where the
+// graph leaves it open.
 func (m *Model) InputDims(i int) []int64 {
 	dims := slices.Clone(m.session.Inputs()[i].Dims)
 	if len(dims) > 0 {

@@ -34,8 +34,8 @@ func (m *Model) warmUp(o Options) error {
 	return nil
 }
 
-// acceptedRun runs the mean row a number of times at once, with texts that the model knows. Where a run fails on every
-// text that the graph lists, nothing is known of what the model does, and it is refused.
+// acceptedRun runs the mean row a number of times at once, with texts that the model knows. If a run fails on every
+// text that the graph lists, the model's behaviour is unknown, and it is refused.
 func (m *Model) acceptedRun() (run func(rows int) error, err error) {
 	for attempt := 0; ; attempt++ {
 		var more bool
@@ -87,7 +87,7 @@ func (m *Model) meanRow(attempt int) (row *schema.Row, more bool) {
 	return row, more
 }
 
-// tryEachSize runs every number of rows, as far as the time goes. Batches get no larger than what was tried.
+// tryEachSize runs every number of rows until the time is up. Batches get no larger than the sizes tried.
 func (m *Model) tryEachSize(run func(rows int) error, o Options) error {
 	clock := o.Clock
 	if clock == nil {

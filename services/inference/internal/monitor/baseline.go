@@ -66,7 +66,8 @@ func (m *Monitor) details(set map[string]any) map[string]any {
 	return out
 }
 
-// auditMoments is for the audit ledger, which hashes canonical JSON: numbers as text say the same everywhere.
+// auditMoments formats the moments for the audit ledger, which hashes canonical JSON: numbers as text are the same
+// everywhere.
 func auditMoments(n int, mean, std *float64) map[string]any {
 	text := func(v *float64) any {
 		if v == nil {

@@ -26,7 +26,7 @@ type memo struct {
 	kept map[place]remembered
 }
 
-// remembered is a status with what it was made of.
+// remembered is a status with its inputs.
 type remembered struct {
 	newest   int64 // id; 0 without a snapshot
 	baseline time.Time
@@ -41,7 +41,7 @@ func baselineTime(b *baseline) time.Time {
 	return b.setAt
 }
 
-// get returns the status of a place if nothing has changed that it was made of.
+// get returns the status of a place if none of its inputs has changed.
 func (m *memo) get(p place, newest int64, b *baseline, now time.Time) (status, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,7 +62,7 @@ func (m *memo) put(newest int64, st status, now time.Time) {
 // that fails. It reads those of many places at once: with a statement each, hundreds of models would wait for
 // the database one after the other.
 func (m *Monitor) evaluate(ctx context.Context, places []place, baselines map[place]*baseline, window int, mode drift.Mode, each func(status) error) error {
-	remember := window == DefaultWindow && mode == drift.Spread // what the leader and the views ask
+	remember := window == DefaultWindow && mode == drift.Spread // the query of the leader and the views
 	for batch := range slices.Chunk(places, max(1, readRows/window)) {
 		found := make(map[place]status, len(batch))
 		newest, now := map[place]int64{}, time.Now()
@@ -81,7 +81,7 @@ func (m *Monitor) evaluate(ctx context.Context, places []place, baselines map[pl
 				}
 			}
 		}
-		// Each is passed on as soon as those before it are, so that what was found stays found when ctx ends.
+		// Each is passed on as soon as those before it are, so that results survive the end of ctx.
 		passed := 0
 		pass := func() error {
 			for ; passed < len(batch); passed++ {

@@ -193,8 +193,8 @@ func (m *Monitor) chosen(c echo.Context) (place, error) {
 }
 
 const (
-	// maxReads is how many reads are computed at once that no memo answers. Each may keep a core busy for seconds,
-	// and every client that may ask for predictions may send them.
+	// maxReads limits the concurrent reads that no memo answers. Each may keep a core busy for seconds, and every
+	// client that may request predictions may send them.
 	maxReads = 1
 	// readWait is how long such a read waits for its turn; most take milliseconds.
 	readWait = 5 * time.Second
@@ -214,7 +214,7 @@ func (m *Monitor) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// windowOf is how many of the newest requests a query asks for.
+// windowOf is the number of newest requests that a query selects.
 func windowOf(c echo.Context) (int, error) {
 	v := c.QueryParam("window")
 	if v == "" {
@@ -264,7 +264,7 @@ func invalidQuery(name, msg string) error {
 
 func storeFault(err error) error {
 	if postgres.Unavailable(err) {
-		return fault.StoreUnavailable.New("The database cannot be reached; predictions go on, drift cannot be answered now.").WithCause(err).After(time.Second)
+		return fault.StoreUnavailable.New("The database cannot be reached; predictions continue, but drift is not available.").WithCause(err).After(time.Second)
 	}
 	return err
 }

@@ -14,7 +14,7 @@ const (
 	inputRows = 1000
 )
 
-// inputs are what models were asked, by norm, mean and deviation of each request.
+// inputs monitors the models' inputs, by norm, mean and deviation of each request.
 type inputs struct{ queries *store.Queries }
 
 func (inputs) kind() string { return kindInput }

@@ -1,5 +1,5 @@
-// Package monitor watches the drift of predictions and of inputs: it keeps baselines, answers how recent requests
-// compare with them, and tells when that changes.
+// Package monitor watches the drift of predictions and of inputs: it keeps baselines, compares recent requests with
+// them, and reports changes of the result.
 package monitor
 
 import (
@@ -46,7 +46,7 @@ type Monitor struct {
 	last    place         // the last that the leader evaluated; Lead's goroutine alone uses it
 }
 
-// subject is what is watched of each place.
+// subject is the kind of data watched at each place.
 type subject interface {
 	// kind is "prediction" or "input", in events and in the store.
 	kind() string
@@ -57,7 +57,7 @@ type subject interface {
 	compare(ctx context.Context, places []place, baselines map[place]*baseline, window int, mode drift.Mode, each func(status) error) error
 	// collect makes a baseline of the newest requests of a place.
 	collect(ctx context.Context, q *store.Queries, p place) (store.SetBaselineParams, error)
-	// forget makes the requests so far count no longer, and says how many those were.
+	// forget excludes the requests so far from now on, and returns their number.
 	forget(ctx context.Context, q *store.Queries, p place) (int64, error)
 }
 
@@ -81,14 +81,14 @@ func (p place) compare(o place) int {
 	return strings.Compare(p.model+"\x00"+p.alias, o.model+"\x00"+o.alias)
 }
 
-// baseline is what a place's requests are compared with.
+// baseline is the reference for a place's requests.
 type baseline struct {
 	n      int
 	setAt  time.Time
 	sample drift.Sample // of predictions; the values of inputs are read when they are needed
 }
 
-// status is a report with what surrounds it.
+// status is a report with its context.
 type status struct {
 	place
 	drift.Report
@@ -167,7 +167,7 @@ func (m *Monitor) Evaluate(ctx context.Context) error {
 	var faults []error
 	err = m.evaluate(ctx, m.rotate(places), baselines, DefaultWindow, drift.Spread, func(st status) error {
 		m.last = st.place
-		if told[st.place] == st.state() { // tell looks again, in its transaction
+		if told[st.place] == st.state() { // tell checks again, in its transaction
 			return nil
 		}
 		if err := m.tell(ctx, st); err != nil {
@@ -194,8 +194,8 @@ func (st *status) state() store.DriftStateRow {
 	return store.DriftStateRow{Status: string(st.Status), Overall: string(st.Overall)}
 }
 
-// tell stores a changed level and its event together. A place that was never told starts from
-// NO_BASELINE, which is not worth an event.
+// tell stores a changed level and its event together. A place without a stored level starts from NO_BASELINE, which is
+// not worth an event.
 func (m *Monitor) tell(ctx context.Context, st status) error {
 	return postgres.InTx(ctx, m.pool, func(tx pgx.Tx) error {
 		q := m.queries.WithTx(tx)

@@ -14,7 +14,7 @@ const (
 	predictionRows = 500
 )
 
-// predictions are what models answered.
+// predictions monitors the models' answers.
 type predictions struct{ queries *store.Queries }
 
 func (predictions) kind() string { return kindPrediction }
@@ -73,8 +73,8 @@ func comparePredictions(p place, rows []store.RecentSnapshotsRow, b *baseline, m
 	return st
 }
 
-// splitSample splits predictions into labels or numbers by what the newest is: a model may have changed from
-// one to the other, and the two do not compare.
+// splitSample splits predictions into labels or numbers by the kind of the newest: a model may have changed from one to
+// the other, and the two do not compare.
 func splitSample(rows []store.RecentSnapshotsRow) drift.Sample {
 	var s drift.Sample
 	for _, r := range rows {

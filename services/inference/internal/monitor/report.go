@@ -59,8 +59,7 @@ func readInputs(ctx context.Context, q *store.Queries, p place, newest int) (in 
 	return in, columns, version, nil
 }
 
-// addColumns adds one row's features, which are none for a row without. What is no JSON object was not written by this
-// service.
+// addColumns adds one row's features, if it has any. Anything but a JSON object was not written by this service.
 func addColumns(columns map[string]drift.Sample, features []byte) error {
 	if features == nil {
 		return nil

@@ -97,7 +97,7 @@ func setup(t testing.TB, models int) (*Monitor, *statements) {
 	return New(pool, catalog.New(catalog.Config{}), metrics.New(prometheus.NewRegistry()), slog.New(slog.DiscardHandler), Every), sent
 }
 
-// get calls a handler and decodes what it answers.
+// get calls a handler and decodes its answer.
 func get[T any](t testing.TB, handler echo.HandlerFunc, query string, params ...string) (out T, next string) {
 	t.Helper()
 	rec := httptest.NewRecorder()
@@ -141,7 +141,7 @@ func TestDriftStatusReadsAllModelsAtOnce(t *testing.T) {
 	}
 }
 
-// What is remembered of a model ends with its next snapshot, a reset and a new baseline.
+// The memo of a model ends with its next snapshot, a reset and a new baseline.
 func TestDriftStatusFollowsWhatChanges(t *testing.T) {
 	t.Parallel()
 	m, _ := setup(t, 2)
@@ -211,8 +211,9 @@ func TestLatencySeriesIsThePercentileOfEachStep(t *testing.T) {
 	}
 }
 
-// BenchmarkEvaluate is what the leader does every 30 s, but for telling what has changed, with 1,000 models of 100 snapshots each, of predictions and of
-// inputs: while all models get requests, so that each window is read and compared again, and while none does.
+// BenchmarkEvaluate measures the leader's work every 30 s, without the notification of changes, with 1,000 models of
+// 100 snapshots each, of predictions and of inputs: while all models get requests, so that each window is read and
+// compared again, and while none does.
 func BenchmarkEvaluate(b *testing.B) {
 	m, _ := setup(b, 1000)
 	w := NewInputs(m.pool, m.catalog, m.metrics, m.log, m.every)

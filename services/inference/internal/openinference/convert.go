@@ -23,8 +23,8 @@ func matrixElem(datatype, elem string) string {
 	return elem
 }
 
-// convertFloats returns t, which holds floats or doubles, with the element type elem, and what is wrong, or "". Floats
-// are rounded to the nearest; a value beyond the range of elem, or a fraction for a graph of integers, is refused.
+// convertFloats returns t, which holds floats or doubles, with the element type elem, and the fault, or "". Floats are
+// rounded to the nearest; a value beyond the range of elem, or a fraction for a graph of integers, is refused.
 func convertFloats(t *runtime.Tensor, elem string) (out runtime.Tensor, msg string) {
 	out = model.NewTensor(elem, t.Dims)
 	n := max(len(t.Floats), len(t.Doubles))
@@ -42,7 +42,7 @@ func convertFloats(t *runtime.Tensor, elem string) (out runtime.Tensor, msg stri
 			if v != math.Trunc(v) {
 				return out, fmt.Sprintf("value %d: expected a whole number: the model takes %s", i, datatypes[elem])
 			}
-			// From 2^53 on, a float64 may stand for another integer than the one that was meant.
+			// From 2^53 on, a float64 may have been rounded from another integer.
 			if math.Abs(v) >= 1<<53 || elem == runtime.Int32 && float64(int32(int64(v))) != v {
 				return out, tooLarge(i, elem)
 			}

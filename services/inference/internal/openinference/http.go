@@ -26,10 +26,10 @@ import (
 // MaxBody limits the body of an inference request, in bytes: MaxRows rows of an embedding, as JSON.
 const MaxBody = 8 << 20
 
-// headerJSONLength says how many bytes of a body are its JSON part; binary tensors follow.
+// headerJSONLength is the header with the length in bytes of a body's JSON part; binary tensors follow.
 const headerJSONLength = "Inference-Header-Content-Length"
 
-// Ready says whether the replica may get traffic, with the reason if not.
+// Ready reports whether the replica may receive traffic, with the reason if not.
 type Ready func() (reason string, ok bool)
 
 // Handlers are the routes below /v2.
@@ -53,7 +53,7 @@ func AddError(next echo.HTTPErrorHandler) echo.HTTPErrorHandler {
 	}
 }
 
-// server is what the service says of itself.
+// server is the service's metadata.
 var server = api.V2Server{Name: "inference", Version: "1", Extensions: []string{"binary_tensor_data", "model_repository"}}
 
 // Server is GET /v2.
@@ -74,8 +74,8 @@ func (h *Handlers) ReadyState(c echo.Context) error {
 	return c.JSON(http.StatusOK, api.V2Ready{Ready: true})
 }
 
-// ModelReady is GET /v2/models/{model_name}/ready and its form with a version. It tells what is loaded and loads
-// nothing: probes that ask for many versions must not push others out.
+// ModelReady is GET /v2/models/{model_name}/ready and its form with a version. It reports loaded models and loads none:
+// probes for many versions must not evict others.
 func (h *Handlers) ModelReady(c echo.Context) error {
 	call, leave, err := h.enter(c)
 	if err != nil {
@@ -90,7 +90,7 @@ func (h *Handlers) ModelReady(c echo.Context) error {
 	return c.JSON(http.StatusOK, api.V2ModelReady{Name: slot.Name, Ready: true})
 }
 
-// enter admits a request that asks about a model, as if it were one of its predictions.
+// enter admits a metadata request for a model like one of its predictions.
 func (h *Handlers) enter(c echo.Context) (call serving.Call, leave func(), err error) {
 	if call, err = h.core.Begin(c.Request().Header, catalog.UpperName(c.Param("model_name"))); err != nil {
 		return call, nil, err
@@ -201,7 +201,7 @@ func (h *Handlers) write(c echo.Context, slot *catalog.Slot, id string, outs []r
 	}
 }
 
-// readRequest returns the JSON part of a body and what follows it.
+// readRequest returns the JSON part of a body and the binary part after it.
 func readRequest(c echo.Context, call *serving.Call) (text, binary []byte, err error) {
 	r := c.Request()
 	length := r.Header.Get(headerJSONLength)

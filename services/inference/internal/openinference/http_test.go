@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// Below /v2 each problem document has the member error, whoever has made it; elsewhere none has.
+// Below /v2 each problem document has the member error, whatever its origin; elsewhere none has.
 func TestErrorsOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -91,7 +91,7 @@ func weightOf(length int64) int {
 	return 1 + int(length/service.DefaultBodyLimit)
 }
 
-// admitAnswer makes a request count as its answer as well, as far as the graph says how large that is.
+// admitAnswer adds the size of the answer, as far as the graph declares it, to the weight of the request.
 func (h *Handlers) admitAnswer(call *serving.Call, m *model.Model, had, rows int) (leave func(), err error) {
 	perRow := declaredBytes(m.Outputs())
 	if err := refuseLargeAnswer(perRow, rows); err != nil {

@@ -77,8 +77,8 @@ func appendResponse(dst []byte, slot *catalog.Slot, id string, outs []runtime.Te
 	return dst, json
 }
 
-// appendParameters appends the alias that was chosen, and which of the outputs is the model's answer: a caller that wants
-// one prediction a row cannot tell it from labels' scores or probabilities by itself.
+// appendParameters appends the alias chosen and the name of the output with the model's answer: a client that wants one
+// prediction a row cannot distinguish it from scores or probabilities.
 func appendParameters(dst []byte, slot *catalog.Slot, wanted []wantedOutput) []byte {
 	sep := `,"parameters":{`
 	if slot.Alias != "" {
@@ -106,7 +106,7 @@ func wantedAnswer(slot *catalog.Slot, wanted []wantedOutput) (name string, ok bo
 	return slot.Model.Outputs()[answer].Name, true
 }
 
-// appendTensor appends a tensor of the type that info has, which the slices of one without values do not tell.
+// appendTensor appends a tensor of the type of info, which cannot be seen from the slices of a tensor without values.
 func appendTensor(dst []byte, t *runtime.Tensor, info runtime.Info, binary bool) []byte {
 	dst = append(dst, `{"name":`...)
 	dst = serving.AppendString(dst, t.Name)
@@ -153,7 +153,7 @@ func appendList[T any](dst []byte, values []T, each func([]byte, T) []byte) []by
 	return dst
 }
 
-// binarySize is what appendBinary appends, in bytes.
+// binarySize returns the number of bytes that appendBinary appends.
 func binarySize(t *runtime.Tensor, halves bool) int {
 	if halves {
 		return 2 * len(t.Floats)
@@ -165,8 +165,8 @@ func binarySize(t *runtime.Tensor, halves bool) int {
 	return n
 }
 
-// appendBinary appends a tensor's values, little-endian and in row-major order; a text follows its length. Floats are of half
-// precision if that is said.
+// appendBinary appends a tensor's values, little-endian and in row-major order; a text follows its length. halves
+// writes floats in half precision.
 func appendBinary(dst []byte, t *runtime.Tensor, halves bool) []byte {
 	for _, v := range t.Floats {
 		if halves {

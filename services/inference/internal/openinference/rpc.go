@@ -20,12 +20,12 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/serving"
 )
 
-// RPC is the protocol over gRPC. Its errors are problems, which the server makes statuses of.
+// RPC is the protocol over gRPC. Its errors are problems, which the server converts to statuses.
 type RPC struct {
 	*Handlers
 }
 
-// OpenMethods are those that anybody may call, as the routes of the same names.
+// OpenMethods need no credential, like the routes of the same names.
 var OpenMethods = []string{oippb.GRPCInferenceService_ServerLive_FullMethodName, oippb.GRPCInferenceService_ServerReady_FullMethodName}
 
 // ServerLive implements the protocol.
@@ -44,7 +44,7 @@ func (r *RPC) ServerMetadata(context.Context, *oippb.ServerMetadataRequest) (*oi
 	return &oippb.ServerMetadataResponse{Name: server.Name, Version: server.Version}, nil
 }
 
-// ModelReady tells what is loaded and loads nothing, as its route.
+// ModelReady reports loaded models and loads none, like its HTTP route.
 func (r *RPC) ModelReady(ctx context.Context, in *oippb.ModelReadyRequest) (*oippb.ModelReadyResponse, error) {
 	call, leave, err := r.begin(ctx, in.Name, 1)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/request"
 )
 
-// message reads an inference request and collects what is wrong with it.
+// message reads an inference request and collects its faults.
 type message struct {
 	query
 	faults []problem.Field
@@ -27,8 +27,8 @@ func (m *message) fault(msg string, loc ...string) {
 	}
 }
 
-// readMessage is what a gRPC message asks for. Outputs come as the inputs were sent, raw or typed, unless the parameter
-// binary_data_output says otherwise.
+// readMessage reads a gRPC message. Outputs take the form of the inputs, raw or typed, unless the parameter
+// binary_data_output overrides it.
 func readMessage(in *oippb.ModelInferRequest) (query, []problem.Field) {
 	m := &message{query: query{version: in.ModelVersion}}
 	m.ID, m.BinaryOutput = in.Id, len(in.RawInputContents) > 0
@@ -89,7 +89,8 @@ func (m *message) parameters(params map[string]*oippb.InferParameter) {
 		case "binary_data_output":
 			m.fault("expected true or false", "parameters", name)
 		}
-		// Other parameters choose among what this service does not do, such as priorities and sequences of requests.
+		// Other parameters select features that this service does not have, such as priorities and sequences of
+		// requests.
 	}
 }
 
@@ -136,7 +137,7 @@ func (m *message) output(i int, o *oippb.ModelInferRequest_InferRequestedOutputT
 	m.Outputs = append(m.Outputs, out)
 }
 
-// encodeContents is the raw form of typed contents, so that both are checked alike; or what is wrong.
+// encodeContents returns the raw form of typed contents, so that both are checked alike; or the fault.
 func encodeContents(datatype string, c *oippb.InferTensorContents) (raw []byte, msg string) {
 	t := runtime.Tensor{}
 	field, n := "", 0
@@ -156,7 +157,7 @@ func encodeContents(datatype string, c *oippb.InferTensorContents) (raw []byte, 
 	case half:
 		return nil, "the protocol has no contents of FP16; send raw_input_contents"
 	default:
-		return []byte{}, "" // the model says which datatype it takes
+		return []byte{}, "" // the model's check reports the datatype it takes
 	}
 	all := len(c.BoolContents) + len(c.IntContents) + len(c.Int64Contents) + len(c.UintContents) + len(c.Uint64Contents) + len(c.Fp32Contents) + len(c.Fp64Contents) + len(c.BytesContents)
 	if all != n {

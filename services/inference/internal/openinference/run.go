@@ -48,12 +48,12 @@ func infer(ctx context.Context, call *serving.Call, slot *catalog.Slot, in []run
 	parts := make([][]runtime.Tensor, 0, len(jobs))
 	bad := model.RowErrors{}
 	var failed error
-	done, bytes := 0, 0 // rows that have run, and what their outputs take
+	done, bytes := 0, 0 // rows that have run, and the size of their outputs
 	for i := 0; i < submitted; i++ {
 		j := jobs[i]
 		if err := serving.Wait(ctx, timer, j, max(call.Left(), 0)); err != nil {
 			failed = errors.Join(errLate, err)
-			continue // the others are let go, too
+			continue // the others are released, too
 		}
 		out, err := j.Outputs, j.Result.Err
 		j.Free()
@@ -65,7 +65,7 @@ func infer(ctx context.Context, call *serving.Call, slot *catalog.Slot, in []run
 			}
 		case err != nil:
 			failed = err
-		case failed == nil && len(bad) == 0: // what is too large is known after the first run, before others are paid for
+		case failed == nil && len(bad) == 0: // after the first run, an answer that is too large is refused without further runs
 			parts = append(parts, out)
 			done, bytes = min(done+size, rows), bytes+answerSize(out)
 			failed = refuseLargeAnswer(bytes/done, rows)
@@ -83,7 +83,7 @@ func infer(ctx context.Context, call *serving.Call, slot *catalog.Slot, in []run
 	return model.JoinRows(parts)
 }
 
-// errLate means that the result did not come before the caller's deadline, or that the caller has left.
+// errLate means that the result missed the caller's deadline, or that the caller has gone.
 var errLate = errors.New("no result in time")
 
 // maxAnswer limits the outputs of one request, in bytes: a graph may answer thousands of values for each that it takes.
@@ -99,13 +99,13 @@ func answerSize(outs []runtime.Tensor) (bytes int) {
 // elemBytes are the sizes of element types; texts have none that is known.
 var elemBytes = map[string]int{runtime.Float: 4, runtime.Double: 8, runtime.Int64: 8, runtime.Int32: 4, runtime.Bool: 1}
 
-// declaredBytes is what a row of the outputs takes, of those whose size the graph declares.
+// declaredBytes returns the size of a row of the outputs, counting those whose size the graph declares.
 func declaredBytes(outs []runtime.Info) (perRow int) {
 	for _, o := range outs {
 		n := elemBytes[o.Type]
 		for _, d := range o.Dims[min(1, len(o.Dims)):] {
 			if d < 0 || n > 0 && d > maxAnswer/int64(n) {
-				n = 0 // not known; or absurd, which the run will tell
+				n = 0 // not known; or absurd, which fails in the run
 				break
 			}
 			n *= int(d)
@@ -124,7 +124,7 @@ func refuseLargeAnswer(perRow, rows int) error {
 		Msg: fmt.Sprintf("the outputs of %d rows would have more than %d MiB; at %d bytes a row, a request may have %d rows", rows, maxAnswer>>20, perRow, maxAnswer/perRow)}})
 }
 
-// runFault is the answer to a run that failed, and what it counts as.
+// runFault returns the answer to a failed run, and the outcome to count.
 func runFault(call *serving.Call, slot *catalog.Slot, err error) (outcome int, answer error) {
 	if errors.Is(err, errLate) {
 		return metrics.Timeout, call.LateFault(err)
@@ -146,7 +146,7 @@ func runFault(call *serving.Call, slot *catalog.Slot, err error) (outcome int, a
 	return outcome, p.WithErrors(faults...)
 }
 
-// records are what the model answered, one a row, for drift; none if it answers no single value.
+// records returns the model's answers, one a row, for drift; none if it returns no single value.
 func records(slot *catalog.Slot, id string, in, outs []runtime.Tensor, rows int) (out []snapshot.Record) {
 	var scratch schema.Row
 	for i, a := range slot.Model.Answers(outs, rows) {
@@ -162,7 +162,7 @@ func records(slot *catalog.Slot, id string, in, outs []runtime.Tensor, rows int)
 	return out
 }
 
-// record puts down what was answered, and lets another alias score it where the shadow rules say so.
+// record records the answers, and lets another alias score them where the shadow rules require it.
 func (h *Handlers) record(call *serving.Call, slot *catalog.Slot, id string, tensors []sent, made []snapshot.Record) {
 	if call.Probe {
 		return

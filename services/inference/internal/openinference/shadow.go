@@ -35,11 +35,11 @@ func scoreLater(id string, tensors []sent) shadow.Score {
 	}
 }
 
-// maxKept limits what one request keeps, in bytes; how many are kept, the scorer limits.
+// maxKept limits the size of one kept request, in bytes; the scorer limits their number.
 const maxKept = service.DefaultBodyLimit
 
-// keep copies what a score needs of the tensors. They are parts of the request's body, which may be many times as large
-// and must not live on with them.
+// keep copies the parts of the tensors that a score needs. They are slices of the request's body, which may be many
+// times as large and must not be kept alive by them.
 func keep(tensors []sent) (kept []sent, ok bool) {
 	size := 0
 	for _, t := range tensors {

@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/request"
 )
 
-// What is kept for a shadow shares no memory with the body, so that the body can go.
+// Tensors kept for a shadow share no memory with the body, so that the body can be freed.
 func TestKeptTensorsShareNothingWithTheBody(t *testing.T) {
 	t.Parallel()
 	body := []byte(`[1,2]` + strings.Repeat(" ", 1<<20) + "abcd")

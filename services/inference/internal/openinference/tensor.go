@@ -36,7 +36,7 @@ func datatypeOf(info runtime.Info) string {
 	return datatypes[info.Type]
 }
 
-// matrixName is the input that holds all columns side by side, whatever the graph's own inputs are.
+// matrixName is the input that holds all columns side by side, whatever the names of the graph's inputs.
 const matrixName = "input"
 
 // sent is a tensor of the request before its values are read.
@@ -61,7 +61,7 @@ func (a *assembler) fault(msg string, loc ...string) {
 	}
 }
 
-// assemble returns the inputs of the model's graph, in its order, and the number of rows; or what is wrong.
+// assemble returns the inputs of the model's graph, in its order, and the number of rows; or the faults.
 func assemble(m *model.Model, tensors []sent) (in []runtime.Tensor, rows int, faults []problem.Field) {
 	a := &assembler{m: m, rows: -1, matrix: len(tensors) == 1 && tensors[0].Name == matrixName}
 	byName := map[string]*sent{}
@@ -104,7 +104,7 @@ func hasNames(byName map[string]*sent, n int, name func(i int) string) bool {
 	return true
 }
 
-// nameFaults tells which names are wrong, by the columns if one of them was sent, else by the graph's inputs.
+// nameFaults reports wrong names, compared with the columns if one of them was sent, else with the graph's inputs.
 func (a *assembler) nameFaults(tensors []sent, byName map[string]*sent) {
 	var names []string
 	for _, in := range a.m.Inputs() {
@@ -215,7 +215,7 @@ func (a *assembler) optional(input int) bool {
 	return len(columns) > 0 && slices.ContainsFunc(a.m.Feeds(input), func(c int) bool { return columns[c].Optional })
 }
 
-// refuseMissing refuses what is missing in columns that must not lack it.
+// refuseMissing refuses missing values in columns that require them.
 func (a *assembler) refuseMissing(t *sent, values *runtime.Tensor, input int) {
 	if a.faults != nil || !a.optional(input) {
 		return
@@ -241,8 +241,8 @@ func columnWidth(c *schema.Column) int {
 	return 1
 }
 
-// decode reads a tensor, which must have the element type and the size of a row; the first of dims is the rows. Values may be
-// missing where that is said.
+// decode reads a tensor, which must have the element type and the size of a row; the first of dims is the rows. missing
+// permits missing values.
 func (a *assembler) decode(t *sent, info runtime.Info, dims []int64, missing bool) (out runtime.Tensor) {
 	at, elem := strconv.Itoa(t.at), info.Type
 	read, want := elem, datatypeOf(info)
@@ -275,7 +275,7 @@ func (a *assembler) decode(t *sent, info runtime.Info, dims []int64, missing boo
 	for _, d := range shape {
 		n *= d // the rows are bounded here, the other sizes by the model
 	}
-	if size := int64(max(len(t.Data), len(t.binary))); n > size { // each value has a byte at least; memory only for what was sent
+	if size := int64(max(len(t.Data), len(t.binary))); n > size { // each value has at least one byte; allocate no more than was sent
 		a.fault(fmt.Sprintf("the shape %v has %d values, the data have only %d bytes", t.Shape, n, size), at, "data")
 		return out
 	}

@@ -13,17 +13,18 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/serving"
 )
 
-// Limits of what a message decodes to. An entry of two bytes may take a hundred times that in memory.
+// Limits of decoded messages. An entry of two bytes may take a hundred times that in memory.
 const (
 	maxParameters = 4096    // of a message, its tensors' included
 	maxTexts      = 1 << 18 // in bytes_contents of a message
 	maxValues     = 2 << 20 // sizes and numbers of a message, as many as single floats fit
-	// maxOther is how many bytes a message may have that asks for no inference, maxOpen one that anybody may send.
+	// maxOther limits the bytes of a message that is no inference request, maxOpen those of one that needs no
+	// credential.
 	maxOther, maxOpen = 64 << 10, 1 << 10
 )
 
-// CheckMessage refuses a message that would take far more memory than bytes, before it is decoded. What is not well formed
-// is left to decoding.
+// CheckMessage refuses a message whose decoded size far exceeds its bytes, before it is decoded. Malformed messages are
+// left to the decoder.
 func CheckMessage(wire []byte, m proto.Message) error {
 	most := maxOther
 	switch m.(type) {
@@ -42,10 +43,10 @@ func CheckMessage(wire []byte, m proto.Message) error {
 	return nil
 }
 
-// wireCount counts what the repeated fields of an inference request hold.
+// wireCount counts the elements of an inference request's repeated fields.
 type wireCount struct {
 	inputs, outputs, raws, parameters, texts, values int
-	over                                             string // what there is too much of
+	over                                             string // the field over its limit
 }
 
 func (w *wireCount) add(n *int, more, most int, what string) bool {
@@ -124,7 +125,7 @@ func (w *wireCount) contents(b []byte) bool {
 		case 8:
 			return w.add(&w.texts, 1, maxTexts, "texts")
 		}
-		return true // floats take what they are sent in
+		return true // floats take as much as their encoding
 	})
 	return w.over == ""
 }

@@ -1,5 +1,5 @@
-// Package owner knows which tenant each model belongs to, as the control plane says: what is recorded of a model's
-// requests, and the rules for its traffic, are of that tenant alone.
+// Package owner knows the tenant of each model, as registered at the control plane: the records of a model's requests,
+// and the rules for its traffic, belong to that tenant alone.
 package owner
 
 import (
@@ -41,17 +41,17 @@ type Config struct {
 	Log               *slog.Logger
 }
 
-// Register reads the owners from the control plane and keeps what it read last, also across restarts. It is safe for
+// Register reads the owners from the control plane and keeps the last answer, also across restarts. It is safe for
 // concurrent use.
 type Register struct {
 	cfg    Config
-	client *controlplane.Client // nil: nobody is asked
+	client *controlplane.Client // nil: the control plane is not queried
 
 	mu    sync.Mutex // guards known
 	known map[string]string
 }
 
-// Open loads what was kept.
+// Open loads the stored owners.
 func Open(ctx context.Context, cfg Config) (*Register, error) {
 	r := &Register{cfg: cfg, known: map[string]string{}}
 	rows, err := store.New(cfg.Pool).Owners(ctx)
@@ -158,7 +158,7 @@ func (r *Register) Provide(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// Only answers 404 to whoever is of another tenant than the model that the path names.
+// Only answers 404 to clients of another tenant than that of the model in the path.
 func (r *Register) Only(next echo.HandlerFunc) echo.HandlerFunc {
 	return r.Provide(func(c echo.Context) error {
 		if model := c.Param("model_name"); !Visible(c, model) {
@@ -168,7 +168,7 @@ func (r *Register) Only(next echo.HandlerFunc) echo.HandlerFunc {
 	})
 }
 
-// Visible reports whether the caller may see what is recorded of a model: it is of the caller's tenant, or the caller is
+// Visible reports whether the caller may see a model's records: the model is of the caller's tenant, or the caller is
 // one of the platform's own services. A service that is open on loopback has no tenants.
 func Visible(c echo.Context, model string) bool {
 	p, _ := auth.FromContext(c.Request().Context())

@@ -1,5 +1,5 @@
-// Package passed remembers which artifacts have passed their trial, for all replicas and across restarts: a restart on a
-// machine under load must not find at fault what has served for months.
+// Package passed remembers which artifacts have passed their trial, for all replicas and across restarts: a restart on
+// a machine under load must not reject models that have served for months.
 package passed
 
 import (
@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// kept is how long an artifact that nobody loads is remembered.
+	// kept is how long an artifact that is no longer loaded is remembered.
 	kept = 180 * 24 * time.Hour
-	// queryTimeout limits one query. Without an answer there is a trial, as for what was never tried.
+	// queryTimeout limits one query. Without an answer there is a trial, as for a new artifact.
 	queryTimeout = 5 * time.Second
 )
 
@@ -42,7 +42,7 @@ func (r *Register) Rows(ctx context.Context, digest, conditions string) (rows in
 	return int(n), err == nil
 }
 
-// Keep remembers that the artifact has passed; what it passed before is forgotten.
+// Keep remembers that the artifact has passed, in place of its earlier result.
 func (r *Register) Keep(ctx context.Context, digest, conditions string, rows int) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()

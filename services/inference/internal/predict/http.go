@@ -139,7 +139,7 @@ func (h *Handlers) Pipeline(c echo.Context) error {
 // defaultPipelineModel answers pipeline requests that name no model.
 const defaultPipelineModel = "JPCP"
 
-// ask is what a request wants of its slot.
+// ask holds the fields of a request to a slot.
 type ask struct {
 	features      []byte
 	probabilities bool

@@ -45,13 +45,13 @@ func dialChecked(ctx context.Context, network, address string) (net.Conn, error)
 	return d.DialContext(ctx, network, address)
 }
 
-// forbiddenError says why an address is refused, without the address.
+// forbiddenError explains why an address is refused, without the address.
 type forbiddenError struct{ why string }
 
 func (e *forbiddenError) Error() string { return "its name leads to " + e.why }
 
-// describeFailure is why a server was not reached, in words that hold nothing of the error itself: errors of the network
-// have addresses in them, and anybody may read GET /health.
+// describeFailure explains why a server was not reached, without the error's text: network errors contain addresses,
+// and GET /health is public.
 func describeFailure(err error) string {
 	var forbidden *forbiddenError
 	var name *net.DNSError

@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/schema"
 )
 
-// Anybody may read the faults, so they have no address of the network inside and nothing that Python wrote.
+// Faults are public, so they contain no address of the network and no output of Python.
 func TestFaultsTellNoAddress(t *testing.T) {
 	t.Parallel()
 	gone := httptest.NewServer(http.NotFoundHandler())
@@ -81,7 +81,7 @@ func TestFaultsTellNothingThatTheServerWrote(t *testing.T) {
 	}
 }
 
-// What a killed process left is removed at the next start, and what another process uses is not.
+// Folders left by a killed process are removed at the next start, and those of another process are not.
 func TestFoldersOfKilledProcessesAreRemoved(t *testing.T) {
 	t.Parallel()
 	parent, old := t.TempDir(), time.Now().Add(-time.Hour)

@@ -97,7 +97,7 @@ func (g *graph) Fault() string {
 	return ""
 }
 
-// reasonPrefix is the code of such faults where they are listed.
+// reasonPrefix is the code of such faults in lists.
 const reasonPrefix = "scoring_unavailable: "
 
 // Run implements model.Graph: one request for all rows.
@@ -146,8 +146,8 @@ func (g *graph) invoke(body []byte, rows int) ([]byte, error) {
 	return answer, nil
 }
 
-// refusedRows is the answer of a server that is there and does not compute the rows. The callers who sent them may read
-// what it says of them, and nobody else.
+// refusedRows is the answer of a server that is reachable and refuses the rows. Only the callers who sent the rows may
+// read its text.
 type refusedRows struct {
 	status int
 	said   string
@@ -188,7 +188,7 @@ func (g *graph) call(ctx context.Context, method, path string, body []byte, most
 	return resp.StatusCode, answer, nil
 }
 
-// noAnswer says what went wrong without the server's address, which callers need not know.
+// noAnswer describes the failure without the server's address, which callers need not know.
 func (g *graph) noAnswer(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &model.ServerError{Late: true, Reason: fmt.Sprintf("the scoring server did not answer within %s", g.limit)}
@@ -196,7 +196,7 @@ func (g *graph) noAnswer(ctx context.Context, err error) error {
 	return unavailable("the scoring server cannot be reached: %s", describeFailure(err))
 }
 
-// awaitPing waits until the server says that it is ready.
+// awaitPing waits until the server reports that it is ready.
 func (g *graph) awaitPing(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -227,8 +227,8 @@ func (g *graph) awaitPing(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// probe is what the server answers for a row of zeros, where the model's files do not say. Python writes floating-point
-// numbers with a point or an exponent.
+// probe determines the kind of answer from a row of zeros, where the model's files do not declare it. Python writes
+// floating-point numbers with a point or an exponent.
 func (g *graph) probe(s *schema.Schema) schema.Answer {
 	in := make([]runtime.Tensor, len(g.inputs))
 	for i, info := range g.inputs {
@@ -251,7 +251,7 @@ func (g *graph) probe(s *schema.Schema) schema.Answer {
 	return schema.AnswerClass
 }
 
-// quoteAnswer is the beginning of what a server says of a failure, on one line.
+// quoteAnswer returns the beginning of a server's error text, on one line.
 func quoteAnswer(answer []byte) string {
 	text := strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0xfeff || r >= 0x202a && r <= 0x202e {

@@ -23,10 +23,10 @@ type ports struct {
 	taken map[int]bool
 }
 
-// portTries limits the ports that are looked at for one that no server was given.
+// portTries limits the attempts to find a port that no server has.
 const portTries = 2 * maxStarted
 
-// take gives out a port of loopback that nobody listens on now, and gives it to nobody else before free.
+// take reserves a free loopback port, and does not return it again before free.
 func (p *ports) take() (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +65,7 @@ const (
 )
 
 // whoListens compares the sockets that listen on the port with those of the process leader, its group and its
-// descendants. Sockets of users that could do anything to the server anyway are taken for its own: root's, as of a
+// descendants. Sockets of users that could do anything to the server anyway count as its own: root's, as of a
 // container's forwarder, and those of the user that the command has changed to.
 func whoListens(port, leader int) listens {
 	sockets := listeners(port)
@@ -87,7 +87,8 @@ type socket struct {
 	uid   uint32
 }
 
-// listeners are the sockets that accept connections to 127.0.0.1 at the port; none if the kernel does not tell.
+// listeners returns the sockets that accept connections to 127.0.0.1 at the port; none if the kernel does not list
+// them.
 func listeners(port int) (out []socket) {
 	const listening = "0A"
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {

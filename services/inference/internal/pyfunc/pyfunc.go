@@ -2,8 +2,8 @@
 // (POST /invocations with dataframe_split, GET /ping). No Python object is unpickled in this process.
 //
 // A server is one that the operator runs and names (PYFUNC_ENDPOINTS_JSON), or one that this service starts for each
-// version from its checked files (PYFUNC_COMMAND). Either is a model.Graph, so that micro-batches, limits, tensors, drift
-// and shadows are those of every other model. What a server answers is not trusted: its size, its form and its number of
+// version from its checked files (PYFUNC_COMMAND). Either is a model.Graph, so that micro-batches, limits, tensors,
+// drift and shadows work as for every other model. A server's answers are not trusted: their size, form and number of
 // values are checked.
 package pyfunc
 
@@ -49,11 +49,11 @@ func New(cfg Config) (*Servers, error) {
 type Source interface {
 	// ReadFile returns a file of at most limit bytes, or an error that wraps fs.ErrNotExist.
 	ReadFile(name string, limit int64) ([]byte, error)
-	// LinkTo makes all files appear in the folder dir, where they stay whatever happens to the artifact.
+	// LinkTo makes all files appear in the folder dir, where they outlive the artifact.
 	LinkTo(dir string) error
 }
 
-// Version is what a scoring server is wanted for.
+// Version is the model version to serve.
 type Version struct {
 	Name, Version string
 	Files         Source
@@ -92,7 +92,7 @@ func (s *Servers) Open(ctx context.Context, v Version) (*model.Model, error) {
 	m, err := s.try(ctx, g, columns, answer, v.Rows)
 	var gone *model.ServerError
 	if endpoint == nil && errors.As(err, &gone) {
-		// A server that somebody else runs may be asked again at once. Here that would start a process each time.
+		// An external server may be tried again at once. Here, each attempt would start a process.
 		err = errors.New(reasonPrefix + err.Error())
 	}
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Servers) endpoint(v Version) *url.URL {
 // startTime is how long a server may take to answer its first ping. Importing a model's libraries takes most of it.
 const startTime = 2 * time.Minute
 
-// try waits until the server answers, finds out what it answers, and runs a row.
+// try waits until the server answers, determines the kind of its answers, and runs a row.
 func (s *Servers) try(ctx context.Context, g *graph, columns *schema.Schema, answer schema.Answer, rows int) (*model.Model, error) {
 	limit := s.cfg.RunLimit
 	if _, fixed := g.server.(fixed); !fixed {
@@ -132,14 +132,14 @@ func (s *Servers) try(ctx context.Context, g *graph, columns *schema.Schema, ans
 	}
 	m, err := model.FromGraph(columns, g, rows)
 	var refused *refusedRows
-	if errors.As(err, &refused) { // this becomes the version's fault, which anybody may read
+	if errors.As(err, &refused) { // this becomes the version's fault, which is public
 		s.cfg.Log.WarnContext(ctx, "scoring server refused a row of zeros", slog.Int("status", refused.status), slog.String("said", refused.said))
 		return nil, fmt.Errorf("the scoring server answers %d for a row of zeros; the log has what it said", refused.status)
 	}
 	return m, err
 }
 
-// descriptions are the files that tell the model's columns.
+// descriptions returns the files that describe the model's columns.
 func descriptions(src Source) (model.Files, error) {
 	files := model.Files{}
 	for _, name := range []string{"MLmodel", "platform.json"} {
@@ -163,7 +163,7 @@ type server interface {
 	close() error
 }
 
-// fixed is a server that somebody else runs.
+// fixed is an external server.
 type fixed struct{ url *url.URL }
 
 func (f fixed) base() (*url.URL, error) { return f.url, nil }

@@ -41,7 +41,7 @@ type sidecar struct {
 
 	mu    sync.Mutex // guards all below
 	url   *url.URL   // nil while it does not run
-	pid   int        // of the process, which leads a group of its own
+	pid   int        // of the process, the leader of its group
 	port  int
 	known bool  // it is the process that listens on its port
 	fault error // why it does not
@@ -104,8 +104,8 @@ func (s *Servers) prepare(v Version) (dir string, err error) {
 func (c *sidecar) run(ctx context.Context) {
 	defer close(c.done)
 	defer lockFolder(c.dir)()
-	// The kernel ends the server when the thread that started it ends, and so with this process however that dies. That
-	// reaches this process's own child alone: what the server has started itself may outlive a service that was killed.
+	// The kernel kills the server when the thread that started it ends, and so with this process, however that dies. It
+	// kills only this process's own child: the server's children may outlive a service that was killed.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	pause := restartFirst
@@ -151,7 +151,7 @@ func (c *sidecar) once(ctx context.Context) (err error) {
 	cmd.Env = environment(cmd.Dir)
 	said := &lastOutput{}
 	cmd.Stdout, cmd.Stderr = said, said
-	// A group of its own: mlflow starts further processes.
+	// A separate process group: mlflow starts further processes.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = stopWait
@@ -164,14 +164,14 @@ func (c *sidecar) once(ctx context.Context) (err error) {
 	c.pid, c.port, c.ended = cmd.Process.Pid, port, false
 	c.mu.Unlock()
 	err = cmd.Wait()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left behind; usually nothing
-	if ctx.Err() == nil {                               // what it said last may hold values of rows, and anybody may read a fault
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // its remaining children; usually none
+	if ctx.Err() == nil {                               // its last output may hold values of rows, and faults are public
 		c.log.WarnContext(ctx, "scoring server ended", slog.String("said", strings.TrimPrefix(quoteAnswer(said.tail()), ": ")))
 	}
 	return fmt.Errorf("the scoring server ended (%w)", cmp.Or(err, errors.New("exit status 0")))
 }
 
-// environment has what Python needs and nothing that this process was given in confidence.
+// environment returns the variables that Python needs and none of this process's secrets.
 func environment(dir string) []string {
 	env := []string{"HOME=" + dir, "TMPDIR=" + dir, "PYTHONDONTWRITEBYTECODE=1", "MLFLOW_DISABLE_TELEMETRY=true"}
 	for _, name := range []string{"PATH", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "OMP_NUM_THREADS"} {
@@ -218,7 +218,7 @@ func (c *sidecar) checkListener() error {
 	return nil
 }
 
-// gaveUp is why a server that was just started has ended again; nil while it may still come up.
+// gaveUp returns why a server that was just started has ended; nil while it may still come up.
 func (c *sidecar) gaveUp() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -236,7 +236,7 @@ func (c *sidecar) close() error {
 	return os.RemoveAll(c.dir)
 }
 
-// lastOutput keeps the end of what a server writes, for when it dies.
+// lastOutput keeps the end of a server's output, for the error when it dies.
 type lastOutput struct {
 	mu  sync.Mutex // guards buf
 	buf []byte

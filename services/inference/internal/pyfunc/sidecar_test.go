@@ -80,7 +80,7 @@ func TestStartedServerThatIsNeverReadyIsAFaultOfTheVersion(t *testing.T) {
 	}
 }
 
-// Whoever takes the port before the server does is not asked.
+// A process that takes the port before the server does gets no requests.
 func TestStrangerOnThePortIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "port")

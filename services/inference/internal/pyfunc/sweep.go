@@ -13,13 +13,13 @@ const folderPrefix = ".scoring-"
 // lockAfter is how long after a folder was made its process has surely locked it.
 const lockAfter = time.Minute
 
-// lockFolder marks a folder as in use until unlock is called, or this process ends in whatever way.
+// lockFolder marks a folder as in use until unlock is called or this process ends.
 func lockFolder(dir string) (unlock func()) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return func() {}
 	}
-	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // nobody else has a reason to hold it
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // no other process has a reason to hold it
 	return func() { _ = f.Close() }
 }
 
@@ -32,7 +32,7 @@ func sweep(parent string) error {
 	}
 	for _, dir := range left {
 		f, err := os.Open(dir)
-		if err != nil { // gone by now
+		if err != nil { // already gone
 			continue
 		}
 		st, err := f.Stat()

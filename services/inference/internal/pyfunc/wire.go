@@ -53,7 +53,7 @@ func appendValue(dst []byte, t *runtime.Tensor, at int) []byte {
 	case t.Strings != nil:
 		return appendText(dst, t.Strings[at])
 	}
-	if math.IsNaN(t.Doubles[at]) { // what is missing
+	if math.IsNaN(t.Doubles[at]) { // missing
 		return append(dst, "null"...)
 	}
 	return strconv.AppendFloat(dst, t.Doubles[at], 'g', -1, 64)

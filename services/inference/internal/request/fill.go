@@ -13,11 +13,11 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/schema"
 )
 
-// Faults are what keeps features from the model. Invalid: a value of the wrong type. Mismatch: names or
-// lengths that are not those of training.
+// Faults list why features do not fit the model. Invalid: a value of the wrong type. Mismatch: names or lengths that
+// differ from training.
 type Faults struct {
 	Invalid, Mismatch []problem.Field
-	// Infinite says that a value is too large for the model: to it, the value would be infinite.
+	// Infinite is set if a value is too large for the model's element type: it would be infinite there.
 	Infinite bool
 }
 
@@ -105,7 +105,7 @@ func fillVector(sc *scanner, col *schema.Column, dst []float64, f *Faults) {
 	}
 }
 
-// fillScalar returns what is wrong, or "".
+// fillScalar returns the fault of a value, or "".
 func fillScalar(raw []byte, col *schema.Column, i int, s *schema.Schema, row *schema.Row) string {
 	switch col.Kind {
 	case schema.Number:

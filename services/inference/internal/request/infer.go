@@ -15,7 +15,7 @@ type Infer struct {
 	ID      string
 	Alias   string // parameter alias: which of the model's versions
 	Timeout int64  // parameter timeout in microseconds; 0: none
-	// BinaryOutput is what holds for outputs that do not say.
+	// BinaryOutput is the default for outputs that do not set it.
 	BinaryOutput bool
 	Inputs       []InferInput
 	Outputs      []InferOutput // those that are wanted; none: all
@@ -42,7 +42,7 @@ const (
 	maxDims    = 8
 )
 
-// inferReader collects what is wrong.
+// inferReader collects faults.
 type inferReader struct{ faults []problem.Field }
 
 func (r *inferReader) fault(msg string, loc ...string) {
@@ -153,7 +153,8 @@ func (r *inferReader) parameters(p *Infer, raw []byte) {
 			}
 			p.Timeout = n
 		}
-		// Other parameters choose among what this service does not do, such as priorities and sequences of requests.
+		// Other parameters select features that this service does not have, such as priorities and sequences of
+		// requests.
 	}
 }
 
@@ -167,7 +168,7 @@ func (r *inferReader) boolean(raw []byte, loc ...string) bool {
 // SharedMemory names the parameter of Triton's shared memory, which no client here can have.
 const SharedMemory = "shared_memory_region"
 
-// What Triton serves and this service does not, in the words of its refusal.
+// Features of Triton that this service does not have, as named in its refusals.
 const (
 	NoSharedInput    = "shared memory is not served; send the data"
 	NoSharedOutput   = "shared memory is not served; the response holds the data"
@@ -254,7 +255,7 @@ func (r *inferReader) shape(raw []byte, at string) (out []int64) {
 	return out
 }
 
-// CheckShape returns what is wrong with a shape whatever the model is, or "".
+// CheckShape returns the fault of a shape that no model accepts, or "".
 func CheckShape(shape []int64) string {
 	for _, n := range shape {
 		if n < 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/mlp-platform/platform/libs/onnx/runtime"
 )
 
-// FuzzInfer holds that an inference request is refused with its faults or is JSON whose tensors can be read, and that
-// reading them never goes beyond what was sent.
+// FuzzInfer: an inference request is refused with its faults or is JSON whose tensors can be read, and reading them
+// never goes beyond the bytes sent.
 func FuzzInfer(f *testing.F) {
 	f.Add([]byte(`{"id": "1", "inputs": [{"name": "x", "datatype": "FP32", "shape": [2, 1], "data": [[1], [2e3]]}], "outputs": [{"name": "y", "parameters": {"binary_data": true}}]}`))
 	f.Add([]byte(`{"parameters": {"alias": "Canary", "timeout": 5, "binary_data_output": true}, "inputs": [{"name": "x", "datatype": "BYTES", "shape": [1], "parameters": {"binary_data_size": 5}}]}`))

@@ -9,7 +9,7 @@ import (
 var nonFinite = []string{"NaN", "Infinity"}
 
 // FillNonFinite reports whether body holds NaN or Infinity outside of its strings, and returns it with 0 in their
-// place: what is JSON then was refused for nothing else.
+// place: if the result is JSON, they were the only fault.
 func FillNonFinite(body []byte) (filled []byte, found bool) {
 	for i := 0; i < len(body); i++ {
 		switch body[i] {
@@ -37,7 +37,7 @@ func FillNonFinite(body []byte) (filled []byte, found bool) {
 	return filled, found
 }
 
-// What is wrong with a value that is not finite, or would not be to the model.
+// Faults of a value that is not finite, or would not be in the model.
 const (
 	notFinite = " is not finite"
 	beyond    = "the number is too large for "

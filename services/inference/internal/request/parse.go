@@ -1,5 +1,5 @@
-// Package request reads the bodies of prediction requests: strict about JSON, exact about what is
-// wrong where, and without garbage for the requests that are right.
+// Package request parses the bodies of prediction requests: strict about JSON, exact about the place of each fault, and
+// without allocations for valid requests.
 package request
 
 import (
@@ -90,7 +90,7 @@ func Parse(body []byte, into *Object) []problem.Field {
 		return syntaxFault(err, len(body))
 	}
 	if _, err := d.dec.ReadToken(); err != io.EOF {
-		return []problem.Field{{Loc: []string{"body"}, Msg: "the body goes on after its JSON value"}}
+		return []problem.Field{{Loc: []string{"body"}, Msg: "the body has more data after its JSON value"}}
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func kindName(c byte) string {
 // maxJobID limits the bytes of an id that is recorded with the prediction.
 const maxJobID = 255
 
-// CheckJobID returns what is wrong with the id of a job or request, or "".
+// CheckJobID returns the fault of the id of a job or request, or "".
 func CheckJobID(id string) string {
 	switch {
 	case len(id) > maxJobID:

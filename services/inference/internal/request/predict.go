@@ -70,8 +70,8 @@ type Pipeline struct {
 	Version                     string
 }
 
-// ParsePipeline reads a pipeline request, whose members stand at the top or under "features"; where both
-// have one, the top wins.
+// ParsePipeline reads a pipeline request, whose members are at the top level or under "features"; if both have one, the
+// top level wins.
 func ParsePipeline(body []byte) (p Pipeline, faults []problem.Field) {
 	var top, inner Object
 	if faults := Parse(body, &top); faults != nil {

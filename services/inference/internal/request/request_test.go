@@ -67,8 +67,8 @@ func TestBodiesThatAreNoRequest(t *testing.T) {
 		`null`:                           "body: expected a JSON object, got null",
 		`[]`:                             "body: expected a JSON object, got a list",
 		`{"features": {}`:                "body: the JSON ends too early",
-		`{"features": {}} {}`:            "body: the body goes on after its JSON value",
-		`{"features": {}} x`:             "body: the body goes on after its JSON value",
+		`{"features": {}} {}`:            "body: the body has more data after its JSON value",
+		`{"features": {}} x`:             "body: the body has more data after its JSON value",
 		`{}`:                             "body.features: this member is missing",
 		`{"features": null}`:             "body.features: expected an object of column names and values, got null",
 		`{"features": [1]}`:              "body.features: expected an object of column names and values, got a list",
@@ -218,7 +218,7 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// FuzzPredict holds that what is accepted is JSON to encoding/json too, with the same values in the row.
+// FuzzPredict: an accepted body is JSON to encoding/json too, with the same values in the row.
 func FuzzPredict(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(`{"features":{"procs":1}}`))

@@ -12,7 +12,7 @@ import (
 )
 
 // FillJSON writes the JSON data of a tensor, flat or nested by its shape, into t, whose slice of the element type has
-// as many values as the shape. Where values may be missing, null is NaN. It returns what is wrong, or "".
+// as many values as the shape. Where values may be missing, null is NaN. It returns the fault, or "".
 func FillJSON(raw []byte, shape []int64, t *runtime.Tensor, missing bool) string {
 	switch {
 	case t.Floats != nil:
@@ -141,8 +141,8 @@ func (f *dataFiller[T]) level(sizes []int64) string {
 	return ""
 }
 
-// FillBinary writes the binary data of a tensor, little-endian and in row-major order, into t. Where values may be missing,
-// NaN is one. It returns what is wrong, or "".
+// FillBinary writes the binary data of a tensor, little-endian and in row-major order, into t. Where values may be
+// missing, NaN is one. It returns the fault, or "".
 func FillBinary(raw []byte, t *runtime.Tensor, missing bool) string {
 	size := func(n, width int) string {
 		if len(raw) != n*width {
@@ -219,10 +219,10 @@ func FillHalves(raw []byte, t *runtime.Tensor, missing bool) string {
 	return ""
 }
 
-// CheckHalves returns what keeps single floats from being half ones, or "".
+// CheckHalves returns why the single floats do not fit half precision, or "".
 func CheckHalves(t *runtime.Tensor) string {
 	for i, v := range t.Floats {
-		if math.Abs(float64(v)) > runtime.MaxHalf { // false for what is missing
+		if math.Abs(float64(v)) > runtime.MaxHalf { // false for missing values
 			return fmt.Sprintf("value %d: %sFP16", i, beyond)
 		}
 	}

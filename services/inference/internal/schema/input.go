@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// Input is what input drift keeps of a row.
+// Input is the part of a row that input drift keeps.
 type Input struct {
 	// Norm, Mean and Std (population) are of the row's first vector, else of its numbers and integers, each
 	// scaled by the mean and deviation of the training rows where they are known. All are 0 for a row without
 	// numbers.
 	Norm, Mean, Std float64
-	// Zeros says that each of these numbers was 0 before it was scaled, and that there was one.
+	// Zeros is set if the row has numbers and each was 0 before scaling.
 	Zeros    bool
 	Features Features
 }
@@ -52,7 +52,7 @@ func DescribeNumbers(values func(yield func(float64) bool)) (in Input) {
 	return in
 }
 
-// Describe describes a row. Nothing of the row is kept.
+// Describe describes a row. It keeps no reference to the row.
 func (s *Schema) Describe(r *Row) (in Input) {
 	var m moments
 	if i := s.Vector(); i >= 0 {
@@ -63,7 +63,7 @@ func (s *Schema) Describe(r *Row) (in Input) {
 		for i := range s.Columns {
 			switch c := &s.Columns[i]; c.Kind {
 			case Number:
-				if v := s.Numbers(r, i)[0]; !c.Optional || !math.IsNaN(v) { // what is missing is no fault
+				if v := s.Numbers(r, i)[0]; !c.Optional || !math.IsNaN(v) { // a missing value is no fault
 					in.add(&m, v, c.scale(v))
 				}
 			case Integer:
@@ -87,7 +87,7 @@ const (
 )
 
 // Features are the values of a row's columns that are no vectors: the first MaxFeatures of them, or none where their
-// names have more than maxNames bytes. They hold nothing of the row.
+// names have more than maxNames bytes. They keep no reference to the row.
 type Features struct {
 	schema  *Schema
 	numbers []float64

@@ -14,9 +14,9 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Bounds in bytes. A row has at most maxValues columns, and the files that describe them have bytesPerColumn for each, which
-// is room for names of a hundred characters. What the YAML reader sees of MLmodel has none of it: it takes a thousand times
-// what it reads.
+// Limits in bytes. A row has at most maxValues columns, and the files that describe them have bytesPerColumn for each,
+// which is room for names of a hundred characters. None of it reaches the YAML reader of MLmodel, which takes a
+// thousand times its input.
 const (
 	bytesPerColumn = 256
 	MaxDescription = maxValues * bytesPerColumn // of MLmodel, and of platform.json
@@ -87,7 +87,8 @@ func cutSignature(raw []byte) (rest []byte, texts map[string]string) {
 	return rest, texts
 }
 
-// cutText returns the key and the text in single quotes that the first line of raw begins, and what follows the text.
+// cutText returns the key and the text in single quotes at the start of the first line of raw, and the rest after the
+// text.
 func cutText(raw, line []byte) (key []byte, text string, next []byte, ok bool) {
 	key, value, ok := bytes.Cut(line, []byte(": '"))
 	if !ok {
@@ -105,7 +106,7 @@ func cutText(raw, line []byte) (key []byte, text string, next []byte, ok bool) {
 	return key, unquoteYAML(quoted[:end]), next, true
 }
 
-// cutLine returns the first line with its end, and what follows it.
+// cutLine returns the first line with its end, and the rest.
 func cutLine(raw []byte) (line, after []byte) {
 	if i := bytes.IndexByte(raw, '\n'); i >= 0 {
 		return raw[:i+1], raw[i+1:]
@@ -149,9 +150,9 @@ func unquoteYAML(text []byte) string {
 	return out.String()
 }
 
-// unmarshalMLmodel refuses what makes YAML dear: anchors and aliases, with which a kilobyte unfolds into more than
-// any memory, and lists within lists without end, which the library reads in quadratic time. Outsiders
-// write these files, so that a fault of the library must not end the service either.
+// unmarshalMLmodel refuses YAML that is expensive to parse: anchors and aliases, with which a kilobyte unfolds into
+// more than any memory, and deeply nested lists, which the library reads in quadratic time. Outsiders write these
+// files, so that a fault of the library must not end the service either.
 func unmarshalMLmodel(raw []byte, m *mlmodel) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -198,8 +199,8 @@ func readFile(dir fs.FS, name string) ([]byte, error) {
 	return raw, err
 }
 
-// list is a list in a description: longer ones describe no row. Outsiders write them, and an entry may take a hundred times
-// what it takes in the file.
+// list is a list in a description, of limited length. Outsiders write them, and an entry may take a hundred times its
+// size in the file.
 type list[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Answer is what a Python model answers for a row.
+// Answer is the kind of a Python model's answer for a row.
 type Answer string
 
 // The kinds of answers. Whole numbers, true and false are class labels, as a classifier's are; a Python regressor answers

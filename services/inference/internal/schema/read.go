@@ -15,8 +15,8 @@ const defaultGraphFile = "model.onnx"
 // ErrFlavor means that the artifact has no ONNX model. Python objects are never unpickled.
 var ErrFlavor = errors.New("flavor not served")
 
-// ColumnlessError means that the files name no columns of a table. The schema then says no more than GraphFile, and the
-// model can be served by its graph's own tensors alone.
+// ColumnlessError means that the files name no columns of a table. The schema then has only GraphFile, and the model
+// can be served only by its graph's own tensors.
 type ColumnlessError struct{ reason string }
 
 func (e *ColumnlessError) Error() string { return e.reason }
@@ -43,8 +43,8 @@ type platform struct {
 // platformFormat is the newest format of platform.json that Read knows.
 const platformFormat = 1
 
-// Read takes the schema from an artifact folder. Seal is left to the caller, who knows from the graph
-// what the files may leave open.
+// Read reads the schema from an artifact folder. The caller seals it, after adding from the graph whatever the files
+// leave open.
 func Read(dir fs.FS) (*Schema, error) {
 	m, err := readMLmodel(dir)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Schema) fromPlatform(raw []byte) error {
 type spec struct {
 	Type string `json:"type"`
 	Name string `json:"name"`
-	// Required is false for a column in which values may be missing, nil in signatures that do not say.
+	// Required is false for a column in which values may be missing, nil in signatures without the field.
 	Required *bool `json:"required"`
 	Items    *struct {
 		Type string `json:"type"`
@@ -172,11 +172,11 @@ func tableColumn(in spec) (Column, error) {
 		if in.Items == nil || !isNumeric(in.Items.Type) {
 			return c, errors.New("only arrays of numbers are served")
 		}
-		c.Kind = Vector // its length is the graph's to say
+		c.Kind = Vector // its length comes from the graph
 	default:
 		return c, fmt.Errorf("type %q is not served", in.Type)
 	}
-	c.Optional = in.Required != nil && !*in.Required && c.Kind == Number // a float can say that it is missing, others cannot
+	c.Optional = in.Required != nil && !*in.Required && c.Kind == Number // a float has a missing value, NaN; others do not
 	if in.Name == "" {
 		return c, errors.New("the column has no name")
 	}

@@ -72,7 +72,7 @@ func TestReadSignatures(t *testing.T) {
 	}
 }
 
-// What costs a YAML reader much must be refused before it does.
+// Files that are expensive for a YAML reader must be refused first.
 func TestRefusesCostlyFiles(t *testing.T) {
 	t.Parallel()
 	bomb := "a0: &a0 [x,x,x,x,x,x,x,x,x]\n"
@@ -239,7 +239,7 @@ func TestReadsAsManyColumnsAsARowMayHave(t *testing.T) {
 	}
 }
 
-// What is taken out of MLmodel reads as YAML would have read it.
+// The part cut out of MLmodel reads as YAML would have read it.
 func TestCutSignatureReadsAsYAML(t *testing.T) {
 	t.Parallel()
 	for name, file := range map[string]string{
@@ -286,14 +286,14 @@ func TestRefusesDescriptionsWithoutEnd(t *testing.T) {
 	}
 }
 
-// What is missing says nothing of the row's other numbers, and is no fault of its producer.
+// A missing value does not affect the row's other numbers, and is no fault of its producer.
 func TestMissingValuesAreLeftOutOfTheInput(t *testing.T) {
 	t.Parallel()
 	s, err := Read(withInputs(`[{"type":"double","name":"a","required":true},{"type":"double","name":"b","required":false},{"type":"long","name":"c","required":false},{"type":"string","name":"d","required":false}]`))
 	if err != nil || s.Seal() != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []bool{false, true, false, false} { // a whole number or a text cannot say that it is missing
+	for i, want := range []bool{false, true, false, false} { // a whole number or a text has no missing value
 		if s.Columns[i].Optional != want {
 			t.Errorf("column %s: optional is %v, want %v", s.Columns[i].Name, s.Columns[i].Optional, want)
 		}

@@ -1,5 +1,5 @@
-// Package schema knows which columns a model was trained on and what it answers, as the model's own
-// files declare it: platform.json for models this platform trained, else the MLflow signature.
+// Package schema reads a model's columns and answer, as the model's own files declare them: platform.json for models
+// this platform trained, else the MLflow signature.
 package schema
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// Kind is what a caller sends for a column.
+// Kind is the type of value that a caller sends for a column.
 type Kind string
 
 // The kinds of columns. Their JSON forms: number, number without fraction, true or false, string,
@@ -26,7 +26,7 @@ const (
 type Column struct {
 	Name string
 	Kind Kind
-	// Length of a vector; 0 means that the files do not say, and the graph must.
+	// Length of a vector; 0 means that the files do not declare it, and the graph must.
 	Length int
 	// Limit is the largest magnitude the model's element type can hold; 0 means that of float64
 	// (Number, Vector) or int64 (Integer).
@@ -35,12 +35,12 @@ type Column struct {
 	Whole bool
 	// Optional is set for a number that a row may lack: it is NaN then.
 	Optional bool
-	// Mean and Std are those of the training rows; Known says whether the files give them.
+	// Mean and Std are those of the training rows; Known is set if the files have them.
 	Mean, Std float64
 	Known     bool
 }
 
-// OutputKind is what a model answers.
+// OutputKind is the kind of a model's answer.
 type OutputKind string
 
 // The kinds of answers; Unstated leaves it to the graph.
@@ -50,7 +50,7 @@ const (
 	Label    OutputKind = "label"
 )
 
-// Output is what a model answers.
+// Output describes a model's answer.
 type Output struct {
 	Kind   OutputKind
 	Unit   string
@@ -63,8 +63,8 @@ type Schema struct {
 	Output  Output
 	// GraphFile is the model file, relative to the folder of the MLmodel file.
 	GraphFile string
-	// Tensors says that the signature names tensors, not table columns: a tensor without a name is the
-	// graph's only input.
+	// Tensors is set if the signature names tensors, not table columns: a tensor without a name is the graph's only
+	// input.
 	Tensors bool
 
 	index   map[string]int
@@ -84,8 +84,7 @@ func (s *Schema) Lookup(name []byte) (int, bool) {
 // row, and for every row that a run may have.
 const maxValues = 1 << 16
 
-// Seal fixes the columns: names become searchable and rows get their layout. Vectors must have their
-// length by now.
+// Seal fixes the columns: names become searchable and rows get their layout. The lengths of vectors must be set before.
 func (s *Schema) Seal() error {
 	if len(s.Columns) == 0 {
 		return fmt.Errorf("the signature names no inputs")

@@ -19,7 +19,7 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// AppendNumber appends a finite number with as many digits as tell it from its neighbours of the same
+// AppendNumber appends a finite number with just enough digits to distinguish it from its neighbours of the same
 // precision, in the form of encoding/json (ECMA-262, 6.1.6.1.20).
 func AppendNumber(dst []byte, v float64, single bool) []byte {
 	bits := 64

@@ -44,7 +44,7 @@ func (call *Call) ReadBody(c echo.Context, dst []byte) ([]byte, error) {
 	return dst, service.BodyFault(err)
 }
 
-// OutcomeOfBody is what a body that could not be read counts as.
+// OutcomeOfBody returns the outcome to count for a body that could not be read.
 func OutcomeOfBody(err error) int {
 	if problem.DeadlineExceeded.Has(err) {
 		return metrics.Timeout
@@ -60,7 +60,7 @@ func setReadDeadline(c echo.Context, t time.Time) {
 	}
 }
 
-// CheckMedia refuses what a browser sends without asking first, and what is no JSON.
+// CheckMedia refuses media types that a browser sends without a preflight request, and those that are not JSON.
 func CheckMedia(r *http.Request) error {
 	ct := r.Header["Content-Type"]
 	if len(ct) == 0 || ct[0] == "application/json" {

@@ -36,7 +36,7 @@ func Wait(ctx context.Context, timer *time.Timer, job *batch.Job, left time.Dura
 	return err
 }
 
-// LateFault is the answer to a caller whose result did not come in time, or who has left.
+// LateFault is the answer to a caller whose result missed the deadline, or who has gone.
 func (c *Call) LateFault(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return problem.From(err)
@@ -44,10 +44,11 @@ func (c *Call) LateFault(err error) error {
 	return problem.DeadlineExceeded.New(fmt.Sprintf("There was no prediction within %s.", c.Limit))
 }
 
-// RunFault is the answer when the run failed, and what it counts as. What names the rows concerned, such as "this row".
+// RunFault returns the answer to a failed run, and the outcome to count. what names the rows concerned, such as "this
+// row".
 func RunFault(slot *catalog.Slot, what string, err error) (outcome int, answer *problem.Error) {
 	if errors.Is(err, ort.ErrOverran) || errors.Is(err, batch.ErrTakenOut) {
-		return metrics.Timeout, problem.DeadlineExceeded.New(fmt.Sprintf("Model %s version %s took too long and was taken out of service; GET /health says why.", slot.Name, slot.Version)).WithCause(err)
+		return metrics.Timeout, problem.DeadlineExceeded.New(fmt.Sprintf("Model %s version %s took too long and was taken out of service; GET /health shows the reason.", slot.Name, slot.Version)).WithCause(err)
 	}
 	var server *model.ServerError
 	switch {
@@ -59,7 +60,7 @@ func RunFault(slot *catalog.Slot, what string, err error) (outcome int, answer *
 	return metrics.Failed, fault.ModelException.New(fmt.Sprintf("Model %s version %s failed on %s: %s.", slot.Name, slot.Version, what, strings.TrimSuffix(err.Error(), "."))).WithCause(err)
 }
 
-// KindOf is what the model answers.
+// KindOf returns the kind of the model's answer.
 func KindOf(m *model.Model) snapshot.Kind {
 	switch {
 	case m.Schema().Output.Kind != schema.Label:
@@ -70,8 +71,8 @@ func KindOf(m *model.Model) snapshot.Kind {
 	return snapshot.NumberLabel
 }
 
-// RecordNonFinite keeps for input drift that a request was refused because an input is not finite: a producer is broken,
-// which what it sent before may not show.
+// RecordNonFinite records for input drift that a request was refused because an input is not finite: its producer is
+// broken, which its earlier inputs may not show.
 func (s *Core) RecordNonFinite(c *Call, slot *catalog.Slot, route snapshot.Source) {
 	if c.Probe {
 		return

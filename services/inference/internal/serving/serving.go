@@ -1,5 +1,4 @@
-// Package serving is what every way of asking for a prediction shares: who may enter, which copy answers, how long that
-// may take, and what is counted.
+// Package serving is shared by all prediction interfaces: access, the choice of the copy, deadlines and counters.
 package serving
 
 import (
@@ -31,7 +30,7 @@ type Config struct {
 	Log       *slog.Logger
 	Traffic   *traffic.Traffic
 	Shadows   *shadow.Scorer
-	Timeout   time.Duration // of a request, unless it asks for less
+	Timeout   time.Duration // of a request, unless it sets a shorter one
 	Admit     int           // requests of one model inside at once, waiting or running
 }
 
@@ -54,7 +53,7 @@ type Call struct {
 	Name  string // of the model, upper-case
 	Probe bool   // sent by a tool that tries the service
 	Bus   bool   // brought by the bus bridge
-	Key   string // what a split is sticky by, if the caller says so
+	Key   string // routing key of the caller; makes splits sticky
 	Start time.Time
 	Limit time.Duration // from Start
 }
@@ -62,7 +61,7 @@ type Call struct {
 // Deadline is when the caller stops waiting.
 func (c *Call) Deadline() time.Time { return c.Start.Add(c.Limit) }
 
-// Source is what the call's snapshots say of its way here: route, unless a bridge brought it.
+// Source returns the origin that the call's snapshots record: route, unless a bridge forwarded it.
 func (c *Call) Source(route snapshot.Source) snapshot.Source {
 	if c.Bus {
 		return snapshot.Bus
@@ -73,17 +72,16 @@ func (c *Call) Source(route snapshot.Source) snapshot.Source {
 // Left is the time until then.
 func (c *Call) Left() time.Duration { return c.Limit - time.Since(c.Start) }
 
-// Headers in the canonical form that net/http stores. headerProbe marks a request of a tool that tries the service. Its
-// made-up rows say nothing of the model's traffic: a benchmark alone would fill the window that drift is judged by with
-// one value.
+// Headers in the canonical form that net/http stores. headerProbe marks a test request of a tool. Its made-up rows are
+// not recorded for drift: a benchmark alone would fill the drift window with one value.
 const (
 	headerProbe      = "X-Platform-Probe"
-	headerSource     = "X-Platform-Source" // says how a request reached the caller, which passes it on
+	headerSource     = "X-Platform-Source" // how a request reached the caller that forwards it
 	headerTimeout    = "X-Request-Timeout-Ms"
 	headerRoutingKey = "X-Routing-Key"
 )
 
-// Begin reads what a request's headers say. The call is usable for Refuse even with an error.
+// Begin reads a request's headers. The call is usable for Refuse even with an error.
 func (s *Core) Begin(h http.Header, name string) (Call, error) {
 	c := Call{Name: name, Start: time.Now(), Limit: s.Timeout}
 	if values := h[headerProbe]; len(values) == 1 && values[0] == "1" {
@@ -109,15 +107,15 @@ func (s *Core) Begin(h http.Header, name string) (Call, error) {
 // as. Names that the registry does not have share one limit: their bodies take memory as well.
 func (s *Core) Admit(c *Call, weight int) (leave func(), err error) { return s.AdmitMore(c, 0, weight) }
 
-// AdmitMore makes a request that counts as had count as weight, which is more: what it takes may be known only once it
-// was read. leave gives the difference back.
+// AdmitMore raises the weight of a request from had to weight, since its size may be known only once it was read. leave
+// releases the difference.
 func (s *Core) AdmitMore(c *Call, had, weight int) (leave func(), err error) {
 	gate := s.Catalog.GateOf(c.Name)
 	listed := gate != nil
 	if !listed {
 		gate = &s.unlisted
 	}
-	// What counts as more than there is room for enters alone, and not never.
+	// A request larger than the whole capacity is admitted alone rather than never.
 	weight = min(weight, s.Config.Admit) - min(had, s.Config.Admit)
 	if !gate.EnterMany(weight, s.Config.Admit) {
 		detail := fmt.Sprintf("Model %s has %d requests waiting, as many as it takes", c.Name, s.Config.Admit)
@@ -132,7 +130,7 @@ func (s *Core) AdmitMore(c *Call, had, weight int) (leave func(), err error) {
 	return func() { gate.LeaveMany(weight) }, nil
 }
 
-// Wanted is the copy that a request names. User is who the prediction is for, as JSON, if the body says so.
+// Wanted is the copy that a request names. User is the user of the prediction, as JSON, if the body names one.
 type Wanted struct {
 	Alias, Version string
 	User           []byte
@@ -189,7 +187,7 @@ func (s *Core) FindLoaded(ctx context.Context, c *Call, w Wanted) *catalog.Slot 
 func (s *Core) bySplit(ctx context.Context, c *Call, rule *traffic.Rule, user []byte) *catalog.Slot {
 	tracker := s.Catalog.TrackerOf(c.Name)
 	if tracker == "" {
-		return nil // Find tells what is wrong
+		return nil // Find reports the fault
 	}
 	alias := rule.Alias(tracker, func() string { return c.routingKey(ctx, user) })
 	if alias == catalog.Production {
@@ -202,8 +200,8 @@ func (s *Core) bySplit(ctx context.Context, c *Call, rule *traffic.Rule, user []
 	return slot
 }
 
-// routingKey is what a split is sticky by: what the caller says, else whom the prediction is for, else who asks, else
-// the request alone.
+// routingKey returns the key that makes a split sticky: the caller's own key, else the user the prediction is for, else
+// the principal, else the request id.
 func (c *Call) routingKey(ctx context.Context, user []byte) string {
 	if c.Key != "" {
 		return c.Key
@@ -255,10 +253,10 @@ func (c *Call) Counts(slot *catalog.Slot) *metrics.Predictions {
 	return slot.Metrics
 }
 
-// InvalidRequest is the 422 that lists what is wrong.
+// InvalidRequest returns the 422 that lists the faults.
 func InvalidRequest(faults []problem.Field) *problem.Error { return Faulty(problem.Validation, faults) }
 
-// Faulty is a problem of that kind that lists what is wrong.
+// Faulty returns a problem of that kind that lists the faults.
 func Faulty(kind problem.Kind, faults []problem.Field) *problem.Error {
 	detail := "The request is not valid: " + strings.Join(faults[0].Loc, ".") + ": " + faults[0].Msg + "."
 	if more := len(faults) - 1; more > 0 {

@@ -1,5 +1,5 @@
-// Package shadow scores requests once more with another alias, after their answer and without a part in it: nobody
-// waits for a score, a full queue drops it, and scores rest between each other so that they leave the processors to
+// Package shadow scores requests again with another alias, after they were answered and without effect on the answer:
+// no request waits for a score, a full queue drops it, and the workers pause between scores to leave the processors to
 // the answers.
 package shadow
 
@@ -23,8 +23,8 @@ const (
 	waiting = 64
 	// scoreTimeout limits one score, from the moment its request was answered.
 	scoreTimeout = 10 * time.Second
-	// rest is how long a worker rests after a score, in times of what the score took: without it, a shadow of every
-	// request would take half of the processors. The time that a score takes grows with the load, and so does the rest.
+	// rest is how long a worker pauses after a score, in multiples of the score's time: without it, a shadow of every
+	// request would take half of the processors. The time of a score grows with the load, and so does the pause.
 	rest = 19
 	// maxRest keeps a version that was slow once from being left out for minutes.
 	maxRest = 30 * time.Second
@@ -33,7 +33,7 @@ const (
 // ErrMismatch means that the other version does not take the request: its columns or tensors differ.
 var ErrMismatch = errors.New("the version takes other inputs")
 
-// Score answers the request once more with the slot's copy, before ctx ends. Its records lack what Scorer adds.
+// Score scores the request again with the slot's copy, before ctx ends. Scorer completes its records.
 type Score func(ctx context.Context, slot *catalog.Slot) ([]snapshot.Record, error)
 
 // Config of a Scorer; all parts are required.
@@ -91,7 +91,7 @@ func (s *Scorer) count(model, alias, status string) {
 	s.cfg.Metrics.Shadows.WithLabelValues(model, alias, status).Inc()
 }
 
-// Run scores until ctx ends. What waits then is dropped.
+// Run scores until ctx ends, then drops the rest of the queue.
 func (s *Scorer) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for range workers {
@@ -121,7 +121,7 @@ func (s *Scorer) work(ctx context.Context) {
 	}
 }
 
-// score answers one request once more and returns what became of it.
+// score scores one request again and returns the outcome.
 func (s *Scorer) score(ctx context.Context, t task) (status string) {
 	slot := s.cfg.Catalog.Acquire(t.model, t.alias)
 	if slot == nil {

@@ -1,5 +1,5 @@
-// Package snapshot writes down what was predicted, beside the request's path: a bounded queue, batches by
-// COPY, and a count of what had no room.
+// Package snapshot records predictions outside the request's path: a bounded queue, batches by COPY, and a count of
+// dropped records.
 package snapshot
 
 import (
@@ -27,10 +27,10 @@ const (
 	Pipeline Source = "pipeline"
 	V2       Source = "v2"
 	Bus      Source = "bus"
-	Shadow   Source = "shadow" // scored beside the answer of another alias
+	Shadow   Source = "shadow" // scored in addition to another alias's answer
 )
 
-// Kind is what a model answered.
+// Kind is the kind of a model's answer.
 type Kind uint8
 
 // The kinds: a number, a class named by a number, a class named by a text; none for a request that was refused
@@ -66,9 +66,8 @@ const (
 	keepRefused = 1000
 	// pruneEvery is how many new rows of a model and alias make it worth deleting old ones.
 	pruneEvery = 5000
-	// rest is how long the writer rests after a batch, in times of what the batch took: snapshots may use
-	// a fifth of the database's and this process's attention; under more load than that they are dropped,
-	// not the predictions delayed.
+	// rest is how long the writer pauses after a batch, in multiples of the batch's time: snapshots may use a fifth of
+	// the database's and this process's time; under more load, snapshots are dropped rather than predictions delayed.
 	rest = 4
 	// writeTimeout limits one batch or deletion.
 	writeTimeout = 10 * time.Second
@@ -86,7 +85,7 @@ type Writer struct {
 	written map[kept]int // rows since the last deletion
 }
 
-// kept is what is kept up to a number of rows.
+// kept identifies a set of rows with a size limit.
 type kept struct {
 	model, alias string
 	refused      bool
@@ -106,7 +105,7 @@ func (w *Writer) Put(r Record) {
 	}
 }
 
-// Run writes until ctx ends, then writes what is still queued.
+// Run writes until ctx ends, then writes the rest of the queue.
 func (w *Writer) Run(ctx context.Context) error {
 	expire := time.NewTicker(time.Hour)
 	defer expire.Stop()
@@ -184,10 +183,10 @@ func (w *Writer) write(ctx context.Context, batch []Record) {
 
 var columns = []string{"model", "alias", "version", "prediction", "label", "source", "job_id", "norm", "mean", "std", "ts", "seconds", "zeros", "features"}
 
-// refusedColumns are those of refused inputs, of which nothing else is known.
+// refusedColumns are the columns of refused inputs, whose other values are unknown.
 var refusedColumns = []string{"model", "alias", "version", "source", "ts"}
 
-// copy writes a batch as a whole: what is written in part would be written twice when the rest is repeated.
+// copy writes a batch as a whole: a partial write would be repeated when the batch is retried.
 func (w *Writer) copy(ctx context.Context, batch []Record) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -253,12 +252,13 @@ func (r *rows) Values() ([]any, error) {
 	return r.values[:], nil
 }
 
-// storable is a text that the database takes whatever a model or caller sent: one record must not drop its batch.
+// storable makes a text that the database accepts from any text of a model or caller: one record must not drop its
+// batch.
 func storable(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s[:min(len(s), maxText)], "\x00", ""), "")
 }
 
-// prune deletes what lies beyond the newest keepRows of each model and alias that has many new rows.
+// prune deletes all but the newest keepRows of each model and alias that has many new rows.
 func (w *Writer) prune(ctx context.Context, batch []Record) {
 	for i := range batch {
 		w.written[kept{batch[i].Model, batch[i].Alias, batch[i].Kind == Refused}]++

@@ -79,7 +79,7 @@ func TestWritesWhatIsQueuedAtTheStop(t *testing.T) {
 	}
 }
 
-// A batch that is on its way when the stop comes arrives.
+// A batch in progress at the stop is completed.
 func TestStopAmidABatch(t *testing.T) {
 	t.Parallel()
 	w, pool, set := setupWriter(t, 5000)

@@ -51,7 +51,7 @@ func (t *Traffic) Set(c echo.Context) error {
 	})
 }
 
-// warnings say which requests the rules will not send where they are meant to go.
+// warnings lists the requests that the rules will not send to their intended alias.
 func (t *Traffic) warnings(model string, w Weights) []string {
 	out := []string{}
 	e := t.cfg.Catalog.Table().Model(model)
@@ -117,7 +117,7 @@ func visibleRows[T any](c echo.Context, want int, after string, read func(after 
 	}
 }
 
-// pageOf reads the page that a list is asked for: how many rows, after which model.
+// pageOf reads the requested page of a list: how many rows, after which model.
 func pageOf(c echo.Context) (limit int, after string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(c.QueryParams())) {
 		if name != "limit" && name != "cursor" {
@@ -179,8 +179,7 @@ func wireRule(row store.TrafficRule) (api.TrafficRule, error) {
 	return api.TrafficRule{Model: row.Model, Rules: api.TrafficWeights(w), UpdatedAt: row.UpdatedAt.UTC(), UpdatedBy: row.UpdatedBy}, nil
 }
 
-// modelOf is the model of the path. Rules may come before their model does, so that only names which none can
-// have are refused.
+// modelOf is the model of the path. Rules may precede their model, so only impossible names are refused.
 func modelOf(c echo.Context) (string, error) {
 	name := c.Param("model_name")
 	if name == "" || len(name) > maxModel || !utf8.ValidString(name) || strings.ContainsAny(name, "/:%") || strings.ContainsFunc(name, unicode.IsControl) {

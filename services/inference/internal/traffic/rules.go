@@ -1,9 +1,9 @@
-// Package traffic shares out the requests of a model among its aliases, and says which alias scores some of them once
-// more, beside the answer (shadow.go).
+// Package traffic splits the requests of a model among its aliases, and selects the alias that scores some of them
+// again after the answer (shadow.go).
 //
-// The rules are rows in Postgres. Each replica keeps them in memory, where a prediction finds them with
-// one atomic load, and looks for changes every half second, so that a change is at work everywhere
-// within a second, broker or not. While the database is away, the last rules stay at work.
+// The rules are rows in Postgres. Each replica keeps them in memory, where a prediction finds them with one atomic
+// load, and polls for changes every half second, so that a change takes effect everywhere within a second, with or
+// without a broker. While the database is unreachable, the last rules stay in effect.
 package traffic
 
 import (
@@ -21,7 +21,7 @@ import (
 // Weights are percentages by alias, 100 in all; an alias that is absent has none.
 type Weights map[string]int
 
-// hundred is what weights add up to.
+// hundred is the sum of all weights.
 const hundred = 100
 
 // Rule is a model's weights, ready to choose by.
@@ -41,8 +41,8 @@ func NewRule(w Weights) *Rule {
 	return r
 }
 
-// Alias chooses for a key, which is asked for only if there is a choice. The same key gets the same alias as long
-// as the rule stays; when Production shrinks, the keys that leave it are the only ones to move to Canary.
+// Alias chooses for a key, which is evaluated only if there is a choice. The same key gets the same alias as long as
+// the rule stays; when Production shrinks, only the keys that leave it move to Canary.
 func (r *Rule) Alias(trackerName string, key func() string) string {
 	if r.only != "" {
 		return r.only
@@ -64,7 +64,7 @@ func bucket(trackerName, key string) int {
 	return int(binary.BigEndian.Uint64(sum[:8]) % hundred)
 }
 
-// parseWeights checks a request's weights. The error is a 422 that lists what is wrong.
+// parseWeights checks a request's weights. The error is a 422 that lists the faults.
 func parseWeights(body map[string]*json.RawMessage) (Weights, error) {
 	w := Weights{}
 	var faults []problem.Field
@@ -99,7 +99,7 @@ func parseWeights(body map[string]*json.RawMessage) (Weights, error) {
 	return w, nil
 }
 
-// invalidRules is the 422 that lists what is wrong, in an order of its own: a JSON object has none.
+// invalidRules returns the 422 that lists the faults, sorted, since a JSON object has no order.
 func invalidRules(faults []problem.Field) error {
 	slices.SortFunc(faults, func(a, b problem.Field) int {
 		return strings.Compare(strings.Join(a.Loc, ".")+a.Msg, strings.Join(b.Loc, ".")+b.Msg)

@@ -120,7 +120,7 @@ func TestNewRefusesMissingParts(t *testing.T) {
 	}
 }
 
-// What a prediction pays where there are no rules, and where there are.
+// The cost of the rules for a prediction, without rules and with them.
 func BenchmarkRule(b *testing.B) {
 	key := func() string { return "local:admin" }
 	for name, rules := range map[string]map[string]*Rule{"none": {}, "split": {"JPCP": NewRule(Weights{"Production": 90, "Canary": 10})}} {

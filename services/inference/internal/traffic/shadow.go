@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/store"
 )
 
-// Shadow is which alias also scores a share of a model's requests, beside the answer.
+// Shadow names the alias that also scores a share of a model's requests.
 type Shadow struct {
 	Alias   string
 	Percent int
@@ -52,14 +52,14 @@ func (t *Traffic) loadShadows(ctx context.Context) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if revision > t.shadowRevision { // a slower read must not bring back what was
+	if revision > t.shadowRevision { // a slower read must not restore older rules
 		t.shadowRevision = revision
 		t.shadows.Store(&rules)
 	}
 	return nil
 }
 
-// parseShadow checks a request's shadow rule. The error is a 422 that lists what is wrong.
+// parseShadow checks a request's shadow rule. The error is a 422 that lists the faults.
 func parseShadow(body map[string]*json.RawMessage) (*Shadow, error) {
 	s := &Shadow{}
 	var faults []problem.Field
@@ -137,7 +137,7 @@ func (t *Traffic) changeShadow(ctx context.Context, model string, s *Shadow) (st
 		now := s.weights()
 		fact := announce.Audit(ctx, action, "model:"+model, "ok", map[string]any{"old": previous, "new": now})
 		if maps.Equal(now, previous) {
-			return announce.Insert(ctx, tx, fact) // nothing changes for whoever follows the rules
+			return announce.Insert(ctx, tx, fact) // nothing changes for those who follow the rules
 		}
 		return announce.Insert(ctx, tx, announce.Shadow(model, actor, now, previous), fact)
 	})

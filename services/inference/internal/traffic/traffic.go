@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// lookEvery is how often a replica looks for changes that others made.
+	// lookEvery is how often a replica polls for changes by others.
 	lookEvery = 500 * time.Millisecond
 	// lookTimeout limits one look.
 	lookTimeout = 5 * time.Second
@@ -31,7 +31,7 @@ const (
 // Config of New; all parts are required.
 type Config struct {
 	Pool    *pgxpool.Pool
-	Catalog *catalog.Catalog // says what a rule's aliases have loaded
+	Catalog *catalog.Catalog // knows which of a rule's aliases are loaded
 	Log     *slog.Logger
 }
 
@@ -61,7 +61,7 @@ func New(cfg Config) (*Traffic, error) {
 // Rule is the rule of a model, by its upper-case name; nil without one.
 func (t *Traffic) Rule(model string) *Rule { return (*t.rules.Load())[model] }
 
-// Run looks for changes until ctx ends.
+// Run polls for changes until ctx ends.
 func (t *Traffic) Run(ctx context.Context) error {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -124,7 +124,7 @@ func (t *Traffic) Load(ctx context.Context) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if revision > t.revision { // a slower read must not bring back what was
+	if revision > t.revision { // a slower read must not restore older rules
 		t.revision = revision
 		t.rules.Store(&rules)
 	}
@@ -182,7 +182,7 @@ func (t *Traffic) change(ctx context.Context, model string, w Weights) (store.Tr
 		}
 		fact := announce.Audit(ctx, action, "model:"+model, "ok", map[string]any{"old": previous, "new": now})
 		if maps.Equal(now, previous) {
-			return announce.Insert(ctx, tx, fact) // nothing changes for whoever follows the rules
+			return announce.Insert(ctx, tx, fact) // nothing changes for those who follow the rules
 		}
 		return announce.Insert(ctx, tx, announce.Traffic(model, actor, now, previous), fact)
 	})

@@ -81,7 +81,7 @@ func (b *budget) grantDue() {
 	}
 }
 
-// fits reports whether a claim may be granted now. One that needs what is kept gets it when nothing else runs.
+// fits reports whether a claim may be granted now. One that needs the reserved part gets it when nothing else runs.
 func (b *budget) fits(c *claim) bool {
 	if c.known || b.used == 0 {
 		return b.used+c.bytes <= b.total

@@ -8,7 +8,7 @@ import (
 )
 
 // Trials of new models that never end leave room for one of a model that has served before, which also goes before
-// those that wait already.
+// those already waiting.
 func TestBudgetIsKeptForKnownModels(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -38,8 +38,8 @@ func fetch(t *testing.T, files map[string][]byte) artifact.Artifact {
 	return a
 }
 
-// What is loaded is what was hashed: files that somebody puts into the cache afterwards are refused before the trial,
-// and change nothing after it.
+// The files loaded are the ones hashed: files planted in the cache afterwards are refused before the trial, and change
+// nothing after it.
 func TestLoadedBytesAreTheHashedOnes(t *testing.T) {
 	t.Parallel()
 	column := fixturetest.Column{Name: "x", Kind: "number", Weight: 1}

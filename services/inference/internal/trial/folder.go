@@ -6,13 +6,13 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 )
 
-// Folder is an artifact folder whose files are fetched when they are first looked at, and kept.
+// Folder is an artifact folder whose files are fetched on first use, and kept.
 type Folder struct {
 	model.Files
 	fetch func(name string) ([]byte, error) // nil where there is no such file
 }
 
-// NewFolder has the files of src, as far as they are looked at.
+// NewFolder returns a folder of src that fetches only the files used.
 func NewFolder(src Source) *Folder {
 	return &Folder{Files: model.Files{}, fetch: func(name string) ([]byte, error) { return readOptional(src, name, model.MaxGraph) }}
 }

@@ -25,8 +25,8 @@ func (a *artifact) ReadFile(name string, _ int64) ([]byte, error) {
 
 func (a *artifact) Size() int64 { return 1 }
 
-// FuzzAnswers: a model may have taken over the process that tries it, so whatever that says ends in a number of rows that
-// was asked for or in a short reason, and reads no more files than a model may have.
+// FuzzAnswers: a model may have taken over the process that tries it, so any output of that process yields a permitted
+// number of rows or a short reason, and reads no more files than a model may have.
 func FuzzAnswers(f *testing.F) {
 	for _, text := range []string{
 		`{"rows": 32}`, `{"want": "model.onnx"}` + "\n" + `{"rows": 1}`, `{"want": "../../etc/passwd"}` + "\n" + `{"want": "x"}`, `{"rows": -1}`, `{"rows": 1e9}`,

@@ -46,7 +46,7 @@ func residentBytes() (total int64) {
 	return total
 }
 
-// A thousand files that nobody should serve are refused, each with a reason, within a gigabyte of resident memory for
+// A thousand files that must not be served are refused, each with a reason, within a gigabyte of resident memory for
 // this process and its trials together.
 func TestThousandHostileFiles(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// idleChecks are how often a process is looked at while it may be idle.
+// idleChecks is the number of checks of a process within the idle limit.
 const idleChecks = 20
 
 // watched is a source whose reads count as work: the process waits for them.
@@ -26,8 +26,9 @@ func (w *watched) ReadFile(name string, limit int64) ([]byte, error) {
 	return w.Source.ReadFile(name, limit)
 }
 
-// awaitIdle returns true once the process has had no processor time for the limit, and false when ctx ends before. What waits
-// for a processor on a machine under load gets one from time to time; what waits for something else does not.
+// awaitIdle returns true once the process has used no processor time for the limit, and false if ctx ends before. On a
+// machine under load, a process that waits for a processor gets one from time to time; one that waits for something
+// else does not.
 func (w *watched) awaitIdle(ctx context.Context, pid int, limit time.Duration) bool {
 	tick := time.NewTicker(max(limit/idleChecks, time.Millisecond))
 	defer tick.Stop()
@@ -40,7 +41,7 @@ func (w *watched) awaitIdle(ctx context.Context, pid int, limit time.Duration) b
 		}
 		used, err := processTime(pid)
 		switch now := time.Now(); {
-		case err != nil, used != last, w.reading.Load(): // an ended process is nobody's to wait for here
+		case err != nil, used != last, w.reading.Load(): // a process that has ended is not idle
 			last, since = used, now
 		case now.Sub(since) >= limit:
 			return true
@@ -48,7 +49,7 @@ func (w *watched) awaitIdle(ctx context.Context, pid int, limit time.Duration) b
 	}
 }
 
-// processTime is what the process has had of the processors, in user and system mode, in the system's ticks.
+// processTime returns the processor time that the process has used, user and system, in clock ticks.
 func processTime(pid int) (string, error) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

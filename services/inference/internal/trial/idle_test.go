@@ -47,8 +47,8 @@ func processBelow(dir string) (pid int, err error) {
 	return 0, fmt.Errorf("no process works below %s", dir)
 }
 
-// A process that is stopped most of the time stands for one on a machine under load: the trial takes several times its limit,
-// and passes, since the limit counts what the process computes.
+// A process that is stopped most of the time simulates one on a machine under load: the trial takes several times its
+// limit, and passes, since the limit counts processor time.
 func TestTrialCountsProcessorTime(t *testing.T) {
 	t.Parallel()
 	const limit = 3 * time.Second
@@ -101,8 +101,8 @@ func TestTrialCountsProcessorTime(t *testing.T) {
 	}
 }
 
-// A process that computes from time to time is never idle, and need not come to the end of its processor time: the clock ends
-// it. This one is none of the binary's own and has no limits.
+// A process that computes from time to time is never idle, and may never use up its processor time: the timer ends it.
+// This process is not the binary's own and has no limits.
 func TestTrialEndsByTheClock(t *testing.T) {
 	t.Parallel()
 	r, err := New(Config{Dir: t.TempDir(), Memory: 768 << 20, Time: time.Minute})
@@ -123,7 +123,7 @@ func TestTrialEndsByTheClock(t *testing.T) {
 	}
 }
 
-// Faults that were found together are told apart.
+// Faults found together are separated.
 func TestRefusalSeparatesFaults(t *testing.T) {
 	t.Parallel()
 	got := refuse("%s", errors.Join(errors.New("input \"x\" is none"), errors.New("output \"y\" is none"))).Error()

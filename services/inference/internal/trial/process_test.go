@@ -29,7 +29,7 @@ func trialIn(dir string) (proc string, err error) {
 	return "", fmt.Errorf("no process works below %s", dir)
 }
 
-// The process has three pipes, a folder with nothing in it, an environment that says nothing, and limits.
+// The process has three pipes, an empty folder, an environment without information, and limits.
 func TestProcessHasNothingOfTheService(t *testing.T) {
 	t.Setenv("PLATFORM_DATABASE_URL", "postgres://secret") // not parallel: this is the process's own
 	r, dir := newRunner(t, time.Minute)

@@ -21,11 +21,11 @@ import (
 // sweepTime is how long, in processor time, a trial may run numbers of rows one after the other.
 const sweepTime = 2 * time.Second
 
-// orphanTime is when a process ends that nobody waits for, having done nothing: no trial takes as long.
+// orphanTime limits the life of a trial's process, should the service die: no trial takes as long.
 const orphanTime = 15 * time.Minute
 
-// Serve serves a trial if the arguments (without the program's name) ask for one; asked is false if they do not. Every
-// binary that serves models calls it before anything else and exits with the code.
+// Serve serves a trial if the arguments (without the program's name) request one; asked reports whether they did. Every
+// binary that serves models must call it first and exit with the code if asked.
 func Serve(args []string) (code int, asked bool) {
 	if len(args) != 1 || args[0] != Verb || os.Getenv(marker) == "" {
 		return 0, false
@@ -38,7 +38,7 @@ func Serve(args []string) (code int, asked bool) {
 }
 
 func serve() error {
-	// What a library prints must not pass for an answer.
+	// Output of a library must not pass for an answer.
 	fd, err := syscall.Dup(1)
 	if err != nil {
 		return fmt.Errorf("answers: %w", err)
@@ -48,7 +48,7 @@ func serve() error {
 	}
 	syscall.CloseOnExec(fd)
 	out := os.NewFile(uintptr(fd), "answers")
-	// The first line comes from this binary's own process; only what follows is foreign.
+	// The first line is from this binary's own process; the rest is foreign.
 	in := bufio.NewReaderSize(os.Stdin, 1<<16)
 	line, err := in.ReadBytes('\n')
 	if err != nil {
@@ -97,17 +97,17 @@ func try(in *bufio.Reader, out io.Writer, req request) answer {
 	return answer{Rows: m.Rows()} // the process ends with the answer; nothing needs closing
 }
 
-// processorTime is what this process, which does nothing beside the trial, has had of the processors. On a machine under load
-// it says how long the model takes, and the clock how long others do.
+// processorTime returns the processor time of this process, which does nothing but the trial. On a machine under load
+// it measures the model; the wall clock measures other processes too.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0 // cannot be for the calling process; the parent's clock ends the trial all the same
+		return 0 // impossible for the calling process; the parent's timer ends the trial anyway
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// wantFile asks for a file, nil if there is none.
+// wantFile requests a file; nil if there is none.
 func wantFile(in *bufio.Reader, out io.Writer, name string) ([]byte, error) {
 	if err := sendJSON(out, answer{Want: name}); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func wantFile(in *bufio.Reader, out io.Writer, name string) ([]byte, error) {
 	return data, err
 }
 
-// limitProcess takes from this process what a trial has no need of.
+// limitProcess removes the privileges and resources that a trial does not need.
 func limitProcess(req request) error {
 	data, err := dataSize()
 	if err != nil {
@@ -150,7 +150,7 @@ func limitProcess(req request) error {
 		}
 	}
 	debug.SetMemoryLimit(req.Memory / 2) // the rest is the library's
-	// If the service dies, nobody kills this process: the clock does.
+	// If the service dies, nothing kills this process but the timer.
 	time.AfterFunc(orphanTime, func() { os.Exit(1) })
 	return nil
 }

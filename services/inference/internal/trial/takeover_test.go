@@ -24,18 +24,18 @@ type noFiles struct{}
 func (noFiles) ReadFile(string, int64) ([]byte, error) { return nil, fs.ErrNotExist }
 func (noFiles) Size() int64                            { return 1 }
 
-// A process that a model has taken over starts another, which holds the pipes open and never ends. The trial ends all
-// the same, and with it what stayed in the process's group.
+// A process that a model has taken over starts another, which holds the pipes open and never ends. The trial still
+// ends, together with the rest of the process group.
 func TestTrialEndsWithWhatItsProcessStarted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		script string // $0 is where the pid of the other process goes
+		script string // $0 is the file for the pid of the other process
 		limit  time.Duration
 		want   string // a pattern
 		leaves bool   // the group, and so lives on
 	}{
 		"both stay": {`sleep 1000 & echo $! >"$0"; wait`, time.Second, "did nothing for 1s", false},
-		// Whether the request still meets its pipe decides what is told.
+		// The error depends on whether the request still reaches its pipe.
 		"the first ends":      {`sleep 1000 & echo $! >"$0"`, time.Second, "did nothing for 1s|ended its process", false},
 		"after an answer":     {`sleep 1000 & echo $! >"$0"; echo '{"reason":"no"}'; wait`, time.Minute, "no", false},
 		"in another session":  {`setsid sh -c 'echo $$ >"$0"; exec sleep 1000' "$0" & wait`, time.Second, "did nothing for 1s", true},

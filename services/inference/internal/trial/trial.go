@@ -1,5 +1,5 @@
-// Package trial loads a model and runs it for the first time in a process of its own, so that a file that somebody else
-// wrote can take down, hang or fill that process and nothing else.
+// Package trial loads a model and runs it for the first time in a separate process, so that a file from an untrusted
+// author can crash, hang or fill that process and nothing else.
 //
 // The process is this binary again, called with a hidden verb, in an empty folder, with none of the service's environment
 // (it gets a marker, GOTRACEBACK, HOME and TMPDIR) and no open files but its three pipes. It limits its own memory,
@@ -34,15 +34,15 @@ import (
 type Config struct {
 	// Dir is where the empty working folders are made.
 	Dir string
-	// Memory is what all trials that run at once may take, in bytes, beyond what the binary itself needs.
+	// Memory limits the memory of all concurrent trials, in bytes, beyond what the binary itself needs.
 	Memory int64
 	// Time limits the processor time of one trial, and how long it may do nothing.
 	Time time.Duration
 }
 
 const (
-	// A trial gets baseMemory and timesSize the artifact: a graph is in memory as bytes, decoded, in the library's
-	// own form, and packed for the processor. What a small file announces to need is not believed.
+	// A trial gets baseMemory and timesSize the artifact: a graph is in memory as bytes, decoded, in the library's own
+	// form, and packed for the processor. The size that a small file declares is not trusted.
 	baseMemory = 256 << 20
 	timesSize  = 8
 	// killWait is how long the pipes of a killed process may stay open.
@@ -101,8 +101,9 @@ func (r *Refusal) Error() string { return r.Reason }
 
 func refuse(format string, a ...any) error { return &Refusal{cleanText(fmt.Sprintf(format, a...))} }
 
-// Conditions are what the verdict on an artifact depends on beside its files. What passed under the same ones need not be
-// tried again. The version is among them, since another one may check more, or run otherwise.
+// Conditions returns the inputs of a verdict on an artifact other than its files. An artifact that passed under the
+// same conditions need not be tried again. They include the service's version, since another one may check more, or run
+// differently.
 func (r *Runner) Conditions(o model.Options) (string, error) {
 	if err := runtime.Init(""); err != nil {
 		return "", err
@@ -111,8 +112,8 @@ func (r *Runner) Conditions(o model.Options) (string, error) {
 		service.Version, runtime.LibraryVersion(), goruntime.GOARCH, o.Threads, o.Rows, o.RunLimit, r.cfg.Time, r.cfg.Memory), nil
 }
 
-// Try runs one trial. It waits while others have the memory, part of which is kept for known models: those that have
-// served before. An error that is no Refusal says nothing of the model.
+// Try runs one trial. It waits while others have the memory, part of which is reserved for known models: those that
+// have served before. An error that is no Refusal is no verdict on the model.
 func (r *Runner) Try(ctx context.Context, src Source, o model.Options, known bool) (Result, error) {
 	if os.Getenv(marker) != "" {
 		return Result{}, errors.New("a trial cannot start another: this binary does not call trial.Serve")
@@ -142,7 +143,7 @@ func (r *Runner) Try(ctx context.Context, src Source, o model.Options, known boo
 // maxPrecheck limits the artifacts that are checked without a process, whose decoded form is some tens of megabytes.
 const maxPrecheck = 1 << 20
 
-// precheck refuses a small file for what its encoding and its operators show, which needs no process.
+// precheck refuses a small file by its encoding and operators, without a process.
 func precheck(src Source) error {
 	if src.Size() > maxPrecheck {
 		return nil
@@ -178,7 +179,8 @@ func (r *Runner) run(ctx context.Context, src Source, req request) (Result, erro
 	cmd.Args[0] = filepath.Base(os.Args[0])
 	cmd.Dir, cmd.WaitDelay = dir, killWait
 	cmd.Env = []string{marker + "=1", "GOTRACEBACK=none", "HOME=" + dir, "TMPDIR=" + dir}
-	// A group of its own: Ctrl-C is for the service, which ends its trials, and what a process started ends with it.
+	// A separate process group: the service handles Ctrl-C and ends its trials, together with any processes they
+	// started.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return killGroup(cmd.Process) }
 	stderr := &tail{}
@@ -212,7 +214,7 @@ func (r *Runner) run(ctx context.Context, src Source, req request) (Result, erro
 	res, talkErr := converse(in, newAnswers(out), files, req)
 	hangUp()
 	in.Close()
-	// Whatever it still does, nobody waits for it. Its id is not reused before Wait, even if it has ended.
+	// No one waits for it. Its id is not reused before Wait, even if it has ended.
 	_ = killGroup(cmd.Process)
 	cancel()
 	waitErr := cmd.Wait()
@@ -324,11 +326,11 @@ func converse(in io.Writer, answers *answers, src Source, req request) (Result, 
 	return res, nil
 }
 
-// answers reads what the process says. It is not trusted: by then a model may have taken it over.
+// answers reads the process's output, which is not trusted: a model may have taken over the process.
 type answers struct{ lines *json.Decoder }
 
 // maxFiles limits the files that a process gets: a model, its description, and the files of its constants. maxAnswers
-// limits all that it says, in bytes.
+// limits its output, in bytes.
 const (
 	maxFiles   = 4100
 	maxAnswers = 1 << 20
@@ -353,7 +355,7 @@ func sendJSON(w io.Writer, v any) error {
 	return err
 }
 
-// tail keeps the first bytes of what a process writes as it dies.
+// tail keeps the first bytes that a process writes as it dies.
 type tail struct{ buf bytes.Buffer }
 
 const maxTail = 16 << 10
@@ -373,7 +375,7 @@ func firstLine(s string) string {
 // maxReason limits the text of a refusal, in bytes.
 const maxReason = 600
 
-// cleanText makes text of a process one line that a terminal and a log can show. Each line of it is a fault of its own.
+// cleanText makes text of a process one line that a terminal and a log can show. Each line of it is a separate fault.
 func cleanText(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' }), "; ")
 	if len(s) > maxReason {

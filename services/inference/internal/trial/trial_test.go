@@ -54,7 +54,7 @@ func renamed(files folder) folder {
 	}
 }
 
-// maxRSS is what no trial's process may have had, in bytes.
+// maxRSS limits the resident memory of a trial's process, in bytes.
 const maxRSS = 700 << 20
 
 func TestTryAcceptsWhatIsServed(t *testing.T) {
@@ -75,7 +75,8 @@ func TestTryAcceptsWhatIsServed(t *testing.T) {
 	}
 }
 
-// What the process is refused, takes too much of, or dies of comes back as a reason; its memory stays bounded.
+// Whatever makes the process fail (a refusal, excessive use, a crash) is returned as a reason; its memory stays
+// limited.
 func TestTryRefuses(t *testing.T) {
 	t.Parallel()
 	onnx := func(raw []byte) folder {
@@ -124,7 +125,7 @@ func TestTryRefuses(t *testing.T) {
 	}
 }
 
-// Another version of the platform may check more: what passed under it is tried again.
+// Another version of the platform may check more: artifacts that passed under it are tried again.
 func TestConditionsNameThePlatform(t *testing.T) {
 	t.Parallel()
 	r, _ := newRunner(t, time.Minute)

@@ -12,7 +12,7 @@ const Verb = "try-model"
 // marker is the variable that a trial's process finds in its environment.
 const marker = "PLATFORM_MODEL_TRIAL"
 
-// descriptions are the files that go to the process with the request; it asks for the others.
+// descriptions are the files sent to the process with the request; it requests the others.
 var descriptions = []string{"MLmodel", "platform.json"}
 
 // request is the first line that the process reads; the bytes of Files follow in their order.
@@ -26,7 +26,7 @@ type request struct {
 	Files    []fileHeader  `json:"files"`
 }
 
-// fileHeader announces a file. The one that was wanted follows a header of its own; its size is −1 if there is none.
+// fileHeader announces a file. A requested file follows a separate header; its size is −1 if there is none.
 type fileHeader struct {
 	Name string `json:"name"`
 	Size int64  `json:"size"`

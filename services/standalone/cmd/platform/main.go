@@ -66,7 +66,7 @@ func oneArgument(args []string) bool { return len(args) == 1 && args[0] != "" }
 
 // runCommand runs one command and returns the exit code.
 func runCommand(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
-	// Errors hold what neighbours and files said. What serve shows is the console's: see there.
+	// Errors contain text of files and other services. The console escapes the output of serve itself.
 	stdout, stderr = printable.NewWriter(stdout), printable.NewWriter(stderr)
 	verb := "serve"
 	if len(args) > 0 {

@@ -1,4 +1,4 @@
-// Command stack is what containers need beside the services; see docs/compose.md and docs/kubernetes.md.
+// Command stack provides the secrets and front doors of the containers; see docs/compose.md and docs/kubernetes.md.
 package main
 
 import (
@@ -71,7 +71,7 @@ func runCommand(ctx context.Context, args, environ []string, stdin io.Reader, st
 	case verb == "evidence" && len(args) == 1:
 		err = stack.MakeEvidence(ctx, args[0], store.WriterOptions{Now: time.Now})
 	case verb == "modelrepo" && len(args) == 1:
-		// A version whose definition no commit holds goes no further than Staging: plain files would not do.
+		// A version whose definition is in no commit reaches at most Staging: plain files would not do.
 		_, err = samples.Ensure(args[0], modelrepo.Files, time.Now())
 	case verb == "env" && len(args) == 1:
 		err = stack.PrintEnv(args[0], environ, stdout)

@@ -1,5 +1,5 @@
-// Package access keeps callers without the secret out of a stand-in. Loopback is no boundary on a machine that
-// several people use: each of them can connect to it.
+// Package access keeps callers without the secret out of a stand-in. Loopback is no boundary on a machine with several
+// users: each of them can connect to it.
 package access
 
 import (
@@ -14,10 +14,10 @@ import (
 
 const message = "This server needs a credential; platform env prints it. Send it as a bearer, or as the password of basic authentication."
 
-// Require passes on requests that bear the secret, and those for the health path. Both forms that the products'
-// own clients know are accepted: a bearer (MLFLOW_TRACKING_TOKEN, PREFECT_API_KEY), and basic authentication with
-// the secret as its password under any name (MLFLOW_TRACKING_PASSWORD, PREFECT_API_AUTH_STRING), which is what a
-// browser can send. An empty secret lets nobody in.
+// Require forwards requests that carry the secret, and those for the health path. It accepts both forms that the
+// products' own clients use: a bearer (MLFLOW_TRACKING_TOKEN, PREFECT_API_KEY), and basic authentication with the
+// secret as the password under any name (MLFLOW_TRACKING_PASSWORD, PREFECT_API_AUTH_STRING), which a browser can send.
+// An empty secret refuses every request.
 func Require(secret, health string, next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(secret))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -26,13 +26,13 @@ func Require(secret, health string, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// Digests have one length, so that the comparison tells nothing of the secret's.
+		// Digests have a fixed length, so that the comparison does not reveal the secret's.
 		got := sha256.Sum256([]byte(credential(r)))
 		if secret == "" || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 			refuse(w)
 			return
 		}
-		listener.Keep(r.Context(), "") // one secret, whoever bears it
+		listener.Keep(r.Context(), "") // one secret for all clients
 		next.ServeHTTP(w, r)
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer"
 )
 
-// announce waits for readiness, says so, seeds on first start, and prints what to try next.
+// announce waits for readiness, reports it, seeds on first start, and prints the banner.
 func (p *platform) announce(ctx context.Context, tr *trainer.Trainer, since time.Time) error {
 	for _, e := range p.cfg.endpoints() {
 		if err := awaitReady(ctx, e.url+e.probe); err != nil {
@@ -71,7 +71,7 @@ func awaitReady(parent context.Context, url string) error {
 	}
 }
 
-// runtime is what the platform tells the commands that ask about it.
+// runtime returns the description of the running platform for other commands.
 func (p *platform) runtime() datadir.Runtime {
 	addresses := map[string]string{}
 	for _, e := range p.cfg.endpoints() {
@@ -80,7 +80,7 @@ func (p *platform) runtime() datadir.Runtime {
 	return datadir.Runtime{PID: os.Getpid(), Started: p.begin.UTC(), Addresses: addresses}
 }
 
-// banner is the last thing printed: where things are, and what to try.
+// banner prints the addresses and the next steps; it is the last output of a start.
 func (p *platform) banner() {
 	p.con.Say(`
   dashboard       %s   password of admin: bin/platform password

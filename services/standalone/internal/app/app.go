@@ -68,7 +68,7 @@ func run(ctx context.Context, cfg Config) (err error) {
 	return p.serve(ctx, listeners, services)
 }
 
-// platform is what all parts of the process share.
+// platform is the state shared by all parts of the process.
 type platform struct {
 	// Set by openPlatform.
 	cfg      Config // listen puts the addresses that were taken in place of the requested ones
@@ -84,8 +84,8 @@ type platform struct {
 	databaseURL string
 	natsURL     string
 
-	// delegationTrust lets the services accept delegations of the dashboard, assistantTrust lets the assistant read in them
-	// whom the dashboard's keys call for; set by services.
+	// delegationTrust lets the services accept delegations of the dashboard, assistantTrust lets the assistant read
+	// from them the user on whose behalf the dashboard's keys call; set by services.
 	delegationTrust, assistantTrust string
 
 	embeddedPG *pg.Server // nil with PLATFORM_DATABASE_URL
@@ -94,7 +94,7 @@ type platform struct {
 	tower    tower // the evidence API, once it listens
 }
 
-// openPlatform takes the data directory and opens what lies in it: log and secrets.
+// openPlatform locks the data directory and opens its log and secrets.
 func openPlatform(cfg Config) (*platform, error) {
 	dir, err := datadir.Open(cfg.DataDir)
 	if err != nil {
@@ -187,7 +187,7 @@ func logWriter(log *slog.Logger, name string) io.Writer {
 	return slog.NewLogLogger(log.With(slog.String("service", name)).Handler(), slog.LevelInfo).Writer()
 }
 
-// prepareData makes what the services expect to find: the model repository, their schemas, the evidence store.
+// prepareData creates what the services need: the model repository, their schemas, the evidence store.
 func (p *platform) prepareData(ctx context.Context, services []hosted) error {
 	t := time.Now()
 	made, err := samples.Ensure(p.repo, modelrepo.Files, time.Now())
@@ -214,7 +214,7 @@ func (p *platform) prepareData(ctx context.Context, services []hosted) error {
 
 // serve runs the stand-ins and the services until ctx ends or one fails.
 func (p *platform) serve(ctx context.Context, ls *listeners, services []hosted) error {
-	// Three nested lives: the back (stand-ins) outlives the front (services), which outlives the talk.
+	// Three nested lifetimes: the back (stand-ins) outlives the front (services), which outlives the talk.
 	backCtx, endBack := context.WithCancel(context.WithoutCancel(ctx))
 	defer endBack()
 	back, backCtx := errgroup.WithContext(backCtx)
@@ -266,7 +266,7 @@ func (p *platform) serve(ctx context.Context, ls *listeners, services []hosted) 
 		return err
 	}
 	if ctx.Err() == nil {
-		return errors.New("a service ended by itself; see platform.log in the data directory")
+		return errors.New("a service ended unexpectedly; see platform.log in the data directory")
 	}
 	p.con.Say("stopped")
 	return nil

@@ -63,7 +63,7 @@ func TestAwaitReadyEndsAsAsked(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		cancel() // the stop comes while the service says that it is not ready
+		cancel() // the stop comes while the service is not ready
 	}))
 	defer srv.Close()
 	if err := awaitReady(ctx, srv.URL); !errors.Is(err, context.Canceled) {
@@ -71,7 +71,7 @@ func TestAwaitReadyEndsAsAsked(t *testing.T) {
 	}
 }
 
-// What is taken is what others are told.
+// The announced address is the one that was taken.
 func TestListenKeepsTheAddress(t *testing.T) {
 	t.Parallel()
 	var env []string
@@ -118,7 +118,7 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// A process that has ended but that nobody waits for still has a pid; it is stopped nonetheless.
+// A process that has ended and was not waited for still has a pid; stopping it succeeds nonetheless.
 func TestStopOfAProcessNobodyWaitsFor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

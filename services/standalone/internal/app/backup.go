@@ -36,7 +36,7 @@ func Restore(ctx context.Context, cfg Config, file string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%s: %d files, %s, all digests right; made by version %s at %s. Start the platform to go on from there.\n",
+	_, err = fmt.Fprintf(w, "%s: %d files, %s, all digests right; made by version %s at %s. Start the platform to continue from there.\n",
 		cfg.DataDir, r.Files, megabytes(r.Bytes), r.About.Version, r.About.MadeAt.Format(time.RFC3339))
 	return err
 }

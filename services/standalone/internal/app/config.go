@@ -80,7 +80,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// isPort reports whether s is a port that others can be told beforehand, so not 0.
+// isPort reports whether s is a fixed port, so not 0.
 func isPort(s string) bool {
 	n, err := strconv.ParseUint(s, 10, 16)
 	return err == nil && n > 0

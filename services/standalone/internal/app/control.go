@@ -45,14 +45,14 @@ func PrintPassword(cfg Config, w io.Writer, viewer bool) error {
 	return err
 }
 
-// statusEndpoints are the servers that Status asks. The assistant's readiness includes the cluster's, whoever
-// owns it.
+// statusEndpoints are the servers that Status queries. The assistant's readiness includes that of its cluster, also an
+// external one.
 var statusEndpoints = []struct{ key, probe string }{
 	{"dashboard", "/readyz"}, {"control_plane", "/readyz"}, {"inference", "/readyz"}, {"evidence_api", "/readyz"}, {"assistant", "/readyz"}, {"bus", "/readyz"},
 	{"tracker", "/health"}, {"orchestrator", "/health"},
 }
 
-// Status shows what runs and whether it is ready; it fails when nothing runs.
+// Status shows the running parts and whether they are ready; it fails when none runs.
 func Status(ctx context.Context, cfg Config, w io.Writer, asJSON bool) error {
 	rt, err := datadir.ReadRuntime(cfg.DataDir)
 	if err != nil {
@@ -140,8 +140,8 @@ func (c Config) stopLimit() time.Duration {
 	return 2*time.Duration(c.DrainSeconds)*time.Second + backStop + c.StopTimeout
 }
 
-// Stop asks the running platform to end and waits until it has let its data directory go. The process
-// may stay a zombie after that, if whoever started it does not ask how it ended.
+// Stop asks the running platform to end and waits until it has released its data directory. The process may stay a
+// zombie after that, if its parent does not wait for it.
 func Stop(ctx context.Context, cfg Config, w io.Writer) error {
 	rt, err := datadir.ReadRuntime(cfg.DataDir)
 	if err != nil {

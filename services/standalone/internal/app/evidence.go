@@ -66,7 +66,7 @@ func seedEvidence(ctx context.Context, path string) (made bool, err error) {
 	return true, nil
 }
 
-// tower is what the evidence API said when it began to listen.
+// tower holds what the evidence API reported when it began to listen.
 type tower struct {
 	at atomic.Pointer[evidenceapi.Tower]
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/portcheck"
 )
 
-// listeners are the addresses taken before anything starts, so that a port in use is the first thing said.
+// listeners are the addresses taken before anything starts, so that a port in use is the first error reported.
 type listeners struct {
 	dashboard, tools, inference, inferenceGRPC, controlPlane, evidence, assistant, bus, tracker, orchestrator net.Listener
-	postgres                                                                                                  net.Listener // nil unless PLATFORM_POSTGRES_PORT asks for it
+	postgres                                                                                                  net.Listener // nil without PLATFORM_POSTGRES_PORT
 }
 
 func (p *platform) listen() (*listeners, error) {

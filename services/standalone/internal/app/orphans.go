@@ -11,9 +11,9 @@ import (
 	"github.com/mlp-platform/platform/libs/tracker"
 )
 
-// endOrphans ends the tracker runs that a killed process left RUNNING. The orchestrator marks its own runs
-// CRASHED by itself; the tracker cannot know. Only runs of a flow run are touched, and only those begun
-// before this process: others may be alive in `mlp pipeline run`.
+// endOrphans ends the tracker runs that a killed process left RUNNING. The orchestrator itself marks its runs CRASHED;
+// the tracker cannot know. Only runs of a flow run are touched, and only those begun before this process: others may be
+// alive in `mlp pipeline run`.
 func (p *platform) endOrphans(ctx context.Context) error {
 	repo, err := modelrepo.Open(p.repo, "")
 	if err != nil {

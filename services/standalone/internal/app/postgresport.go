@@ -10,8 +10,8 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/stack"
 )
 
-// postgresPortConns limits the sessions that come by TCP. A connection takes a session before it is asked for its
-// password, so the rest of Postgres' 80 are reserved for the platform, which comes by the socket.
+// postgresPortConns limits the sessions over TCP. A connection occupies a session before it has sent its password, so
+// the rest of Postgres' 80 are reserved for the platform, which uses the socket.
 const postgresPortConns = 20
 
 // servePostgres passes connections on to Postgres' socket until ctx ends.
@@ -26,11 +26,11 @@ func servePostgres(ctx context.Context, l net.Listener, socket string) error {
 	})
 }
 
-// session keeps the caller's place once Postgres says that it is signed in.
+// session keeps the caller's place once Postgres has authenticated it.
 type session struct {
 	net.Conn
 	port  *listener.Conn
-	begin []byte // what Postgres has said so far, until that is known
+	begin []byte // Postgres' answer so far, until known
 	known bool
 }
 
@@ -53,12 +53,12 @@ func (s *session) Read(p []byte) (int, error) {
 // CloseWrite ends the sending half.
 func (s *session) CloseWrite() error { return s.Conn.(*net.UnixConn).CloseWrite() }
 
-// signedIn reads the start of what Postgres says: one letter for each offer of encryption that it refuses, then
-// authentication messages, of which number 0 says that the caller is in. known is false while more has to come.
+// signedIn reads the start of Postgres' answer: one letter for each offer of encryption that it refuses, then
+// authentication messages, of which number 0 means success. known is false while more has to come.
 func signedIn(text []byte) (in, known bool) {
 	const (
 		authentication = 'R'
-		header         = 5 // the kind, and the length of itself and what follows
+		header         = 5 // a byte for the kind, four for the length
 	)
 	for text = bytes.TrimLeft(text, "N"); len(text) >= header+4; {
 		length := binary.BigEndian.Uint32(text[1:])

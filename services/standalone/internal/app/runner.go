@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer"
 )
 
-// progressHub hands training progress to whoever shows it; without a listener it is dropped.
+// progressHub passes training progress to its listener; without one, progress is dropped.
 type progressHub struct {
 	mu sync.Mutex // guards fn
 	fn func(model, stage string, fraction float64)
@@ -43,7 +43,7 @@ type runner struct {
 	tracing  trace.TracerProvider // nil: no spans
 }
 
-// dispatchDeployment is what the control plane sends retrains to.
+// dispatchDeployment is the deployment to which the control plane sends retrains.
 var dispatchDeployment = orchestratord.Deployment{
 	Flow: "training_flow", Name: "platform-dispatch",
 	Description:     "Trains one model of the model repository and registers the version.",

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer"
 )
 
-// seed trains, promotes, baselines and records what is not seeded yet; tr reads the held-out rows.
+// seed trains, promotes, baselines and records the samples that are not seeded yet; tr reads the held-out rows.
 func (p *platform) seed(ctx context.Context, tr *trainer.Trainer) error {
 	if !p.cfg.Seed {
 		return nil

@@ -27,8 +27,8 @@ import (
 	"github.com/mlp-platform/platform/services/trainer"
 )
 
-// environ is the environment of a service: the caller's, with defaults below it and what this process
-// alone can know above it.
+// environ is the environment of a service: the caller's overrides defaults, and fixed, which only this process knows,
+// overrides the caller's.
 func (p *platform) environ(defaults, fixed map[string]string) []string {
 	env := map[string]string{}
 	for k, v := range defaults {
@@ -65,7 +65,7 @@ func (p *platform) common() map[string]string {
 }
 
 // setOrchestratorKey gives a service our orchestrator's key. Where a variable names another orchestrator, the caller's
-// own PREFECT_API_KEY stays: ours is nobody else's business.
+// own PREFECT_API_KEY stays: our key must not leave the platform.
 func (p *platform) setOrchestratorKey(fixed map[string]string, addressVariable string) {
 	if !p.cfg.isSet(addressVariable) {
 		fixed["PREFECT_API_KEY"] = p.creds.OrchestratorKey
@@ -89,12 +89,12 @@ func (p *platform) controlPlaneConfig() (controlplane.Config, error) {
 		"CONTROL_PLANE_SEPARATION_OF_DUTIES": "enforce",
 		"ALLOW_GENERATED_PRODUCTION":         "true",
 		"PROMOTION_APPROVAL_MODE_DEFAULT":    "run",
-		// Whoever can write to the repository in the data directory owns this installation, and holds this token.
+		// Everyone who can write to the repository in the data directory owns this installation, and holds this token.
 		"MODELREPO_IDENTITIES_JSON": `{"local": "` + auth.LegacyPrincipal + `"}`,
 		"AUDIT_SIGNING_KEY_FILE":    p.path("audit-signing.key"),
 	}, fixed))
 	cfg.SystemCredentials = service.Secret(p.creds.ControlPlaneSystemMap())
-	// Nobody else can hold a lease on a database of our own.
+	// No other process can hold a lease on an embedded database.
 	cfg.SoleProcess, cfg.StateEmbedded, cfg.BrokerEmbedded = p.embeddedPG != nil, p.embeddedPG != nil, true
 	return cfg, err
 }
@@ -113,8 +113,8 @@ func (p *platform) inferenceConfig() (inference.Config, error) {
 	}, fixed))
 }
 
-// busUsers are the broker's users for the message bus. The bridge publishes where a producer asks it to reply: without
-// bounds of its own it would write events for whoever names a subject of theirs.
+// busUsers are the broker's users for the message bus. The bridge publishes to the reply subject that a producer
+// chooses: without limits it would write to the event subjects named as one.
 func (p *platform) busUsers() []natsd.User {
 	return []natsd.User{
 		{Name: credentials.BusUser, Password: p.creds.BusPassword, Publish: inference.BusRequests(), Subscribe: []string{"_INBOX.>", inference.BusResults}},
@@ -134,7 +134,7 @@ func (p *platform) bridgeConfig() (inference.BridgeConfig, error) {
 	return inference.LoadBridgeConfig(p.environ(map[string]string{"BUS_CREDENTIALS_JSON": p.creds.BusMap()}, fixed))
 }
 
-// assistantConfig asks the cluster of KUBECONFIG, and without one a cluster of its own.
+// assistantConfig uses the cluster of KUBECONFIG, or without one a sample cluster.
 func (p *platform) assistantConfig() (assistant.Config, error) {
 	fixed := p.common()
 	fixed["ASSISTANT_ADDR"] = p.cfg.AssistantAddr
@@ -144,8 +144,8 @@ func (p *platform) assistantConfig() (assistant.Config, error) {
 	return assistant.LoadConfig(p.environ(map[string]string{"DELEGATION_TRUST_JSON": p.assistantTrust, "ASSISTANT_CLUSTER": "sample"}, fixed))
 }
 
-// dashboardConfig acts for people at the control plane and at inference by delegations. What this process does
-// not run is not configured, so that its health is unknown rather than down.
+// dashboardConfig acts for people at the control plane and at inference by delegations. Services that this process does
+// not run are not configured, so that their health is unknown rather than down.
 func (p *platform) dashboardConfig() (dashboard.Config, error) {
 	fixed := p.common()
 	fixed["DASHBOARD_ADDR"] = p.cfg.DashboardAddr
@@ -173,7 +173,7 @@ func (p *platform) dashboardConfig() (dashboard.Config, error) {
 // delegationKeyFile is where the key is that the dashboard signs delegations with.
 const delegationKeyFile = "delegation.key"
 
-// trustDashboard makes the delegation key on the first start and lets the services accept what it signs.
+// trustDashboard makes the delegation key on the first start and lets the services accept its signatures.
 func (p *platform) trustDashboard() error {
 	delegator, err := auth.LoadOrCreateDelegator("dashboard", p.path(delegationKeyFile))
 	if err != nil {
@@ -278,7 +278,7 @@ func (p *platform) startServices(ctx context.Context, g *errgroup.Group, service
 	}
 }
 
-// migrate brings every schema up to date, side by side: none looks at another's.
+// migrate migrates all schemas in parallel: none depends on another.
 func (p *platform) migrate(ctx context.Context, services []hosted) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

@@ -1,7 +1,7 @@
-// Package backup writes a stopped platform to one file, and makes a platform of such a file: the data directory of one
+// Package backup writes a stopped platform to one file, and restores a platform from it: the data directory of one
 // process, or the volumes and secrets of containers.
 //
-// The file is a tar archive, compressed with Zstandard: backup.json, which says what it is; the platform's files below
+// The file is a tar archive, compressed with Zstandard: backup.json, which describes it; the platform's files below
 // data/; and SHA256SUMS in the format of sha256sum, so that it can be checked and read without this program.
 package backup
 
@@ -35,7 +35,7 @@ const (
 	dataRoot = "data/"
 )
 
-// About says what a backup is of.
+// About describes the contents of a backup.
 type About struct {
 	Format  int       `json:"format"`
 	Layout  int       `json:"layout"` // of the data directory
@@ -46,15 +46,15 @@ type About struct {
 	Volumes []string `json:"volumes,omitempty"` // of containers, by their names in the compose file
 }
 
-// Result counts what was written or read.
+// Result counts the files and bytes written or read.
 type Result struct {
 	About About
 	Files int
 	Bytes int64 // before compression
 }
 
-// left are the parts of a data directory that a start makes anew, and the secrets of containers beside it, which have a
-// backup of their own.
+// left are the parts of a data directory that a start recreates, and the secrets of containers in it, which have a
+// separate backup.
 var left = map[string]bool{
 	"cache": true, "platform.lock": true, "runtime.json": true, "postgres/data/postmaster.pid": true, "postgres/data/.s.PGSQL.5432.lock": true, datadir.ContainersDir: true,
 }
@@ -100,7 +100,7 @@ func Write(ctx context.Context, dir, path string, now time.Time) (_ Result, err 
 	return w.result, nil
 }
 
-// isWithin tells whether the file at path would lie in dir, which is no link.
+// isWithin reports whether the file at path would lie in dir, which is no link.
 func isWithin(dir, path string) (bool, error) {
 	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
@@ -132,7 +132,7 @@ func checkDatabaseStopped(dir string) error {
 	return nil
 }
 
-// interruptible is a reader that ends with its context, so that a large file holds up nobody who wants to stop.
+// interruptible is a reader that ends with its context, so that an interrupt need not wait for a large file.
 type interruptible struct {
 	ctx context.Context
 	io.Reader
@@ -152,7 +152,7 @@ type writer struct {
 	result Result
 }
 
-// write writes all of dir but what is left out.
+// write writes all of dir except the entries left out.
 func (w *writer) write(dir string, out io.Writer, leaveOut func(name string) bool) error {
 	packed, err := zstd.NewWriter(out, zstd.WithEncoderCRC(true))
 	if err != nil {

@@ -56,7 +56,7 @@ func newDataDir(t *testing.T) string {
 	return dir
 }
 
-// tree lists what dir holds: modes, contents and targets by name.
+// tree lists the content of dir: modes, contents and targets by name.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -150,7 +150,7 @@ func TestRefusedBackups(t *testing.T) {
 	}
 }
 
-// entry is one of an archive that somebody made by hand.
+// entry is one entry of a hand-made archive.
 type entry struct {
 	header  tar.Header
 	content string
@@ -186,7 +186,7 @@ func sum(name, content string) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(content)), name)
 }
 
-// What is refused leaves nothing behind, inside or outside of the directory.
+// A refused backup leaves no files behind, inside or outside of the directory.
 func TestHostileBackupsAreRefused(t *testing.T) {
 	t.Parallel()
 	whole := filepath.Join(t.TempDir(), "whole")
@@ -261,7 +261,7 @@ func TestRestoreNeedsAnEmptyDirectory(t *testing.T) {
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(empty, "artifacts", "1"), 0o700) })
 }
 
-// Whoever stops it gets neither half a file nor a folder full of secrets.
+// An interrupted backup leaves neither half a file nor a folder full of secrets.
 func TestStoppedBackupsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	dir, home := newDataDir(t), t.TempDir()

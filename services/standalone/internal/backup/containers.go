@@ -150,7 +150,7 @@ func readContainers(ctx context.Context, in io.Reader, next string, of layout) (
 	return r.result, nil
 }
 
-// emptyFolders removes what the folders hold, whose own entries belong to mounts.
+// emptyFolders removes the content of the folders, which are themselves mount points.
 func emptyFolders(folders []string) (err error) {
 	for _, folder := range folders {
 		entries, readErr := os.ReadDir(folder)

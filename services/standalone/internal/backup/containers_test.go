@@ -83,7 +83,7 @@ func TestRestoredContainersAreWhatWasBackedUp(t *testing.T) {
 	}
 }
 
-// What is refused leaves the volumes and the folder of secrets as empty as they were.
+// A refused backup leaves the volumes and the folder of secrets as empty as they were.
 func TestRefusedBackupsOfContainers(t *testing.T) {
 	t.Parallel()
 	whole := packContainers(t, newContainers(t))
@@ -160,7 +160,7 @@ func TestContainersWithoutSecretsAreNoPlatform(t *testing.T) {
 	}
 }
 
-// Whoever stops a restore gets no volume with half of its files.
+// An interrupted restore leaves no volume with half of its files.
 func TestStoppedRestoresOfContainersLeaveNothing(t *testing.T) {
 	t.Parallel()
 	to := mountContainers(t, nil, "nats", "postgres", "worker")

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Root starts what it restores of another user: the database's files stay this user's, and all others become root's, who
-// would not use another user's secrets.
+// Root starts a restored platform of another user: the database's files stay this user's, and all others become root's,
+// who would not use another user's secrets.
 func TestRestoreByRootOwnsAllButTheDatabase(t *testing.T) {
 	t.Parallel()
 	dir, to := newDataDir(t), filepath.Join(t.TempDir(), "data")

@@ -41,7 +41,7 @@ func Restore(ctx context.Context, file, dir string) (_ Result, err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return Result{}, err
 	}
-	// Beside the directory, so that a rename puts it in place.
+	// Next to the directory, so that a rename puts it in place.
 	next, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".restore-*")
 	if err != nil {
 		return Result{}, fmt.Errorf("the data directory cannot be made; name another in PLATFORM_DATA_DIR: %w", err)
@@ -128,15 +128,15 @@ func device(path string) (uint64, error) {
 	return info.Sys().(*syscall.Stat_t).Dev, nil
 }
 
-// layout is what a file of one kind holds.
+// layout describes the contents of a file of one kind.
 type layout struct {
 	check   func(About) error // of its kind and format
 	allows  func(a About, name string) bool
 	mounted func(name string) bool // a folder that is there already
-	// keepsOwner is of files that belong to who runs on them; the others become those of who restores.
+	// keepsOwner selects files that keep their owner; the others become the restoring user's.
 	keepsOwner func(name string) bool
 	needs      string // an entry without which there is nothing to restore
-	missing    string // what is said then
+	missing    string // the error message for that
 }
 
 // dataDirectory is the layout of a backup of one process.
@@ -152,7 +152,7 @@ var dataDirectory = layout{
 	},
 	allows:  func(About, string) bool { return true },
 	mounted: func(string) bool { return false },
-	keepsOwner: func(name string) bool { // the database's, which runs as a user of its own
+	keepsOwner: func(name string) bool { // the database's, which runs as a separate user
 		top, _, _ := strings.Cut(name, "/")
 		return top == "postgres"
 	},
@@ -168,7 +168,7 @@ type reader struct {
 	layout
 	tar    *tar.Reader
 	packed *zstd.Decoder
-	root   *os.Root // entries cannot leave it, by names or by links; nil: nothing is written
+	root   *os.Root // confines entries, by name or link; nil: nothing is written
 	sums   map[string]string
 	folder []*tar.Header // their modes are set last: a folder may be closed to writing
 	result Result
@@ -319,7 +319,7 @@ func (r *reader) extractFile(h *tar.Header, name string, content io.Reader) (int
 	return n, errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
 }
 
-// checkSums holds the list against what was extracted: the same files, with the same digests.
+// checkSums compares the list with the extracted files: the same names, with the same digests.
 func (r *reader) checkSums() error {
 	raw, err := io.ReadAll(io.LimitReader(r.tar, maxText))
 	if err != nil {

@@ -52,8 +52,8 @@ func makeArchive(f *testing.F, entries ...part) []byte {
 	return buf.Bytes()
 }
 
-// FuzzRestore: an archive is put in place whole or not at all, and nothing is written beside it, whatever its names and
-// links say.
+// FuzzRestore: an archive is restored whole or not at all, and no file is written elsewhere, whatever its names and
+// links are.
 func FuzzRestore(f *testing.F) {
 	for _, seed := range [][]byte{
 		makeArchive(f), makeArchive(f, part{name: "data/modelrepo/"}, part{name: "data/modelrepo/a", content: "x"}),
@@ -82,7 +82,7 @@ func FuzzRestore(f *testing.F) {
 			archive = packer.EncodeAll(archive, nil)
 		}
 		if len(archive) > 1<<20 {
-			return // time goes into the disk
+			return // limited by the disk
 		}
 		home, file := t.TempDir(), filepath.Join(t.TempDir(), "b")
 		if err := os.WriteFile(file, archive, 0o600); err != nil {

@@ -1,5 +1,5 @@
-// Package console is what a person sees while the platform starts: steps with their time, bars for long
-// work, and a closing banner. On a terminal bars move; elsewhere each change is one line.
+// Package console shows the start of the platform to its user: steps with their time, bars for long work, and a closing
+// banner. On a terminal bars move; elsewhere each change is one line.
 package console
 
 import (

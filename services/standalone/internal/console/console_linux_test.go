@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/printable"
 )
 
-// openTerminal gives the program's side of a pseudo-terminal; what is written to it is thrown away.
+// openTerminal returns the program's side of a pseudo-terminal; its output is discarded.
 func openTerminal(t *testing.T) *os.File {
 	t.Helper()
 	t.Setenv("TERM", "xterm")

@@ -42,25 +42,25 @@ type Credentials struct {
 	ControlPlaneToken string `json:"control_plane_token"`
 	CIToken           string `json:"ci_token"`        // control plane: reads, sends change notices
 	OperatorToken     string `json:"operator_token"`  // control plane: read and write
-	TrainerToken      string `json:"trainer_token"`   // control plane: what the trainer reports with
-	SeedToken         string `json:"seed_token"`      // control plane: what seeds the samples
-	InferenceToken    string `json:"inference_token"` // control plane: what inference reads admissions with
+	TrainerToken      string `json:"trainer_token"`   // control plane: for the trainer's reports
+	SeedToken         string `json:"seed_token"`      // control plane: for seeding the samples
+	InferenceToken    string `json:"inference_token"` // control plane: for inference to read admissions
 	ServingToken      string `json:"serving_token"`   // inference: admin, for a person
-	// ServingControlPlaneToken is what the control plane calls inference with.
+	// ServingControlPlaneToken is the control plane's token at inference.
 	ServingControlPlaneToken string `json:"serving_control_plane_token"`
 	WebhookSecret            string `json:"modelrepo_webhook_secret"`
 	NATSToken                string `json:"nats_token"`
-	// BusPassword is what producers on the message bus connect with, BridgePassword what the bridge does;
-	// BusServingToken and BusControlPlaneToken are what it calls inference and the control plane with.
+	// BusPassword is the password of producers on the message bus, BridgePassword the bridge's; BusServingToken and
+	// BusControlPlaneToken are the bridge's tokens at inference and the control plane.
 	BusPassword          string `json:"bus_password"`
 	BridgePassword       string `json:"bus_bridge_password"`
 	BusServingToken      string `json:"bus_serving_token"`
 	BusControlPlaneToken string `json:"bus_control_plane_token"`
-	// TrackerToken and OrchestratorKey are what the stand-ins ask of every caller; each start of the one process makes new ones.
+	// TrackerToken and OrchestratorKey are required by the stand-ins; each start of the one process makes new ones.
 	TrackerToken    string `json:"tracker_token"`
 	OrchestratorKey string `json:"orchestrator_key"`
 	EvidenceToken   string `json:"evidence_token"` // evidence API: reads, for a person
-	// What follows the prefix in the assistant's key of each role.
+	// The part after the prefix in the assistant's key of each role.
 	AssistantAdmin    string `json:"assistant_admin"`
 	AssistantOperator string `json:"assistant_operator"`
 	AssistantReadonly string `json:"assistant_readonly"`
@@ -68,7 +68,7 @@ type Credentials struct {
 	DashboardAdmin   string `json:"dashboard_admin_password"`
 	DashboardViewer  string `json:"dashboard_viewer_password"`
 	DashboardSigning string `json:"dashboard_jwt_secret"`
-	// DashboardSealing is what the key of the dashboard's stored secrets is derived from.
+	// DashboardSealing is the secret from which the key of the dashboard's stored secrets is derived.
 	DashboardSealing string `json:"dashboard_sealing"`
 }
 
@@ -114,9 +114,9 @@ func LoadOrCreate(dir string) (Credentials, error) {
 	return c, writeFile(dir, c)
 }
 
-// RenewStandIns gives the stand-ins of tracker and orchestrator secrets of this start. Their clients send the secret to
-// whoever holds the port: one that somebody collected there while the platform was down is worth nothing once it is up.
-// The caller holds the directory's lock.
+// RenewStandIns renews the secrets of the tracker and orchestrator stand-ins at each start. Their clients send the
+// secret to any process that holds the port: one collected there while the platform was down is worthless once it is
+// up. The caller holds the directory's lock.
 func RenewStandIns(dir string, c Credentials) (Credentials, error) {
 	c.TrackerToken, c.OrchestratorKey = rand.Text()+rand.Text(), rand.Text()+rand.Text()
 	return c, writeFile(dir, c)
@@ -179,8 +179,8 @@ func readFile(dir string) (c Credentials, err error) {
 	return c, nil
 }
 
-// parseSecrets is strict: a member that is mistyped, empty or there twice is not the secret that somebody has put
-// elsewhere, and making a new one in its place would lock that somebody out silently. Errors quote no value.
+// parseSecrets is strict: a mistyped, empty or duplicate member hides the secret that its users have, and a new one in
+// its place would lock them out silently. Errors quote no value.
 func parseSecrets(text []byte, into *Credentials) error {
 	var present map[string]jsontext.Value
 	if err := jsonv2.Unmarshal(text, &present); err != nil { // refuses names that are there twice
@@ -252,7 +252,7 @@ func (c Credentials) InferenceMap() string {
 	})
 }
 
-// BusMap is the value of BUS_CREDENTIALS_JSON: who may speak with inference may read how the bus fares.
+// BusMap is the value of BUS_CREDENTIALS_JSON: clients of inference may read the state of the bus.
 func (c Credentials) BusMap() string {
 	return credentialMap(map[string]grant{c.ServingToken: {Principal: "operator", Scopes: []string{"read"}}})
 }
@@ -279,7 +279,7 @@ type Addresses struct {
 	DataDir string
 }
 
-// Exports is what a shell evaluates to talk to the platform.
+// Exports returns shell statements that set the variables of the platform's clients.
 func (c Credentials) Exports(a Addresses) string {
 	dir, err := filepath.Abs(a.DataDir)
 	if err != nil { // the working directory is gone; the name as given is the best there is

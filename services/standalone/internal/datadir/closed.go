@@ -15,20 +15,20 @@ import (
 	"github.com/mlp-platform/platform/libs/embedded/pg"
 )
 
-// uncheckedFile is there while a directory that was open to others has not been looked through, so that a start after a
-// refused one does not take what they left.
+// uncheckedFile exists while a directory that was open to others has not been checked, so that a start after a refused
+// one does not use files that they left.
 const uncheckedFile = "unchecked"
 
-// ContainersDir is where scripts/up.sh keeps what the containers of the same checkout need: secrets that belong to their
-// users. Nothing here reads it.
+// ContainersDir is where scripts/up.sh keeps the secrets of the containers of the same checkout, which belong to their
+// users. This process does not read it.
 const ContainersDir = "compose"
 
-// postgresDir is where the files of the embedded Postgres lie; where root has started it, they belong to another user.
+// postgresDir holds the files of the embedded Postgres; if root started it, they belong to another user.
 const postgresDir = "postgres"
 
-// closeToOthers keeps other users out of the directory: what lies in it opens every part of the platform. A
-// directory that belongs to somebody else is refused, since its owner could open it again; so is one that others may
-// rename and put another in its place, and one in which they left something while it was open.
+// closeToOthers keeps other users out of the directory: its content opens every part of the platform. It refuses a
+// directory of another user, who could open it again, one that others may rename and replace, and one in which they
+// left something while it was open.
 func closeToOthers(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -42,7 +42,7 @@ func closeToOthers(dir string) error {
 	}
 	unchecked := filepath.Join(dir, uncheckedFile)
 	if info.Mode().Perm()&0o077 != 0 {
-		// Closed first: nothing comes in while it is looked through.
+		// Closed first: no one can add files during the check.
 		if err := os.Chmod(dir, 0o700); err != nil {
 			return fmt.Errorf("others may enter the data directory %s, and it cannot be closed to them: %w", dir, err)
 		}
@@ -60,7 +60,7 @@ func closeToOthers(dir string) error {
 
 // checkAbove refuses a directory that others may rename, since they may write to one above it.
 func checkAbove(dir string) error {
-	// Links are followed first: what holds the real directory is what counts.
+	// Links are followed first: the parents of the real directory count.
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return fmt.Errorf("the data directory %s cannot be read: %w", dir, err)
@@ -74,7 +74,7 @@ func checkAbove(dir string) error {
 		if uid := int(stat.Uid); uid != 0 && uid != os.Geteuid() {
 			return fmt.Errorf("others may replace the data directory %s, since %s belongs to user %d: name a directory elsewhere in PLATFORM_DATA_DIR", dir, above, uid)
 		}
-		// The sticky bit lets nobody but the owner rename what is his, as in /tmp.
+		// With the sticky bit, only the owner may rename a file, as in /tmp.
 		mode := info.Mode()
 		switch sticky := mode&os.ModeSticky != 0; {
 		case mode.Perm()&0o002 != 0 && !sticky:
@@ -88,8 +88,9 @@ func checkAbove(dir string) error {
 	}
 }
 
-// isPrivateGroup reports whether nobody but root and this user is in the group: root's, or the one that many systems
-// make for each user, of the user's name. There, umask 002 is usual, and makes every directory writable for the group.
+// isPrivateGroup reports whether the group has no members but root and this user: root's group, or the group of the
+// user's name that many systems make for each user. There, umask 002 is usual, and makes every directory writable for
+// the group.
 func isPrivateGroup(gid uint32) bool {
 	if gid == 0 {
 		return true
@@ -130,7 +131,7 @@ func checkOwners(dir string) error {
 		if owner := ownerOf(info); !slices.Contains(owners, owner) {
 			return fmt.Errorf("others could write to the data directory %s, and %s in it belongs to user %d: remove it, or chown it if it is yours, or name another directory in PLATFORM_DATA_DIR", dir, path, owner)
 		}
-		if path == filepath.Join(dir, ContainersDir) && d.IsDir() { // mine; what is in it belongs to the containers
+		if path == filepath.Join(dir, ContainersDir) && d.IsDir() { // ours; its content belongs to the containers
 			return fs.SkipDir
 		}
 		return nil

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What others left while a directory was open is refused, at the next start too, until it is gone.
+// Files left by others while a directory was open are refused, at the next start too, until they are gone.
 func TestOpenRefusesWhatOthersLeft(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"credentials.json", "modelrepo/.git/config", "postgres/password", "postgres/data/PG_VERSION"} {
@@ -52,7 +52,7 @@ func TestOpenLeavesTheContainersAlone(t *testing.T) {
 	}
 }
 
-// A folder of that name that somebody else made would give the containers secrets that he knows.
+// A folder of that name made by another user would give the containers secrets that he knows.
 func TestOpenRefusesAContainersFolderOfOthers(t *testing.T) {
 	t.Parallel()
 	dir := makeOpen(t)
@@ -65,7 +65,7 @@ func TestOpenRefusesAContainersFolderOfOthers(t *testing.T) {
 	}
 }
 
-// Whoever may write to a directory above, as its owner or by its group, can put another in the place of the platform's.
+// Anyone with write access to a directory above, as its owner or through its group, can replace the platform's.
 func TestOpenRefusesWhatOthersMayReplace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/libs/embedded/pg"
 )
 
-// A directory that others may enter is closed before anything secret lies in it.
+// A directory that others may enter is closed before it contains any secret.
 func TestOpenClosesTheDirectory(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "data")
@@ -70,7 +70,7 @@ func TestOpenRefusesWhatOthersRule(t *testing.T) {
 	}
 }
 
-// makeOpen makes a directory below one that nobody else may write to, which everybody may.
+// makeOpen makes a directory that everybody may write to, below one that only its owner may write to.
 func makeOpen(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")

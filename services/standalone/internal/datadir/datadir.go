@@ -21,11 +21,10 @@ import (
 )
 
 const (
-	// Layout is the version of the directory's layout. It rises when an older
-	// program would misread what is there.
+	// Layout is the version of the directory's layout. It rises when an older program would misread the content.
 	Layout = 1
-	// minFree is what a start needs: Postgres's files and log are 60 MB, NATS
-	// and the sample models less; below it Postgres would stop in the middle.
+	// minFree is the space that a start needs: Postgres' files and log are 60 MB, NATS and the sample models less; with
+	// less, Postgres would stop midway.
 	minFree = 200 << 20
 
 	lockFile    = "platform.lock"
@@ -74,7 +73,7 @@ func openWith(path string, free func(string) (uint64, error)) (_ *Dir, err error
 			err = errors.Join(err, lock.Close())
 		}
 	}()
-	// Told to whoever is refused; the lock itself needs no content.
+	// For the error message of the next process; the lock itself needs no content.
 	if err := os.WriteFile(filepath.Join(abs, lockFile), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
 		return nil, fmt.Errorf("the data directory %s cannot be written: %w", abs, err)
 	}
@@ -88,14 +87,14 @@ func openWith(path string, free func(string) (uint64, error)) (_ *Dir, err error
 	if bytes < minFree {
 		return nil, fmt.Errorf("only %d MB free on the disk of %s: the platform needs %d MB to start; make room, or name a directory on another disk in PLATFORM_DATA_DIR", bytes>>20, abs, minFree>>20)
 	}
-	// What an earlier process left when it was killed.
+	// Left by an earlier process that was killed.
 	if err := removeFile(filepath.Join(abs, runtimeFile)); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-// lockHolder names the process that has the lock, as far as it said so.
+// lockHolder names the process that has the lock, if it wrote its pid.
 func lockHolder(dir string) string {
 	b, err := os.ReadFile(filepath.Join(dir, lockFile))
 	pid, convErr := strconv.Atoi(strings.TrimSpace(string(b)))
@@ -138,7 +137,7 @@ func freeBytes(dir string) (uint64, error) {
 // Path is the absolute path of the directory.
 func (d *Dir) Path() string { return d.path }
 
-// Close takes back what WriteRuntime wrote and lets the directory go.
+// Close removes the file of WriteRuntime and unlocks the directory.
 func (d *Dir) Close() error {
 	return errors.Join(removeFile(filepath.Join(d.path, runtimeFile)), d.lock.Close())
 }
@@ -150,14 +149,14 @@ func removeFile(name string) error {
 	return nil
 }
 
-// Runtime is what a running platform tells the commands that ask about it.
+// Runtime describes a running platform to other commands.
 type Runtime struct {
 	PID       int               `json:"pid"`
 	Started   time.Time         `json:"started"`
 	Addresses map[string]string `json:"addresses"` // part → URL
 }
 
-// WriteRuntime tells others that the platform serves.
+// WriteRuntime announces the running platform to other commands.
 func (d *Dir) WriteRuntime(r Runtime) error {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
@@ -172,8 +171,8 @@ func (d *Dir) WriteRuntime(r Runtime) error {
 // ErrNotRunning means that no platform has the directory.
 var ErrNotRunning = errors.New("no platform runs")
 
-// ReadRuntime reads what the platform that has the directory told. What a
-// killed one left is not believed: the lock reports whether one runs.
+// ReadRuntime reads the announcement of the platform that has the directory. The one of a killed platform is ignored:
+// the lock shows whether one runs.
 func ReadRuntime(path string) (Runtime, error) {
 	dir, err := filepath.Abs(path)
 	if err != nil {
@@ -183,7 +182,7 @@ func ReadRuntime(path string) (Runtime, error) {
 	if _, err := os.Stat(filepath.Join(dir, lockFile)); errors.Is(err, fs.ErrNotExist) {
 		return Runtime{}, none
 	}
-	// A shared lock: two that ask do not hinder each other.
+	// A shared lock: concurrent readers do not block each other.
 	lock := flock.New(filepath.Join(dir, lockFile), flock.SetFlag(os.O_RDONLY))
 	free, err := lock.TryRLock()
 	if err != nil {

@@ -132,8 +132,7 @@ func TestRuntime(t *testing.T) {
 	}
 }
 
-// TestKilled: what a killed process leaves does not keep the next from
-// starting, nor is it taken for a running platform.
+// TestKilled: the files of a killed process neither prevent the next start nor count as a running platform.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

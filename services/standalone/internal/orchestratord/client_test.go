@@ -26,8 +26,8 @@ func (b bench) want(t *testing.T, status int, method, path, body string) map[str
 	return doc
 }
 
-// TestRunsOfClientsAreLeftToThem makes runs that a process of the client's carries out. The executor neither starts
-// them, late as they are, nor takes those under way for abandoned by itself.
+// TestRunsOfClientsAreLeftToThem makes runs that a client's process carries out. The executor neither starts them, even
+// when late, nor marks those in progress as abandoned.
 func TestRunsOfClientsAreLeftToThem(t *testing.T) {
 	t.Parallel()
 	started := make(chan string, 1)
@@ -78,7 +78,7 @@ func TestRunsOfClientsAreLeftToThem(t *testing.T) {
 	b.want(t, 204, "DELETE", "/flows/"+flow, ``)
 }
 
-// TestFailedRunsAreTriedAgain lets runs fail whose policy says how often they are tried.
+// TestFailedRunsAreTriedAgain lets runs with a retry policy fail.
 func TestFailedRunsAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	b := setupBench(t, runFunc(noRunner))
@@ -269,7 +269,7 @@ func TestEventStreams(t *testing.T) {
 	}
 }
 
-// TestNoStreamWithoutAGreeting turns away who does not begin as the interface says.
+// TestNoStreamWithoutAGreeting refuses clients without the greeting that the interface requires.
 func TestNoStreamWithoutAGreeting(t *testing.T) {
 	t.Parallel()
 	b := setupBench(t, runFunc(noRunner))

@@ -15,7 +15,7 @@ import (
 
 // Runs that a process of the client's carries out: a flow that is called, or a deployment that is served.
 
-// policyDoc says how often a run is tried again, and after how many seconds.
+// policyDoc is a run's retry policy: the number of retries and their delay in seconds.
 type policyDoc struct {
 	Retries    *int32 `json:"retries"`
 	RetryDelay any    `json:"retry_delay"`
@@ -41,7 +41,7 @@ func retry(policy json.RawMessage, runs int32, v transition.Verdict, now time.Ti
 
 const maxRetryDelay = 30 * 86400 // seconds
 
-// createOwnRun makes a run of a flow that its maker carries out; no deployment says how.
+// createOwnRun makes a run of a flow that the client carries out; no deployment describes it.
 func (s *Server) createOwnRun(r *http.Request) (any, error) {
 	var in struct {
 		Name            string     `json:"name"`
@@ -102,7 +102,7 @@ func (s *Server) createOwnRun(r *http.Request) (any, error) {
 	return answer{http.StatusCreated, s.runOf(run)}, nil
 }
 
-// updateFlowRun changes what is absent from no body.
+// updateFlowRun changes the members present in the body.
 func (s *Server) updateFlowRun(r *http.Request) (any, error) {
 	var in struct {
 		Name              *string  `json:"name"`
@@ -158,7 +158,7 @@ func (s *Server) changeRun(r *http.Request, change func(context.Context, uuid.UU
 	return answer{status: http.StatusNoContent}, err
 }
 
-// scheduledOfDeployments lists the runs that whoever serves these deployments is to start.
+// scheduledOfDeployments lists the due runs of these deployments, for the process that serves them.
 func (s *Server) scheduledOfDeployments(r *http.Request) (any, error) {
 	var in struct {
 		page
@@ -187,7 +187,7 @@ func (s *Server) scheduledOfDeployments(r *http.Request) (any, error) {
 	return out, err
 }
 
-// runsByID reads documents in the order of ids; what is gone is left out.
+// runsByID reads documents in the order of ids, without those of deleted runs.
 func (s *Server) runsByID(ctx context.Context, q *store.Queries, ids []uuid.UUID) ([]runDoc, error) {
 	out := make([]runDoc, 0, len(ids))
 	for _, id := range ids {

@@ -39,8 +39,8 @@ type deploymentDoc struct {
 	EnforceParameterSchema bool            `json:"enforce_parameter_schema"`
 }
 
-// deploymentIn is the body that makes or changes a deployment. For a change it
-// starts as the present deployment, so that what is absent stays.
+// deploymentIn is the body that creates or changes a deployment. For a change it starts as the present deployment, so
+// that absent members stay.
 type deploymentIn struct {
 	Name                   string      `json:"name"`
 	FlowID                 uuid.UUID   `json:"flow_id"`
@@ -164,8 +164,7 @@ func (s *Server) createDeployment(r *http.Request) (any, error) {
 	return answer{status, doc}, err
 }
 
-// replaceSchedules puts the schedules in place of the present ones. Runs made
-// by those and not yet started reflect what was, so they go.
+// replaceSchedules replaces the present schedules. Their runs that have not started are deleted with them.
 func (s *Server) replaceSchedules(ctx context.Context, q *store.Queries, id uuid.UUID, schedules []cronIn) error {
 	if err := q.DeleteSchedules(ctx, id); err != nil {
 		return err
@@ -213,7 +212,7 @@ func (s *Server) deployment(ctx context.Context, q *store.Queries, id uuid.UUID)
 	return docs[0], nil
 }
 
-// deployments reads documents in the order of ids; what is gone is left out.
+// deployments reads documents in the order of ids, without those of deleted deployments.
 func (s *Server) deployments(ctx context.Context, q *store.Queries, ids []uuid.UUID) ([]deploymentDoc, error) {
 	rows, err := q.Deployments(ctx, store.DeploymentsParams{Ids: ids, Now: s.now()})
 	if err != nil {
@@ -338,7 +337,7 @@ func (s *Server) deleteDeployment(r *http.Request) (any, error) {
 	return answer{status: http.StatusNoContent}, err
 }
 
-// pauseDeployment stops or resumes the schedules; runs asked for by hand go on.
+// pauseDeployment stops or resumes the schedules; runs requested manually continue.
 func (s *Server) pauseDeployment(paused bool) endpoint {
 	return func(r *http.Request) (any, error) {
 		id, err := pathID(r)

@@ -8,8 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord/store"
 )
 
-// Deployment is one that this process offers by itself. It has no work pool,
-// so the [Runner] carries out its runs.
+// Deployment is one that this process itself offers. It has no work pool, so the [Runner] carries out its runs.
 type Deployment struct {
 	Flow, Name  string
 	Description string
@@ -17,8 +16,8 @@ type Deployment struct {
 	ParameterSchema json.RawMessage
 }
 
-// EnsureDeployment makes the deployment, or brings the description and schema
-// of the present one up to date; what else users changed of it stays.
+// EnsureDeployment creates the deployment, or updates the description and schema of the present one; other changes by
+// users stay.
 func (s *Server) EnsureDeployment(ctx context.Context, d Deployment) error {
 	in := deploymentIn{
 		Name: d.Name, Description: &d.Description, EnforceParameterSchema: true, ParameterSchema: object{d.ParameterSchema},

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// problem is the body of an error: detail for the server's own refusals,
-// exception_message and exception_detail for what the framework in front of a
-// real server refuses. The request body is not sent back: it may hold secrets.
+// problem is the body of an error: detail for the server's own refusals, exception_message and exception_detail for
+// refusals by a real server's framework. The request body is not sent back: it may hold secrets.
 type problem struct {
 	Detail  string  `json:"detail,omitempty"`
 	Message string  `json:"exception_message,omitempty"`

@@ -13,19 +13,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// Clients report events over one websocket and hear of them over another. This server keeps no events. What comes in
-// is read and dropped, since a client without the socket loses seconds on every run; what goes out is the one event
-// that runs wait for, that they are to be cancelled.
+// Clients report events over one websocket and receive them over another. This server keeps no events. It reads and
+// drops those reported, since a client without the socket loses seconds on every run; it sends only the event that runs
+// wait for, their cancellation.
 
 const (
 	maxEventStreams = 200
 	maxEventMessage = 4 << 20
 	eventPing       = 30 * time.Second
-	eventHello      = 10 * time.Second // until a client has said what it must at the start
+	eventHello      = 10 * time.Second // until a client must have sent its greeting
 	cancellingEvent = "prefect.flow-run.Cancelling"
 )
 
-// event is an event as the interface has it.
+// event is the JSON form of an event.
 type event struct {
 	Occurred time.Time         `json:"occurred"`
 	Received time.Time         `json:"received"`
@@ -75,7 +75,7 @@ func (h *eventHub) subscribe() (ch chan event, end func()) {
 	}
 }
 
-// cancelling tells those that listen. One that is a hundred events behind misses it.
+// cancelling sends the event to the open streams. A stream that is a hundred events behind misses it.
 func (h *eventHub) cancelling(run uuid.UUID, at time.Time) {
 	e := event{at, at, cancellingEvent, map[string]string{"prefect.resource.id": "prefect.flow-run." + run.String()}, []any{}, map[string]any{}, newID()}
 	h.mu.Lock()
@@ -107,7 +107,7 @@ func (s *Server) stream(serve func(context.Context, *websocket.Conn)) http.Handl
 		ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 		defer cancel()
 		defer context.AfterFunc(s.ending, cancel)()
-		// Who may be here, the request's own credential has said; the token in the greeting says it once more.
+		// The request's own credential has already been checked; the token in the greeting repeats it.
 		if _, ok := hear(ctx, c, "auth"); ok && c.Write(ctx, websocket.MessageText, []byte(`{"type":"auth_success"}`)) == nil {
 			serve(ctx, c)
 		}
@@ -132,7 +132,7 @@ func hear(ctx context.Context, c *websocket.Conn, kind string) (message json.Raw
 	return b, true
 }
 
-// dropEvents reads what a client reports.
+// dropEvents reads and drops a client's events.
 func dropEvents(ctx context.Context, c *websocket.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -151,7 +151,7 @@ func dropEvents(ctx context.Context, c *websocket.Conn) {
 	pingUntil(ctx, c, nil)
 }
 
-// tellEvents sends the events that a client asked for.
+// tellEvents sends the events that a client subscribed to.
 func (s *Server) tellEvents(ctx context.Context, c *websocket.Conn) {
 	var in struct {
 		Filter struct {
@@ -160,7 +160,7 @@ func (s *Server) tellEvents(ctx context.Context, c *websocket.Conn) {
 			} `json:"event"`
 		} `json:"filter"`
 	}
-	ch, end := s.events.subscribe() // before the client is told, so that nothing falls between
+	ch, end := s.events.subscribe() // before the client is answered, so that no event is missed
 	defer end()
 	b, ok := hear(ctx, c, "filter")
 	if !ok || json.Unmarshal(b, &in) != nil {
@@ -168,7 +168,7 @@ func (s *Server) tellEvents(ctx context.Context, c *websocket.Conn) {
 	}
 	ctx = c.CloseRead(ctx)
 	if e := in.Filter.Event; e != nil && !slices.Contains(e.Name, cancellingEvent) {
-		ch = nil // of what it asks for, nothing happens here
+		ch = nil // none of the requested events occur here
 	}
 	pingUntil(ctx, c, ch)
 }

@@ -37,7 +37,7 @@ type attempt struct {
 	cancel context.CancelCauseFunc
 }
 
-// entered tells the executor what state a run was put in.
+// entered informs the executor of a run's new state.
 func (s *Server) entered(id uuid.UUID, t orchestrator.StateType) {
 	if t == orchestrator.Cancelling {
 		s.events.cancelling(id, s.now())
@@ -330,7 +330,7 @@ func (s *Server) clientRun(row store.Run) (run FlowRun, err error) {
 	return run, json.Unmarshal(b, &run)
 }
 
-// call runs the Runner and says how the run ended.
+// call runs the Runner and returns the run's final state.
 func (s *Server) call(ctx context.Context, run FlowRun, logs func(int, string)) (end stateIn) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -350,9 +350,8 @@ func (s *Server) call(ctx context.Context, run FlowRun, logs func(int, string)) 
 	return stateIn{Type: orchestrator.Failed, Message: pointerTo(cleanMessage(err.Error()))}
 }
 
-// finish records the end of the attempt that began with the given state. A run
-// that was asked to cancel ends CANCELLED, however the Runner returned; one that
-// was moved on by someone else is left alone.
+// finish records the end of the attempt that began with the given state. A run whose cancellation was requested ends
+// CANCELLED, however the Runner returned; one that another client has moved on is left alone.
 func (s *Server) finish(ctx context.Context, id, began uuid.UUID, end stateIn) error {
 	return s.tx(ctx, func(q *store.Queries) error {
 		run, err := q.LockRun(ctx, id)

@@ -308,8 +308,8 @@ func runChild(url string) int {
 	return 1
 }
 
-// TestKill: kill -9 of the process in the middle of runs leaves none half-way.
-// What ran becomes CRASHED, what was being cancelled CANCELLED, the rest goes on.
+// TestKill: kill -9 of the process in the middle of runs leaves none half-way. Running ones become CRASHED, cancelling
+// ones CANCELLED, the rest continue.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	b := setupBench(t, runFunc(func(context.Context, orchestratord.FlowRun, func(int, string)) error { return nil }))
@@ -348,7 +348,7 @@ func TestKill(t *testing.T) {
 	if got := b.states(t, runs[0].ID); got != "SCHEDULED PENDING RUNNING CRASHED" {
 		t.Fatalf(`states %s; want "SCHEDULED PENDING RUNNING CRASHED"`, got)
 	}
-	// A crashed run can be asked for again.
+	// A crashed run can be scheduled again.
 	if _, err := b.c.SetState(t.Context(), runs[0].ID, orchestrator.State{Type: orchestrator.Scheduled}, false); err != nil {
 		t.Fatal(err)
 	}

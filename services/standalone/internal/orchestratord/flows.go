@@ -25,7 +25,7 @@ func flowOf(f store.Flow) flowDoc {
 	return flowDoc{f.ID, f.Created.UTC(), f.Updated.UTC(), f.Name, f.Tags, f.Labels}
 }
 
-// checkName refuses what cannot be part of a path, as a real server does.
+// checkName refuses names that cannot be part of a path, as a real server does.
 func checkName(name string) error {
 	switch {
 	case name == "":

@@ -20,8 +20,8 @@ import (
 // maxBody limits a request. The official client sends log lines in batches of up to 4 MB.
 const maxBody = 5 << 20
 
-// Handler serves the API below /api. It starts training past every approval, so it answers no web page of
-// another site; who wraps it asks for a credential.
+// Handler serves the API below /api. It starts training without any approval, so it answers no web page of another
+// site; the code that wraps it must require a credential.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /api/events/in", s.stream(dropEvents))

@@ -14,9 +14,9 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord/store"
 )
 
-// Bounds of what is kept, so that a run that logs in a loop cannot fill the disk.
+// Limits of the stored logs, so that a run that logs in a loop cannot fill the disk.
 const (
-	maxLogLines   = 10_000 // of a run; the rest is dropped and the last line says so
+	maxLogLines   = 10_000 // of a run; the rest is dropped, as the last line states
 	maxLogMessage = 8 << 10
 	keepLogs      = 30 * 24 * time.Hour // after the end of the run
 )
@@ -39,8 +39,7 @@ type logLine struct {
 	at            time.Time
 }
 
-// appendLogs stores lines of a run as far as its bound goes. Lines of a run
-// that does not exist are refused.
+// appendLogs stores lines of a run up to its limit. Lines of a run that does not exist are refused.
 func (s *Server) appendLogs(ctx context.Context, q *store.Queries, run uuid.UUID, lines []logLine) error {
 	total, err := q.ReserveLogLines(ctx, store.ReserveLogLinesParams{ID: run, Lines: int32(len(lines))})
 	if err != nil {

@@ -26,7 +26,7 @@ func TestMomentsAsClientsWriteThem(t *testing.T) {
 	}
 }
 
-// FuzzMoment: what is read is a time that is written as the interface writes it.
+// FuzzMoment: the result of parsing is a time that is formatted as the interface formats it.
 func FuzzMoment(f *testing.F) {
 	f.Add(`"2026-11-28 22:22:42.366976+00:00"`)
 	f.Add(`"2026-11-28T22:22:42Z"`)

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord/store"
 )
 
-// A pool of this server has the one queue "default", which is what the pool is.
+// A pool of this server has exactly one queue, "default", with the pool's settings.
 
 type queueDoc struct {
 	ID               uuid.UUID       `json:"id"`
@@ -96,7 +96,7 @@ func (s *Server) filterWorkPools(r *http.Request) (any, error) {
 	return s.listPools(r.Context(), arg)
 }
 
-// updateWorkPool changes what the body names; null takes a limit off.
+// updateWorkPool changes the members in the body; null removes a limit.
 func (s *Server) updateWorkPool(r *http.Request) (any, error) {
 	name := r.PathValue("name")
 	body, err := readBody(r)
@@ -252,7 +252,7 @@ func (s *Server) readWorkQueueByName(r *http.Request) (any, error) {
 	return queueOf(poolOf(pool)), nil
 }
 
-// readWorkQueueStatus says whether somebody polls.
+// readWorkQueueStatus reports whether a worker polls the queue.
 func (s *Server) readWorkQueueStatus(r *http.Request) (any, error) {
 	q, err := s.readWorkQueue(r)
 	if err != nil {

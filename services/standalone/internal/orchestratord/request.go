@@ -15,8 +15,8 @@ import (
 	problemdoc "github.com/mlp-platform/platform/libs/problem"
 )
 
-// decodeBody reads a body. As on a real server, unknown members at the top are let
-// pass; types that must not have any say so themselves. An empty body is {}.
+// decodeBody reads a body. As on a real server, unknown members at the top level are ignored; types that must not have
+// any refuse them. An empty body is {}.
 func decodeBody(r *http.Request, dst any) error {
 	b, err := readBody(r)
 	if err != nil {
@@ -90,7 +90,7 @@ func decodeFilter(b []byte, loc string, dst any) error {
 	return invalidMember(loc, "%s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// withoutDefaults drops members that say what their absence says.
+// withoutDefaults drops members with their default values.
 func withoutDefaults(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -114,7 +114,7 @@ func pathID(r *http.Request) (uuid.UUID, error) {
 	return id, nil
 }
 
-// page is the part of a filter's body that says which piece is wanted.
+// page selects a page in a filter's body.
 type page struct {
 	Limit  *int `json:"limit"`
 	Offset int  `json:"offset"`

@@ -94,7 +94,7 @@ func (s *Server) poolRoutes() map[string]endpoint {
 	}
 }
 
-// absentRoutes list what there is none of here, and refuse to make it.
+// absentRoutes answer for objects that this server does not have: empty lists, and refusals to create them.
 func absentRoutes() map[string]endpoint {
 	return map[string]endpoint{
 		"GET /api/automations/related-to/{resource}":  none,
@@ -122,15 +122,15 @@ func absentRoutes() map[string]endpoint {
 	}
 }
 
-// defaultStorage says that results are kept where the client keeps them.
+// defaultStorage reports that results are kept where the client keeps them.
 type defaultStorage struct {
 	Block *string `json:"default_result_storage_block_id"`
 }
 
-// none lists what this server has none of.
+// none answers an empty list.
 func none(*http.Request) (any, error) { return []any{}, nil }
 
-// notKept refuses to make what this server has none of. Prefect's client shows the sentence.
+// notKept refuses to create an object that this server does not have. Prefect's client shows the sentence.
 func notKept(what string) endpoint {
 	return func(*http.Request) (any, error) {
 		return nil, refuseRequest(http.StatusNotImplemented, "This server keeps no %s. A real Prefect server does.", what)

@@ -91,7 +91,7 @@ func (s *Server) runOf(r store.Run) runDoc {
 	return d
 }
 
-// newRun is a run to be made, in the state SCHEDULED unless told otherwise.
+// newRun describes a run to create, by default in the state SCHEDULED.
 type newRun struct {
 	name       string
 	parameters json.RawMessage
@@ -148,7 +148,7 @@ func (s *Server) insertRun(ctx context.Context, q *store.Queries, d store.Deploy
 	}
 	if d.ID != uuid.Nil {
 		arg.DeploymentID = &d.ID
-		// What says where its code is, is for who can run that; this server has flows of its own alone.
+		// A deployment with an entrypoint is for processes that can run its code; this server runs only built-in flows.
 		arg.Elsewhere = d.WorkPoolID == nil && d.Entrypoint != nil && *d.Entrypoint != ""
 	}
 	rows, err := q.InsertRun(ctx, arg)

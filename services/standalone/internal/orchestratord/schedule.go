@@ -202,7 +202,7 @@ func (s *Server) listSchedules(r *http.Request) (any, error) {
 	return d.(deploymentDoc).Schedules, nil
 }
 
-// createSchedules adds schedules to those that the deployment has.
+// createSchedules adds schedules to the deployment's.
 func (s *Server) createSchedules(r *http.Request) (any, error) {
 	var in []cronIn
 	if err := decodeBody(r, &in); err != nil {
@@ -228,7 +228,7 @@ func (s *Server) createSchedules(r *http.Request) (any, error) {
 	return answer{http.StatusCreated, out}, err
 }
 
-// updateSchedule changes what the body names.
+// updateSchedule changes the members in the body.
 func (s *Server) updateSchedule(r *http.Request) (any, error) {
 	body, err := readBody(r)
 	if err != nil {
@@ -273,7 +273,7 @@ func (s *Server) deleteSchedule(r *http.Request) (any, error) {
 	})
 }
 
-// changeSchedules runs change under the lock of the deployment, then makes the runs ahead anew.
+// changeSchedules runs change under the lock of the deployment, then recreates the runs ahead.
 func (s *Server) changeSchedules(r *http.Request, status int, change func(*store.Queries, uuid.UUID) error) (any, error) {
 	id, err := pathID(r)
 	if err != nil {

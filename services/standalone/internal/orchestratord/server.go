@@ -81,8 +81,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, runner Runner, log *slog.Logge
 	return s, nil
 }
 
-// now is cut to what Postgres keeps, so that what was written compares equal to
-// what is read.
+// now is truncated to Postgres' precision, so that a value written compares equal to the value read.
 func (s *Server) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
 func (s *Server) tx(ctx context.Context, fn func(*store.Queries) error) error {

@@ -352,8 +352,8 @@ func TestMembersOfTheOfficialClient(t *testing.T) {
 	}
 }
 
-// TestShapes compares the members of each document with those a Prefect 3.8.8
-// server gave (testdata): none is invented, and what is left out is listed.
+// TestShapes compares the members of each document with those of a Prefect 3.8.8 server (testdata): none is invented,
+// and the omitted ones are listed.
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	b := setupBench(t, runFunc(noRunner))

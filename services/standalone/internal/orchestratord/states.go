@@ -23,7 +23,7 @@ type stateDoc struct {
 	Details   stateDetails    `json:"state_details"`
 }
 
-// stateDetails holds what this server sets; clients take the rest as absent.
+// stateDetails holds the members that this server sets; clients take the rest as absent.
 type stateDetails struct {
 	FlowRunID     *uuid.UUID `json:"flow_run_id"`
 	ScheduledTime *time.Time `json:"scheduled_time"`
@@ -61,7 +61,7 @@ func (s *stateIn) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// record locks a run, asks the rules, and enters the state they name.
+// record locks a run, applies the rules, and enters the resulting state.
 func (s *Server) record(ctx context.Context, q *store.Queries, id uuid.UUID, in stateIn, force bool) (transition.Verdict, error) {
 	row, err := q.LockRun(ctx, id)
 	if err != nil {

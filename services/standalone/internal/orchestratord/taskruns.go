@@ -11,9 +11,9 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord/store"
 )
 
-// The client keeps its task runs to itself and reports them as events, which this server drops. Of one kind it asks the
-// server: that which stands for a flow called within a flow, so that the inner run is found again when the outer one is
-// tried again. Its state is that of the inner run.
+// The client keeps its task runs to itself and reports them as events, which this server drops. It creates only one
+// kind on the server: the task run of a flow called within a flow, so that a retry of the outer run finds the inner run
+// again. Its state is that of the inner run.
 
 type taskRunDoc struct {
 	ID         uuid.UUID       `json:"id"`

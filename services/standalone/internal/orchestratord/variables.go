@@ -30,7 +30,7 @@ func variableOf(v store.Variable) variableDoc {
 	return variableDoc{v.ID, v.Created.UTC(), v.Updated.UTC(), v.Name, v.Value, v.Tags}
 }
 
-// variableIn is what makes or changes a variable; what is absent stays.
+// variableIn creates or changes a variable; absent members stay as they are.
 type variableIn struct {
 	Name  *string         `json:"name"`
 	Value json.RawMessage `json:"value"`

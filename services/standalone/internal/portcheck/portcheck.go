@@ -1,5 +1,5 @@
-// Package portcheck takes the platform's addresses before anything else starts,
-// and says in one sentence which one is taken, by whom, and how to move ours.
+// Package portcheck takes the platform's addresses before anything else starts, and reports in one sentence which one
+// is in use, by which process, and how to move ours.
 package portcheck
 
 import (
@@ -22,7 +22,7 @@ func Listen(addr, name, env string) (net.Listener, error) {
 	return l, nil
 }
 
-// Free checks that addr can be taken, for a part that takes it by itself.
+// Free checks that addr is free, for a part that listens on it itself.
 func Free(addr, name, env string) error {
 	l, err := Listen(addr, name, env)
 	if err != nil {
@@ -49,8 +49,8 @@ func explainListenError(err error, addr, name, env string) error {
 	return fmt.Errorf("the %s cannot listen on %s; set %s to another address: %w", name, addr, env, err)
 }
 
-// findHolder names the process that listens on the TCP port, as far as /proc shows
-// it: nothing on other systems, and nothing of other users' processes.
+// findHolder names the process that listens on the TCP port, as far as /proc shows it: not on other systems, and not
+// for other users' processes.
 func findHolder(port string) (string, bool) {
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {

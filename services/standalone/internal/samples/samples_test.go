@@ -18,7 +18,7 @@ func TestEnsure(t *testing.T) {
 	if err != nil || !made {
 		t.Fatalf("made %v, %v; want made", made, err)
 	}
-	// The git program itself must read what was made.
+	// The git program itself must be able to read the repository.
 	out, err := exec.Command("git", "-C", dir, "-c", "safe.directory=*", "log", "--format=%s %D", "--stat").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "HEAD -> main") || !strings.Contains(string(out), "models/a/model.yaml") {
 		t.Fatalf("%v\n%s; want strings.Contains(string(out), \"HEAD -> main\") && strings.Contains(string(out), \"models/a/model.yaml\")", err, out)

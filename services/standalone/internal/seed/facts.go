@@ -19,7 +19,7 @@ import (
 const (
 	// recordsSuite names the evaluation: the metrics that the training run computed on its test rows.
 	recordsSuite = "held-out test"
-	// The samples train in this process, through the scheduler that stands in for a cluster's.
+	// The samples train in this process, through the scheduler that simulates a cluster's.
 	jobCluster, jobPartition = "local", "inline"
 	// monthlyBudgetUSD of a sample's project. Mock figures count towards no budget, so only real jobs reach it.
 	monthlyBudgetUSD = 50.0
@@ -31,7 +31,7 @@ const (
 // errRunOpen is temporary: the control plane reads the end of a run within its poll interval.
 var errRunOpen = errors.New("the control plane does not know the end of the training run yet")
 
-// facts are what is known of a served version, from those who know it.
+// facts are the platform's facts about a served version, each from its source.
 type facts struct {
 	model  Model
 	holder inference.LoadedModel
@@ -39,8 +39,8 @@ type facts struct {
 	run    *controlplane.Run // nil if no run of this platform trained the version
 }
 
-// recordFacts writes the governance and facility records of the version that holds the model's alias, unless somebody
-// has written them already: what a person recorded is never replaced.
+// recordFacts writes the governance and facility records of the version that holds the model's alias, unless they exist
+// already: a person's record is never replaced.
 func (s seeder) recordFacts(ctx context.Context, m Model) (version string, err error) {
 	f := facts{model: m}
 	if f.holder, err = s.findHolder(ctx, m); err != nil {
@@ -76,7 +76,7 @@ func readAnswer[T any](ctx context.Context, s seeder, send func() (*http.Respons
 	return out, err
 }
 
-// sendRecord is readAnswer for an answer that says nothing new.
+// sendRecord is readAnswer for an answer whose content is not needed.
 func sendRecord(ctx context.Context, s seeder, send func() (*http.Response, error)) error {
 	_, err := readAnswer[struct{}](ctx, s, send)
 	return err
@@ -183,7 +183,7 @@ func (s seeder) recordCost(ctx context.Context, f facts) error {
 	return sendRecord(ctx, s, func() (*http.Response, error) { return s.cp.RecordCost(ctx, in) })
 }
 
-// recordEvaluation records what the training run measured on rows that it did not train on.
+// recordEvaluation records the training run's metrics on rows that it did not train on.
 func (s seeder) recordEvaluation(ctx context.Context, f facts) error {
 	version, limit := f.holder.ModelVersion, recordsPage
 	known, err := readAnswer[controlplane.EvalList](ctx, s, func() (*http.Response, error) {
@@ -211,7 +211,7 @@ func (s seeder) recordEvaluation(ctx context.Context, f facts) error {
 	return sendRecord(ctx, s, func() (*http.Response, error) { return s.cp.RecordEval(ctx, in) })
 }
 
-// rung is the one of the model's ladder that its alias names, if any.
+// rung returns the rung of the model's ladder for its alias, if any.
 func (f facts) rung() *controlplane.Rung {
 	i := slices.IndexFunc(f.meta.Lifecycle, func(r controlplane.Rung) bool { return strings.EqualFold(r.Name, f.model.Alias) })
 	if i < 0 {

@@ -106,7 +106,7 @@ func TestAPlatformFromBeforeGetsItsRecordsWithoutTrainingAgain(t *testing.T) {
 	if len(s.keys) != 0 {
 		t.Errorf("trained again under the keys %q, want none", s.keys)
 	}
-	// Version 7 is served by now, so that is what the records are of.
+	// Version 7 is served now, so the records describe it.
 	if _, ok := s.written["PUT /compliance/JPCP/7"]; !ok || len(s.written) != 5 {
 		t.Errorf("written: %q, want all five, of version 7", slices.Sorted(maps.Keys(s.written)))
 	}

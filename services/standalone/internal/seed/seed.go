@@ -1,7 +1,7 @@
-// Package seed brings a fresh platform to life through its ordinary doors: every sample model is trained
-// by a dispatch like any other, promoted by the ordinary gate, and given drift baselines from replayed
-// held-out rows. What happened is then recorded like a facility's own: the job, its cost, the evaluation, a card,
-// a compliance record and a budget. Each step is idempotent, so a killed first start goes on where it stopped.
+// Package seed fills a fresh platform through its public APIs: every sample model is trained by an ordinary dispatch,
+// promoted by the ordinary gate, and given drift baselines from replayed held-out rows. The results are then recorded
+// like a facility's own: the job, its cost, the evaluation, a card, a compliance record and a budget. Each step is
+// idempotent, so a killed first start continues where it stopped.
 package seed
 
 import (
@@ -27,7 +27,7 @@ import (
 
 const (
 	attempts      = 3   // new runs of one sample before it is given up until the next start
-	baselineRows  = 120 // held-out rows replayed for the drift baseline; inference asks for at least 10
+	baselineRows  = 120 // held-out rows replayed for the drift baseline; inference requires at least 10
 	sampleBodies  = 5   // held-out predict bodies written for people to try
 	pollEvery     = 150 * time.Millisecond
 	servedTimeout = 30 * time.Second // inference follows an alias within its poll interval of 10 s
@@ -44,13 +44,13 @@ type Model struct {
 	Readme  string // path in the model repository; empty if it has none
 }
 
-// Row is one held-out row: an id of its own and the features of a predict body.
+// Row is one held-out row: its id and the features of a predict body.
 type Row struct {
 	ID       string
 	Features map[string]any
 }
 
-// Options are what seeding works with.
+// Options configures seeding.
 type Options struct {
 	Models            []Model
 	ControlPlane      string // base address
@@ -69,8 +69,8 @@ type Options struct {
 
 type state struct {
 	Done map[string]string `json:"done"` // model → version served
-	// Attempts is the number of the last dispatch of a model. The control plane never forgets a key, so a
-	// number that was used must not come again for another run.
+	// Attempts is the number of the last dispatch of a model. The control plane never forgets a key, so a number must
+	// not be reused for another run.
 	Attempts map[string]int `json:"attempts,omitempty"`
 	// Recorded is the version whose facility and governance records are written, by model. Data directories of
 	// earlier versions have none, and get them at their next start.
@@ -83,7 +83,7 @@ func (st state) complete(m Model) bool {
 	return done && recorded
 }
 
-// Run seeds what is not seeded yet. It returns the first failures joined, after every model was tried.
+// Run seeds the samples that are not seeded yet. It returns the first failures joined, after every model was tried.
 func Run(ctx context.Context, o Options) error {
 	st, err := loadState(o.StateFile)
 	if err != nil {
@@ -103,7 +103,7 @@ func Run(ctx context.Context, o Options) error {
 		result, err := s.finishSample(ctx, m)
 		if err != nil {
 			if ctx.Err() != nil {
-				o.End(m.Display, "stopped; the next start goes on", false)
+				o.End(m.Display, "stopped; the next start continues", false)
 				return ctx.Err()
 			}
 			errs = append(errs, fmt.Errorf("%s: %w", m.Display, err))
@@ -115,7 +115,7 @@ func Run(ctx context.Context, o Options) error {
 	return errors.Join(errs...)
 }
 
-// finishSample does what is still to do of one sample, and remembers each half as soon as it is done.
+// finishSample does the remaining steps of one sample, and records each half as soon as it is done.
 func (s seeder) finishSample(ctx context.Context, m Model) (result string, err error) {
 	if _, done := s.st.Done[m.Name]; !done {
 		version, err := s.model(ctx, m)
@@ -182,7 +182,7 @@ func (s seeder) model(ctx context.Context, m Model) (version string, err error) 
 	return version, s.baseline(ctx, m)
 }
 
-// train dispatches attempt n under a key of its own and follows it to its end.
+// train dispatches attempt n under a new key and follows it to its end.
 func (s seeder) train(ctx context.Context, m Model, n int) (string, error) {
 	key := fmt.Sprintf("seed:%s:%d", m.Name, n)
 	var started controlplane.Dispatch
@@ -427,7 +427,7 @@ func Complete(stateFile string, models []Model) bool {
 	return everyModel(stateFile, models, state.complete)
 }
 
-// Trained reports whether every model is served, whatever is still to be recorded of it.
+// Trained reports whether every model is served, even if records of it are missing.
 func Trained(stateFile string, models []Model) bool {
 	return everyModel(stateFile, models, func(st state, m Model) bool { _, ok := st.Done[m.Name]; return ok })
 }

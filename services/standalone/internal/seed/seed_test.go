@@ -120,8 +120,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// Keys are never forgotten by the control plane: each start must go on with new ones, and first look what
-// became of the last.
+// The control plane never forgets keys: each start must continue with new ones, after checking the outcome of the last.
 func TestGoesOnFromTheLastAttempt(t *testing.T) {
 	t.Parallel()
 	s, o := setupServices(t)

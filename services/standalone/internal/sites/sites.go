@@ -1,5 +1,5 @@
-// Package sites keeps web pages out of a server that listens on loopback, whatever credential a browser sends along: a page of
-// another site, and one whose own name was made to resolve to this machine (DNS rebinding).
+// Package sites keeps web pages out of a server that listens on loopback, whatever credential a browser includes: a
+// page of another site, and one whose own name was made to resolve to this machine (DNS rebinding).
 package sites
 
 import (

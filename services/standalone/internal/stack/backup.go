@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/backup"
 )
 
-// Backup writes the secrets and volumes that are mounted below dir to out, and says on talk how much that was.
+// Backup writes the secrets and volumes that are mounted below dir to out, and their size to talk.
 func Backup(ctx context.Context, dir string, out, talk io.Writer) error {
 	r, err := backup.WriteContainers(ctx, dir, out, time.Now())
 	if err != nil {

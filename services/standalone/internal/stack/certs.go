@@ -17,16 +17,16 @@ import (
 	"time"
 )
 
-// Whoever writes to etcd decides which database leads, and with it what Patroni runs. Its members and Patroni therefore
-// know each other by certificates of an authority that signs these and nothing else: its key is never stored.
+// Write access to etcd decides which database leads, and with it what Patroni runs. So its members and Patroni
+// authenticate each other with certificates of an authority that signs no others: its key is never stored.
 
 const (
 	certificatesLast = 10 * 365 * 24 * time.Hour
-	// certificatesLeft is what a start wants them to be valid for; with less it makes new ones.
+	// certificatesLeft is the validity that a start requires; with less it makes new ones.
 	certificatesLeft = 365 * 24 * time.Hour
 )
 
-// pair is where a reader finds its certificate; each has the authority's in ca.crt and a key of its own.
+// pair is the location of a reader's certificate and its key; each folder has the authority's certificate in ca.crt.
 type pair struct{ folder, name string }
 
 func certificatePairs() []pair {

@@ -1,5 +1,5 @@
-// Package stack is what the containers of compose.yaml need beside the services: their secrets, made once, and a door
-// in front of servers that know no credentials or answer on loopback alone.
+// Package stack makes the secrets of the containers of compose.yaml, once, and serves a door in front of servers that
+// know no credentials or listen only on loopback.
 package stack
 
 import (
@@ -34,7 +34,7 @@ type Door struct {
 	// a server that checks its callers itself.
 	TokenFile string
 	Health    string   // path that needs no secret
-	Secrets   []string // NAME=FILE: variables of the server that come from files, where it reads none itself
+	Secrets   []string // NAME=FILE: variables from files, for servers that read none themselves
 	Server    []string
 	StopAfter time.Duration // how long the server may take to end after SIGTERM
 }
@@ -81,7 +81,7 @@ func (d Door) Run(ctx context.Context, log *slog.Logger) error {
 
 var errEnded = errors.New("nothing is left behind the door")
 
-// withSecrets adds to environ each NAME with what the file of NAME=FILE holds.
+// withSecrets adds to environ each NAME with the content of the file of NAME=FILE.
 func withSecrets(environ, secrets []string) ([]string, error) {
 	for _, s := range secrets {
 		name, file, _ := strings.Cut(s, "=")
@@ -94,7 +94,7 @@ func withSecrets(environ, secrets []string) ([]string, error) {
 	return environ, nil
 }
 
-// handler gives what serves the listener until its context ends.
+// handler returns the function that serves the listener until its context ends.
 func (d Door) handler(log *slog.Logger) (func(context.Context, net.Listener) error, error) {
 	if d.TokenFile == "" {
 		return d.forward, nil
@@ -105,7 +105,7 @@ func (d Door) handler(log *slog.Logger) (func(context.Context, net.Listener) err
 	}
 	token = bytes.TrimSpace(token)
 	if len(token) == 0 {
-		return nil, fmt.Errorf("%s is empty; a door without a secret lets nobody in", d.TokenFile)
+		return nil, fmt.Errorf("%s is empty; a door without a secret admits no requests", d.TokenFile)
 	}
 	guarded := access.Require(string(token), d.Health, d.proxy(log))
 	return func(ctx context.Context, l net.Listener) error { return serveHTTP(ctx, l, guarded, log) }, nil
@@ -120,7 +120,7 @@ func (d Door) proxy(log *slog.Logger) http.Handler {
 			r.SetURL(target)
 			r.Out.Host = d.To
 			r.Out.Header.Del("Authorization")
-			// The server behind knows its own origin only; the guard has checked who asks.
+			// The server behind knows only its own origin; the guard has checked the caller's.
 			r.Out.Header.Del("Origin")
 		},
 		FlushInterval: -1,
@@ -177,7 +177,7 @@ func Forward(ctx context.Context, l net.Listener, dial func(ctx context.Context,
 				return fmt.Errorf("serve %s: %w", l.Addr(), err)
 			}
 			g.Go(func() error {
-				defer conn.Close() //nolint:errcheck // whoever is left notices
+				defer conn.Close() //nolint:errcheck // the peer notices
 				if server, err := dial(gctx, conn); err == nil {
 					join(gctx, conn, server)
 				}

@@ -105,7 +105,7 @@ func TestDoorArguments(t *testing.T) {
 	}
 }
 
-// open serves a door without a server of its own and gives its address.
+// open serves a door to an external server and returns its address.
 func open(t *testing.T, d Door) string {
 	t.Helper()
 	serve, err := d.handler(slog.New(slog.DiscardHandler))

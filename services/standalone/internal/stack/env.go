@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/credentials"
 )
 
-// PrintEnv prints what a shell on the engine's machine evaluates to talk to the stack. The variables that choose
+// PrintEnv prints the shell variables of the stack's clients on the engine's machine. The variables that choose
 // published ports in compose.yaml are read from environ.
 func PrintEnv(dir string, environ []string, out io.Writer) error {
 	c, err := credentials.Load(dir)

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/credentials"
 )
 
-// What compose.ha.yaml reads beside the other secrets: three brokers, two databases that Patroni leads, two Redis
+// Files of compose.ha.yaml in addition to the other secrets: three brokers, two databases led by Patroni, two Redis
 // servers with three sentinels. The names of the containers are those of that file.
 
 var (
@@ -97,10 +97,11 @@ func sentinelConf(network string, i int, d databases) string {
 	}, "\n")
 }
 
-// patroniConf is Patroni's, the same for both members; names and addresses come from the environment. The standby
-// confirms each commit (synchronous_mode), so that a promotion loses none; while there is no standby, the primary goes
-// on alone. On a busy machine a lease of 20 s was lost to late answers of etcd, so it is 30 s. A spread checkpoint
-// would keep a new standby waiting for minutes. What names commands is set here, where it goes before what etcd holds.
+// patroniConf is Patroni's configuration, the same for both members; names and addresses come from the environment. The
+// standby confirms each commit (synchronous_mode), so that a promotion loses none; without a standby, the primary
+// continues alone. On a busy machine a lease of 20 s was lost to late answers of etcd, so it is 30 s. A spread
+// checkpoint would keep a new standby waiting for minutes. Settings that name commands are here, where they override
+// those in etcd.
 func patroniConf(d databases) string {
 	return `scope: platform
 namespace: /patroni/

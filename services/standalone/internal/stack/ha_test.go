@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/libs/coord/redisurl"
 )
 
-// What compose.ha.yaml reads fits together: the brokers know each other, and the services every broker and sentinel.
+// The files of compose.ha.yaml are consistent: the brokers know each other, and the services every broker and sentinel.
 func TestHASecretsFitTogether(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -86,8 +86,8 @@ func sentinelFile(t *testing.T, dir, host string) string {
 	return string(text)
 }
 
-// A sentinel writes into its file which server it promoted; the next start must not undo that, unless the server has
-// another address by now.
+// A sentinel writes into its file which server it promoted; the next start must not undo that, unless the server has a
+// new address.
 func TestSentinelsKeepWhatTheyNoted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ noted, want string }{

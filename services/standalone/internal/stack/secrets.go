@@ -36,11 +36,11 @@ type databases struct {
 	Orchestrator string `json:"orchestrator_password"` // of the owner of the orchestrator's database
 	Redis        string `json:"redis_password"`
 	Replication  string `json:"replication_password"` // of a standby database
-	Failover     string `json:"failover_password"`    // of who may ask for a promotion
+	Failover     string `json:"failover_password"`    // for requests for a promotion
 	Routes       string `json:"routes_password"`      // between brokers
 }
 
-// minSecret is the shortest secret that is accepted from somebody who brings their own.
+// minSecret is the minimum length of a user-supplied secret.
 const minSecret = 24
 
 // WriteSecrets makes the secrets of a stack in dir on the first call, and writes for each service the files that it
@@ -116,7 +116,7 @@ func layout(c credentials.Credentials, d databases, delegationKey string) (map[s
 	if err != nil {
 		return nil, err
 	}
-	assistantTrust, err := trustOf(delegationKey, "limits") // stands for a person, grants nothing
+	assistantTrust, err := trustOf(delegationKey, "limits") // identifies a person, grants nothing
 	if err != nil {
 		return nil, err
 	}
@@ -170,14 +170,14 @@ func layout(c credentials.Credentials, d databases, delegationKey string) (map[s
 
 func natsURL(user, password string) string { return "nats://" + user + ":" + password + "@nats:4222" }
 
-// The subjects of the message bus. Requests are what producers send and the bridge answers.
+// The subjects of the message bus. Producers send requests and the bridge answers them.
 var (
 	busRequests = []string{"bus.infer.*", "bus.vector.*", "bus.retrain", "bus.jobs"}
 	busReplies  = []string{"_INBOX.>", "bus.results"}
 )
 
-// natsConf is the broker's configuration. Producers and the bridge have an account of their own, and there the bus alone:
-// the bridge publishes where a producer asks it to reply, and every client's replies come to the same prefix.
+// natsConf is the broker's configuration. Producers and the bridge have a separate account with only the bus: the
+// bridge publishes to the reply subject that a producer chooses, and all clients' replies share one prefix.
 func natsConf(c credentials.Credentials) string {
 	user := func(name, password string, publish, subscribe []string) string {
 		return fmt.Sprintf("      { user: %q, password: %q, permissions: { publish: [%s], subscribe: [%s] } }\n",
@@ -203,8 +203,8 @@ func trustOf(publicKey string, scopes ...string) (string, error) {
 	return string(text), err
 }
 
-// credentialMap is the control plane's. Names of the platform's own cannot come from a variable, so the trainer,
-// the inference service and the bus bridge bear plain ones here.
+// credentialMap is the control plane's map of credentials. A variable cannot set the platform's reserved names, so the
+// trainer, the inference service and the bus bridge have plain ones here.
 func credentialMap(c credentials.Credentials) (string, error) {
 	type grant struct {
 		Principal string   `json:"principal"`
@@ -222,7 +222,7 @@ func credentialMap(c credentials.Credentials) (string, error) {
 	return string(text), err
 }
 
-// loadDatabases reads the passwords of the data services, and makes those that are missing.
+// loadDatabases reads the passwords of the data services, and creates the missing ones.
 func loadDatabases(dir string) (databases, error) {
 	path := filepath.Join(dir, databasesFile)
 	var d databases
@@ -254,7 +254,7 @@ func loadDatabases(dir string) (databases, error) {
 	return d, nil
 }
 
-// checkStrength refuses secrets that somebody set and that others can guess. It names every one of them.
+// checkStrength refuses user-supplied secrets that others can guess. It names every one of them.
 func checkStrength(c credentials.Credentials, d databases) error {
 	var faults []error
 	for file, secrets := range map[string]any{credentials.File: c, databasesFile: d} {
@@ -277,7 +277,7 @@ func checkStrength(c credentials.Credentials, d databases) error {
 	return errors.Join(faults...)
 }
 
-// plain reports whether s can stand in a URL, in SQL and in a configuration file as it is.
+// plain reports whether s needs no quoting in a URL, in SQL and in a configuration file.
 func plain(s string) bool {
 	for _, r := range s {
 		if (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {

@@ -37,7 +37,7 @@ func decodeRequest(r *http.Request, dst any) error {
 		return invalidParameter("The request body ended early: %v", err)
 	}
 	if len(bytes.TrimSpace(b)) > 0 {
-		// Also what keeps forms of foreign pages out.
+		// This also keeps out forms of foreign pages.
 		if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != "application/json" {
 			return invalidParameter("Bad Request. Content-Type must be one of ['application/json'].")
 		}
@@ -59,7 +59,7 @@ func decodeBody(b []byte, into reflect.Value) error {
 	return decodeParam("", raw, into)
 }
 
-// decodeQuery reads a query; a parameter whose place is a list may come more than once.
+// decodeQuery reads a query; a parameter with a list as its target may occur more than once.
 func decodeQuery(q url.Values, into reflect.Value) error {
 	return eachParam(into, func(name string, v reflect.Value) error {
 		values, ok := q[name]
@@ -108,8 +108,8 @@ func eachParam(v reflect.Value, fn func(string, reflect.Value) error) error {
 
 var rawType = reflect.TypeFor[json.RawMessage]()
 
-// decodeParam reads raw into v. It goes down by itself, where encoding/json would do it, since a refusal names the
-// parameter as it is on the wire, with its place in a list; encoding/json names it by the Go types around it.
+// decodeParam reads raw into v. It descends into lists itself instead of leaving that to encoding/json, since a refusal
+// must name the parameter as on the wire, with its index; encoding/json names the Go types around it.
 func decodeParam(at string, raw json.RawMessage, v reflect.Value) error {
 	if string(raw) == "null" { // absent, to protobuf
 		return nil

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// FuzzDecodeBody: whatever a body holds, it is read or refused as the caller's mistake, and no refusal names a Go type.
+// FuzzDecodeBody: any body is read or refused as the caller's mistake, and no refusal names a Go type.
 func FuzzDecodeBody(f *testing.F) {
 	for _, s := range []string{`{}`, `[]`, `null`, `{"run_id":5}`, `{"metrics":[{"key":"k","value":"NaN","step":1e99}]}`, `{"tags":[null,{"key":[]}]}`, `{"datasets":[{"dataset":{"name":{}}}]}`} {
 		f.Add([]byte(s))

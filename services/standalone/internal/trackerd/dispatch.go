@@ -30,16 +30,15 @@ const (
 	maxHookReply = 4 << 10
 )
 
-// delivery is one event to tell, with the body that is signed.
+// delivery is one event to send, with the signed body.
 type delivery struct {
 	event hookEvent
 	id    string
 	body  []byte
 }
 
-// dispatcher tells webhooks, one after another so that events of one alias
-// arrive in order. What waits is in memory: a restart loses it, as in a real
-// server, and whoever needs to know also polls.
+// dispatcher calls webhooks, one after another so that events of one alias arrive in order. The queue is in memory: a
+// restart loses it, as in a real server, and clients that must not miss an event also poll.
 type dispatcher struct {
 	s      *Server
 	client *http.Client
@@ -85,7 +84,7 @@ func (s *Server) newDelivery(event hookEvent, data map[string]any) (delivery, er
 	return delivery{event, uuid.NewString(), body}, err
 }
 
-// notify tells the webhooks that listen to event, after the change is committed.
+// notify calls the webhooks subscribed to event, after the change is committed.
 func (s *Server) notify(ctx context.Context, event hookEvent, data map[string]any) {
 	d, err := s.newDelivery(event, data)
 	if err != nil {

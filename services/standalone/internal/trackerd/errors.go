@@ -33,7 +33,7 @@ func missingParameter(param string) error {
 	return invalidParameter("Missing value for required parameter '%s'. See the API docs for more information about request parameters.", param)
 }
 
-// orNotFound makes a refusal of a row that is not there.
+// orNotFound converts a missing row to a refusal.
 func orNotFound(err error, format string, a ...any) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return notFound(format, a...)

@@ -44,8 +44,7 @@ func (s *Server) createExperiment(ctx context.Context, in struct {
 		return nil, err
 	}
 	if in.Location != "" {
-		// Clients would write to other places by themselves; what the server
-		// hands out is its own folder.
+		// Clients would write to other places themselves; the server hands out only its own folder.
 		if err := checkArtifactURI("artifact location", in.Location); err != nil {
 			return nil, err
 		}

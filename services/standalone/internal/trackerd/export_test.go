@@ -5,8 +5,8 @@ import "time"
 // MaxArtifact limits one artifact in bytes; default 8 GiB.
 func MaxArtifact(n int64) Option { return func(s *Server) { s.maxArtifact = n } }
 
-// AllowHosts names hosts beside localhost and addresses by which the server may
-// be called; a web page must not reach it through a name of its own.
+// AllowHosts adds names under which the server may be called, besides localhost and addresses; a web page must not
+// reach it through a name that it controls.
 func AllowHosts(names ...string) Option { return func(s *Server) { s.hosts = names } }
 
 // Clock replaces the clock.

@@ -50,7 +50,7 @@ func (s *Server) serveFiles(w http.ResponseWriter, r *http.Request, p string) {
 	}
 }
 
-// fileError makes refusals of what the file system says.
+// fileError converts file system errors to refusals.
 func (s *Server) fileError(ctx context.Context, p string, err error) error {
 	switch {
 	case errors.Is(err, artifact.ErrPath):
@@ -79,7 +79,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request, p string) erro
 	}
 	defer f.Close()
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTimeout)) // not offered by every writer
-	// Never a page of this origin, whatever the file holds.
+	// Never rendered as a page of this origin, whatever the file holds.
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", attachmentOf(path.Base(p)))
 	http.ServeContent(w, r, "", info.ModTime(), f)

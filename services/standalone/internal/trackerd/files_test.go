@@ -105,7 +105,7 @@ func TestUploadCutOff(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn, "PUT %s/1/f HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf of the new", files)
-	// Half-closed: the server sees the end, and can still say what it makes of it.
+	// Half-closed: the server sees the end, and can still answer.
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /{$}", s.overview)
 	mux.HandleFunc("GET /health", serveText("OK"))
 	mux.HandleFunc("GET /version", serveText(protocolVersion))
-	// What a client does instead, it learns from these: it sends the file whole.
+	// Clients learn from these refusals to send the file whole.
 	for pattern, what := range map[string]string{
 		"POST /api/2.0/mlflow-artifacts/mpu/":            "Multipart upload",
 		"GET /api/2.0/mlflow-artifacts/presigned/":       "Multipart download",
@@ -219,7 +219,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 		ref = &refusal{http.StatusServiceUnavailable, "TEMPORARILY_UNAVAILABLE", "The database cannot be reached; try again."}
 	default:
 		s.log.ErrorContext(r.Context(), "tracker request failed", slog.String("path", r.URL.Path), slog.Any("err", err))
-		ref = &refusal{http.StatusInternalServerError, "INTERNAL_ERROR", "The request failed; the log of the platform says why."}
+		ref = &refusal{http.StatusInternalServerError, "INTERNAL_ERROR", "The request failed; see the log of the platform for the cause."}
 	}
 	writeJSON(w, ref.status, ref)
 }

@@ -40,7 +40,8 @@ func checkLength(what, s string, most int) error {
 	return nil
 }
 
-// checkKey checks the key of a metric, parameter or tag, which came as param; what names it where it is too long.
+// checkKey checks the key of a metric, parameter or tag, from the parameter param; what names the kind in the error for
+// a long key.
 func checkKey(what, param, key string) error {
 	if key == "" {
 		return missingParameter(param)

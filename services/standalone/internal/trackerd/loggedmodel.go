@@ -208,7 +208,7 @@ func modelStatus(raw json.RawMessage) (string, error) {
 	return name, nil
 }
 
-// deleteLoggedModel hides a model; its artifacts stay for the versions made of it.
+// deleteLoggedModel hides a model; its artifacts stay for the versions registered from it.
 func (s *Server) deleteLoggedModel(ctx context.Context, in loggedModelRef) (any, error) {
 	return nil, s.changeLoggedModel(ctx, in.ID, func(q *store.Queries, m store.LoggedModel) error {
 		return q.DeleteLoggedModel(ctx, store.DeleteLoggedModelParams{ID: m.ID, Updated: s.now()})

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// bench is a server with what it stands on.
+// bench is a server with its database and folder.
 type bench struct {
 	url  string
 	dir  string
@@ -56,7 +56,7 @@ func setupBench(t testing.TB, opts ...trackerd.Option) bench {
 	return b
 }
 
-// answer is what came back.
+// answer is a response that was read.
 type answer struct {
 	status int
 	header http.Header

@@ -37,8 +37,8 @@ func TestNamesOfEveryScript(t *testing.T) {
 	}
 }
 
-// TestRefusalsNameTheParameter checks the sentences: the parameter as it is on the wire, its value, its type in the
-// interface's words, and nothing of how this server is written.
+// TestRefusalsNameTheParameter checks the messages: the parameter as on the wire, its value, its type in the
+// interface's terms, and no detail of this server's code.
 func TestRefusalsNameTheParameter(t *testing.T) {
 	t.Parallel()
 	b := setupBench(t)

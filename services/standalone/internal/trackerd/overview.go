@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd/store"
 )
 
-// Bounds of the page.
+// Limits of the page.
 const (
 	shownModels      = 100
 	shownRuns        = 50

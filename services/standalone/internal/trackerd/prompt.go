@@ -9,11 +9,11 @@ import (
 )
 
 // A prompt is a registered model with this tag, whose versions hold a text in a tag in place of files. Searches leave
-// prompts out unless asked for them, and no webhook of models hears of them. So the tag is given when the name is
-// made and stays: else whoever sets a tag would take a model out of sight.
+// prompts out unless the filter includes them, and no model webhook receives their events. So the tag is set when the
+// name is made and never changes: otherwise a client that sets a tag could hide a model.
 const promptTag = store.PromptTag
 
-// promptSources are what stands for the source of a prompt's version, which has no files.
+// promptSources replace the source of a prompt's version, which has no files.
 var promptSources = []string{"dummy-source", "prompt-template"}
 
 func isPrompt(tags store.Tags) bool { return strings.EqualFold(tags[promptTag], "true") }
@@ -25,7 +25,7 @@ func kindOf(prompt bool) string {
 	return "registered model"
 }
 
-// keepsKind refuses a change of tags that would make a model of a prompt or the other way round.
+// keepsKind refuses a change of tags that would turn a prompt into a model or the reverse.
 func keepsKind(before, after store.Tags) error {
 	if was := isPrompt(before); was != isPrompt(after) {
 		return invalidParameter("The tag '%s' is given when a name is made and cannot be changed afterwards: this is a %s.", promptTag, kindOf(was))

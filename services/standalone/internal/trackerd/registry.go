@@ -110,7 +110,7 @@ func (s *Server) createRegisteredModel(ctx context.Context, in struct {
 	return registeredModelAnswer{registeredModel{Name: in.Name, Created: now, Updated: now, Description: in.Description, Tags: toPairs(tags)}}, nil
 }
 
-// nameTaken says what has the name already.
+// nameTaken returns the error for a name in use.
 func (s *Server) nameTaken(ctx context.Context, name string, prompt bool) error {
 	m, err := s.q.RegisteredModel(ctx, name)
 	if err == nil && isPrompt(m.Tags) != prompt {

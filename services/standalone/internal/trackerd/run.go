@@ -87,7 +87,7 @@ func toInfo(r store.Run) runInfo {
 	return runInfo{r.ID, r.ID, formatInt(r.ExperimentID), r.Name, r.UserID, r.Status, r.StartTime, r.EndTime, r.ArtifactUri, r.Stage}
 }
 
-// toRuns adds to rows what other tables hold of them, in three reads for all.
+// toRuns adds to rows their values in other tables, in three reads for all.
 func (s *Server) toRuns(ctx context.Context, q *store.Queries, found []store.Run) ([]run, error) {
 	if len(found) == 0 {
 		return nil, nil

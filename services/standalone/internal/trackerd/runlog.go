@@ -13,14 +13,14 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd/store"
 )
 
-// Bounds of one log-batch request, set by the interface.
+// Limits of one log-batch request, set by the interface.
 const (
 	maxBatch       = 1000
 	maxBatchParams = 100
 	maxInputs      = 1000
 )
 
-// metricIn is a metric as it comes in; absent members can be told apart.
+// metricIn is a metric of a request; pointers mark absent members.
 type metricIn struct {
 	Key           string   `json:"key"`
 	Value         *number  `json:"value"`

@@ -10,11 +10,11 @@ import (
 
 const (
 	maxRows  = 10_000 // of one page
-	maxRuns  = 1000   // runs or logged models of one page: each has metrics of its own
+	maxRuns  = 1000   // runs or logged models of one page: each includes its metrics
 	maxOrder = 20     // order_by clauses
 )
 
-// newSearch reads what all searches have in common.
+// newSearch parses the parts that all searches share.
 func newSearch(g filter.Grammar, condition string, order []string, p page) (s store.Search, err error) {
 	s.Offset, s.Limit = p.offset, p.limit
 	if s.Filter, err = filter.Parse(condition, g); err != nil {
@@ -42,8 +42,8 @@ type pageToken struct {
 	Offset int `json:"offset"`
 }
 
-// newPage checks max_results, which may be absent, against its bounds and reads
-// the token. A page has at most rows entries, whatever was asked for.
+// newPage checks max_results, which may be absent, against its limits and reads the token. A page has at most rows
+// entries, even if max_results is larger.
 func newPage(maxResults *integer, def, most, rows int, token string) (p page, err error) {
 	p.limit = def
 	if maxResults != nil {

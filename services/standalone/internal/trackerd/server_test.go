@@ -200,7 +200,7 @@ func TestLongValuesAreCut(t *testing.T) {
 
 func TestDeletedExperimentTakesItsRunsAlong(t *testing.T) {
 	t.Parallel()
-	// Two deletions in one millisecond are taken for one, as the clients' clock has no finer unit.
+	// Two deletions in one millisecond count as one, as the clients' clock has no finer unit.
 	var ticks atomic.Int64
 	b := setupBench(t, trackerd.Clock(func() time.Time { return time.UnixMilli(1_700_000_000_000 + ticks.Add(1)) }))
 	run, experiment := b.run(t)

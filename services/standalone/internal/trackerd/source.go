@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd/store"
 )
 
-// origin is where a version's files come from, and what they are of.
+// origin is the source of a version's files, and the run or model that they belong to.
 type origin struct {
 	source   string // as the version shows it
 	download string // where the files are
@@ -23,7 +23,7 @@ type origin struct {
 	modelID  string
 }
 
-// refuseSource says that a source is not accepted, and why.
+// refuseSource returns the error of a source that is not accepted.
 func refuseSource(source, format string, a ...any) error {
 	return invalidParameter("Invalid model version source: '%s'. %s", clipValue(source), fmt.Sprintf(format, a...))
 }
@@ -59,8 +59,8 @@ func uriWithin(uri, root string) bool {
 	return uri == root || strings.HasPrefix(uri, strings.TrimRight(root, "/")+"/")
 }
 
-// resolveSource completes an origin. As in the real registry, files of a run or logged model can only be registered by
-// naming it, those of another version by naming that: it is what shows whose they are.
+// resolveSource completes an origin. As in the real registry, files of a run or logged model can only be registered
+// together with its id, those of another version together with that version: this shows their owner.
 func resolveSource(ctx context.Context, q *store.Queries, o origin) (origin, error) {
 	if err := checkArtifactURI("model version source", o.source); err != nil {
 		return o, err
@@ -133,9 +133,9 @@ func checkOwner(ctx context.Context, q *store.Queries, o origin) error {
 	return unnamedSource(o.source, "run_id")
 }
 
-// resolveVersion resolves name/version, name/latest, name/stage and name@alias to the files of that version, whose run
-// and logged model the new version has too. The source then names the version by its number: where an alias points
-// today says nothing about these files tomorrow.
+// resolveVersion resolves name/version, name/latest, name/stage and name@alias to the files of that version; the new
+// version gets its run and logged model too. The source then names the version by its number, since an alias may move
+// later.
 func resolveVersion(ctx context.Context, q *store.Queries, o origin, ref string) (origin, error) {
 	name, suffix, byNumber := strings.Cut(ref, "/")
 	alias := ""

@@ -70,7 +70,7 @@ func TestCopyOfAVersion(t *testing.T) {
 	}
 }
 
-// TestDatasetsFilterByThemselves asks for models that were measured on a dataset, with no condition on what.
+// TestDatasetsFilterByThemselves searches for models measured on a dataset, with no condition on the metric.
 func TestDatasetsFilterByThemselves(t *testing.T) {
 	t.Parallel()
 	b := setupBench(t)
@@ -99,7 +99,7 @@ func TestDatasetsFilterByThemselves(t *testing.T) {
 	b.want(t, 400, "POST", api+"logged-models/search", obj{"experiment_ids": []string{experiment}, "datasets": []obj{{"dataset_digest": "d1"}}})
 }
 
-// TestPromptsAreNoModels keeps prompts beside models: searches tell them apart, and neither can become the other.
+// TestPromptsAreNoModels keeps prompts next to models: searches distinguish them, and neither can become the other.
 func TestPromptsAreNoModels(t *testing.T) {
 	t.Parallel()
 	b := setupBench(t)

@@ -151,7 +151,7 @@ func nilIfEmpty(s string) *string {
 	return &s
 }
 
-// recordRegistration notes on a logged model that a version was made of it.
+// recordRegistration records on a logged model that a version was registered from it.
 func (s *Server) recordRegistration(ctx context.Context, q *store.Queries, id string, r registered) error {
 	m, err := q.LockLoggedModel(ctx, id)
 	if err != nil {

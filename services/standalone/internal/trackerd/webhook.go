@@ -54,7 +54,7 @@ func toWebhook(w store.Webhook) (webhook, error) {
 	return out, json.Unmarshal(w.Events, &out.Events)
 }
 
-// webhookIn has what a webhook is made of; absent members stay as they are.
+// webhookIn holds the settings of a webhook; absent members stay as they are.
 type webhookIn struct {
 	ID          string      `json:"webhook_id"`
 	Name        *string     `json:"name"`
@@ -245,7 +245,7 @@ func (s *Server) deleteWebhook(ctx context.Context, in webhookRef) (any, error) 
 	return nil, err
 }
 
-// samples are what a test sends, by event.
+// samples are the payloads of a webhook test, by event.
 var samples = map[hookEvent]map[string]any{
 	registeredModelCreated: {"name": "example_model", "tags": map[string]string{"example_key": "example_value"}, "description": "An example registered model"},
 	versionCreated: {"name": "example_model", "version": "1", "source": "models:/123", "run_id": "abcd1234abcd5678",

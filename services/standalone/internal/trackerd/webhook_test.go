@@ -83,7 +83,7 @@ func TestWebhooks(t *testing.T) {
 	b.want(t, 200, "POST", api+"model-versions/create", obj{"name": "m", "source": "runs:/" + run + "/model", "run_id": run})
 	b.want(t, 200, "POST", api+"registered-models/alias", obj{"name": "m", "alias": "Production", "version": "1"})
 	b.want(t, 200, "DELETE", api+"registered-models/alias", obj{"name": "m", "alias": "Production"})
-	b.want(t, 200, "DELETE", api+"registered-models/alias", obj{"name": "m", "alias": "Production"}) // nothing happens, nothing is told
+	b.want(t, 200, "DELETE", api+"registered-models/alias", obj{"name": "m", "alias": "Production"}) // no change, no call
 	for _, want := range []string{
 		"model_version created map[description:<nil> name:m run_id:" + run + " source:runs:/" + run + "/model tags:map[] version:1]",
 		"model_version created map[description:<nil> name:m run_id:" + run + " source:runs:/" + run + "/model tags:map[] version:1]", // again after the 503
@@ -97,7 +97,7 @@ func TestWebhooks(t *testing.T) {
 
 	b.want(t, 200, "PATCH", api+"webhooks/"+id, obj{"status": "DISABLED", "name": "renamed"})
 	b.want(t, 200, "POST", api+"registered-models/alias", obj{"name": "m", "alias": "Canary", "version": "1"})
-	// What a disabled webhook would be told comes before what the enabled one is.
+	// The calls for a disabled webhook would precede those for the enabled one.
 	b.want(t, 200, "PATCH", api+"webhooks/"+id, obj{"events": []obj{{"entity": "REGISTERED_MODEL", "action": "CREATED"}}})
 	b.want(t, 200, "PATCH", api+"webhooks/"+id, obj{"status": "ACTIVE"})
 	b.want(t, 200, "POST", api+"registered-models/create", obj{"name": "second"})

@@ -81,7 +81,7 @@ func toPairs(m store.Tags) []pair {
 	return out
 }
 
-// orEmptyTags makes sure that what is written to the database is never null.
+// orEmptyTags replaces nil tags, so that the database never gets null.
 func orEmptyTags(m store.Tags) store.Tags {
 	if m == nil {
 		return store.Tags{}

@@ -14,7 +14,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	stderr := printable.NewWriter(os.Stderr) // progress and errors hold what files and neighbours said; answers are JSON
+	stderr := printable.NewWriter(os.Stderr) // progress and errors contain text of files and other services; answers are JSON
 	err := commands.App(os.Environ(), os.Stdout, stderr).RunContext(ctx, os.Args)
 	stop()
 	if err != nil {

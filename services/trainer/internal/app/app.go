@@ -1,4 +1,4 @@
-// Package app wires the trainer: its configuration, and which part gets what.
+// Package app wires the trainer from its configuration.
 package app
 
 import (

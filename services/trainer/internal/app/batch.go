@@ -16,7 +16,7 @@ import (
 
 const defaultPollSeconds = 10
 
-// checkSlurm tells all that keeps jobs from being submitted.
+// checkSlurm reports all settings that prevent jobs from being submitted.
 func (c *Config) checkSlurm() error {
 	var faults []error
 	if c.HPCSSHHost != "" {

@@ -23,7 +23,8 @@ type Config struct {
 	TrackingURI string `env:"TRACKING_URI" envDefault:"http://localhost:15000"`
 	// TrackingToken is the bearer for it; empty: none.
 	TrackingToken service.Secret `env:"MLFLOW_TRACKING_TOKEN"`
-	// ControlPlaneURL is told of new versions and moves the aliases; empty means that nobody does.
+	// ControlPlaneURL is notified of new versions and moves the aliases; empty: no notification, and aliases stay as
+	// they are.
 	ControlPlaneURL string `env:"CONTROL_PLANE_URL"`
 	// ControlPlaneToken is the bearer for it.
 	ControlPlaneToken service.Secret `env:"CONTROL_PLANE_TOKEN"`
@@ -31,24 +32,24 @@ type Config struct {
 	ModelRepoDir string `env:"MODELREPO_DIR" envDefault:"deploy/modelrepo"`
 	// Env is the registry in force: dev, staging, prod or empty for base alone.
 	Env string `env:"MODELREPO_ENV"`
-	// DataCacheDir is where models lie while they are checked; default the system's temporary folder.
+	// DataCacheDir holds models while they are checked; default the system's temporary folder.
 	DataCacheDir string `env:"DATA_CACHE_DIR"`
 	// S3Endpoint is the address of the object store of data sets with the backend object_store; empty: none.
 	S3Endpoint string `env:"S3_ENDPOINT"`
 	// S3Region of it; empty for stores without regions.
 	S3Region string `env:"S3_REGION"`
-	// S3AccessKey and S3SecretKey for it; empty reads what anybody may.
+	// S3AccessKey and S3SecretKey for it; empty: anonymous access.
 	S3AccessKey string         `env:"S3_ACCESS_KEY"`
 	S3SecretKey service.Secret `env:"S3_SECRET_KEY"`
 	// DataplaneURL is the address that the paths of data sets with the backend dataplane are below.
 	DataplaneURL string `env:"DATAPLANE_URL" envDefault:"http://localhost:8010"`
 	// DataplaneToken is the bearer for it; empty: none.
 	DataplaneToken service.Secret `env:"DATAPLANE_TOKEN"`
-	// AllowPrivateArchives lets public archives be at addresses that are not public, and speak plain http. Whoever can
-	// change the model repository can then read what this machine reaches. Default false.
+	// AllowPrivateArchives permits private addresses and plain http for public archives. Every author of the model
+	// repository can then read what this machine reaches. Default false.
 	AllowPrivateArchives bool `env:"PUBLIC_ARCHIVE_ALLOW_PRIVATE"`
 	// CommandAllow lists the commands that estimators of kind command may run, separated by commas, each word for word.
-	// Whoever can change the model repository can then run them. Empty: none.
+	// Every author of the model repository can then run them. Empty: none.
 	CommandAllow []string `env:"TRAINER_COMMAND_ALLOW"`
 	// CommandTimeout limits one run of such a command; 0 means DefaultCommandTimeout.
 	CommandTimeout time.Duration `env:"TRAINER_COMMAND_TIMEOUT"`
@@ -69,16 +70,16 @@ type Config struct {
 	// HPCWorkDir is a folder that this machine and the nodes share by the same path, as they do the model repository;
 	// needed by slurm.
 	HPCWorkDir string `env:"HPC_WORK_DIR"`
-	// HPCTrainer is the trainer on the nodes; default the one beside this program.
+	// HPCTrainer is the trainer on the nodes; default the one next to this program.
 	HPCTrainer string `env:"HPC_TRAINER"`
-	// HPCPollSeconds is the pause between two looks at a job; 0 means 10.
+	// HPCPollSeconds is the poll interval for a job; 0 means 10.
 	HPCPollSeconds int `env:"HPC_POLL_SECONDS"`
 	// GPUCostPerHour in USD prices the synthetic GPU hours of mock jobs; 0 means DefaultGPUCostPerHour.
 	GPUCostPerHour float64 `env:"GPU_COST_PER_HOUR"`
-	// FlowRunID is the orchestrator's flow run that `trainer train` is part of: the control plane then
-	// knows which approval and commit a version came from. Empty: none, and nobody is told.
+	// FlowRunID is the orchestrator's flow run that `trainer train` is part of; it tells the control plane the approval
+	// and commit of a version. Empty: none, and the control plane is not notified.
 	FlowRunID string `env:"PREFECT_FLOW_RUN_ID"`
-	// Traceparent is the W3C trace context that `trainer train` goes on in; the worker sets it for each flow run.
+	// Traceparent is the W3C trace context that `trainer train` continues; the worker sets it for each flow run.
 	Traceparent string `env:"TRACEPARENT"`
 	// Tracing is where spans go.
 	Tracing service.Tracing
@@ -86,7 +87,7 @@ type Config struct {
 	OrchestratorURL string `env:"PREFECT_API_URL" envDefault:"http://localhost:14200/api"`
 	// OrchestratorKey is the bearer for it; empty: none.
 	OrchestratorKey service.Secret `env:"PREFECT_API_KEY"`
-	// WorkerName tells the worker from others of the pool, with an id of its state folder behind; default the host's name.
+	// WorkerName identifies the worker in the pool, followed by an id of its state folder; default the host's name.
 	WorkerName string `env:"WORKER_NAME"`
 	// WorkerStateDir keeps which runs the worker has claimed, beyond its death; one folder a worker, of its user's own
 	// with mode 0700. Default platform-worker in DATA_CACHE_DIR, else in ~/.local/state.
@@ -95,15 +96,15 @@ type Config struct {
 	WorkerAddr string `env:"WORKER_ADDR"`
 	// Concurrency is how many runs the worker carries out at once.
 	Concurrency int `env:"PLATFORM_TRAINING_CONCURRENCY" envDefault:"1"`
-	// WorkerPollSeconds is the pause between two looks for runs and cancellations.
+	// WorkerPollSeconds is the poll interval for runs and cancellations.
 	WorkerPollSeconds int `env:"WORKER_POLL_SECONDS" envDefault:"5"`
 	// WorkerHeartbeatSeconds is the pause between two signs of life.
 	WorkerHeartbeatSeconds int `env:"WORKER_HEARTBEAT_SECONDS" envDefault:"30"`
-	// WorkerLostSeconds is how long another worker may be silent before its runs are taken for crashed.
+	// WorkerLostSeconds is how long another worker may be silent before its runs are marked CRASHED.
 	WorkerLostSeconds int `env:"WORKER_LOST_SECONDS" envDefault:"300"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `env:"LOG_LEVEL" envDefault:"info"`
-	// RetryDelays are the pauses before each further attempt at what may pass by itself; default 5, 15 and 30 s.
+	// RetryDelays are the pauses before each retry of a transient failure; default 5, 15 and 30 s.
 	RetryDelays []time.Duration `env:"-"`
 }
 
@@ -134,14 +135,14 @@ const DefaultGPUCostPerHour = 2.50
 // DefaultRetryDelays before the second, third and fourth attempt.
 var DefaultRetryDelays = []time.Duration{5 * time.Second, 15 * time.Second, 30 * time.Second}
 
-// LoadConfig reads the environment and tells all faults at once.
+// LoadConfig reads the environment and reports all faults together.
 func LoadConfig(environ []string) (Config, error) {
 	var c Config
 	err := service.LoadConfig(&c, environ)
 	return c, err
 }
 
-// Validate tells all that is wrong, by the names of the environment.
+// Validate reports all faults, by the names of the environment.
 func (c *Config) Validate() error {
 	var faults []error
 	for name, v := range map[string]string{"TRACKING_URI": c.TrackingURI, "CONTROL_PLANE_URL": c.ControlPlaneURL, "S3_ENDPOINT": c.S3Endpoint, "DATAPLANE_URL": c.DataplaneURL, "PREFECT_API_URL": c.OrchestratorURL} {

@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/worker"
 )
 
-// checkWorker tells all that is wrong with the settings that only a worker has.
+// checkWorker reports all faults of the settings that only a worker has.
 func (c *Config) checkWorker() error {
 	var faults []error
 	if c.OrchestratorURL == "" {
@@ -38,8 +38,8 @@ func (c *Config) checkWorker() error {
 	return errors.Join(faults...)
 }
 
-// workerState is the folder of the worker's journal. It is never in the system's temporary folder, where anybody may
-// make it first.
+// workerState is the folder of the worker's journal. It is never in the system's temporary folder, where any user could
+// create it first.
 func (c *Config) workerState() (string, error) {
 	switch {
 	case c.WorkerStateDir != "":

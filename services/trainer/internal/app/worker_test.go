@@ -19,7 +19,8 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 )
 
-// What containers probe: the worker is alive while it waits for the orchestrator, and ready while that hears it.
+// Container probes: the worker is alive while it waits for the orchestrator, and ready while the orchestrator accepts
+// its heartbeats.
 func TestWorkerProbes(t *testing.T) {
 	t.Parallel()
 	var away atomic.Bool
@@ -94,7 +95,7 @@ func wantProbe(t *testing.T, addr, path string, status int, text string) {
 	})
 }
 
-// An address that cannot be had is an error at the start, not a worker that nobody can probe.
+// An address that is not available is an error at the start, rather than a worker without probes.
 func TestWorkerAddressInUse(t *testing.T) {
 	t.Parallel()
 	taken := httptest.NewServer(http.NotFoundHandler())

@@ -73,7 +73,7 @@ func (g Grid) SVG() []byte {
 	return d.close()
 }
 
-// shade of a count, by its logarithm, so that a single row is still seen beside thousands.
+// shade of a count, by its logarithm, so that a single row is still visible next to thousands.
 func shade(count, most int) float64 {
 	if most <= 1 {
 		return 1

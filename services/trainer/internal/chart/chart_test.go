@@ -16,7 +16,7 @@ import (
 
 const hostile = `</text><script>alert("1")</script>&` + "\x00"
 
-// Whatever the names and numbers: well-formed, without scripts, every text within the drawing and no two on each other.
+// For any names and numbers: well-formed, without scripts, every text within the drawing and no two overlapping.
 func TestChartsAreLegible(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a_long_name_", 12)

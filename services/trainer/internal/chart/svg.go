@@ -1,5 +1,5 @@
-// Package chart draws the charts of a training as SVG: text and rectangles, no scripts, no fonts of its own. Each
-// drawing carries both themes and follows the viewer's preference, also inside an <img>.
+// Package chart draws the charts of a training as SVG: text and rectangles, no scripts, no embedded fonts. Each drawing
+// contains both themes and follows the viewer's preference, also inside an <img>.
 package chart
 
 import (
@@ -33,7 +33,7 @@ type drawing struct {
 	height float64
 }
 
-// newDrawing opens a drawing; summary is what somebody hears who does not see it.
+// newDrawing opens a drawing; screen readers read summary.
 func newDrawing(height float64, title, summary string) *drawing {
 	d := &drawing{height: height}
 	fmt.Fprintf(d, `<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" width="%g" height="%g" role="img"><title>`, width, height, width, height)
@@ -128,7 +128,7 @@ func logTicks(lo, hi float64) []float64 {
 	return out
 }
 
-// number in as few digits as tell it, with groups of thousands.
+// number formats v in as few digits as identify it, with groups of thousands.
 func number(v float64) string {
 	if v == 0 || math.Abs(v) < 1e-12 {
 		return "0"
@@ -148,7 +148,7 @@ func number(v float64) string {
 	return whole
 }
 
-// shorten cuts a label in the middle; the ends of the names of derived columns tell most.
+// shorten cuts a label in the middle; the ends of the names of derived columns are the most informative.
 func shorten(s string, most int) string {
 	r := []rune(s)
 	if len(r) <= most {

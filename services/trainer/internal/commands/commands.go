@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer"
 )
 
-// errUsage marks what is wrong with the command line itself.
+// errUsage marks faults of the command line itself.
 var errUsage = errors.New("usage")
 
 // ExitCode is 2 for a wrong command line and 1 for any other error.
@@ -55,7 +55,7 @@ func App(environ []string, out, errOut io.Writer) *cli.App {
 					&cli.StringFlag{Name: "backend", Aliases: []string{"b"}, Usage: "where the data is read from"},
 					&cli.StringFlag{Name: "commit", Usage: "commit whose models are trained"},
 					&cli.StringFlag{Name: "tenant", Usage: "tenant of the request"},
-					&cli.StringFlag{Name: "requested-by", Usage: "who asked for the training"},
+					&cli.StringFlag{Name: "requested-by", Usage: "the user who requested the training"},
 					&cli.StringFlag{Name: "approval", Usage: "id of the approval that allowed it"},
 					&cli.StringFlag{Name: "request-id", Usage: "id of the request that led to it"},
 					&cli.StringFlag{Name: "parameters", Usage: `JSON laid over model.yaml, such as {"seed": 7, "hyperparameters": {"max_depth": 8}}`},
@@ -78,7 +78,7 @@ func App(environ []string, out, errOut io.Writer) *cli.App {
 				Action: func(c *cli.Context) error { return runFigures(c, environ, out, errOut) },
 			},
 			{
-				Name: "worker", Usage: "carry out the orchestrator's flow runs, each as a process of its own, until interrupted",
+				Name: "worker", Usage: "carry out the orchestrator's flow runs, each in a separate process, until interrupted",
 				Flags: []cli.Flag{repo, env,
 					&cli.StringFlag{Name: "name", Usage: "name among the workers of the pool (default: WORKER_NAME, then the host's)"},
 				},
@@ -127,8 +127,7 @@ func loadConfig(c *cli.Context, environ []string) (trainer.Config, error) {
 	return trainer.LoadConfig(environ)
 }
 
-// withModelRepo lets MODELREPO_DIR be PLATFORM_MODELREPO, which mlp goes by, unless
-// it says something itself.
+// withModelRepo sets MODELREPO_DIR to PLATFORM_MODELREPO, which mlp uses, unless it is set itself.
 func withModelRepo(environ []string) []string {
 	dir := ""
 	for _, kv := range environ {

@@ -69,7 +69,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// The folder that mlp goes by is the trainer's too, unless MODELREPO_DIR names another.
+// mlp's folder is the trainer's too, unless MODELREPO_DIR names another.
 func TestModelRepositoryOfTheEnvironment(t *testing.T) {
 	for _, c := range []struct {
 		environ []string
@@ -91,7 +91,7 @@ func TestModelRepositoryOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// Without its flow run a version cannot be told from an outside one: its promotion stays pending.
+// Without its flow run, a version looks like one from outside: its promotion stays pending.
 func TestFlowRunOfTheTraining(t *testing.T) {
 	const id = "0195f3b2-0000-7000-8000-00000000000a"
 	for name, c := range map[string]struct{ flag, variable, want, fault string }{

@@ -40,7 +40,7 @@ func runEvaluate(c *cli.Context, environ []string, out, errOut io.Writer) error 
 	return writeJSON(out, report)
 }
 
-// writeReport writes what a run keeps as artifacts beside the model: report.json and the charts.
+// writeReport writes a run's artifacts other than the model: report.json and the charts.
 func writeReport(dir string, report trainer.Report) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -129,7 +129,7 @@ func figuresOf(m *modelrepo.Model, r trainer.Report) []figure {
 	return out
 }
 
-// describeMetric says in words what a metric is.
+// describeMetric describes a metric in one phrase.
 func describeMetric(name, unit string) string {
 	if unit == "s" {
 		unit = "seconds"

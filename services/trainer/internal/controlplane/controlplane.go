@@ -1,4 +1,4 @@
-// Package controlplane tells the control plane of new versions, and of the jobs that made them.
+// Package controlplane reports new versions, and the jobs that made them, to the control plane.
 package controlplane
 
 import (
@@ -19,7 +19,7 @@ import (
 // timeout of one call: the control plane reads the tracker before it answers.
 const timeout = 15 * time.Second
 
-// ErrUnavailable means that the control plane gave no answer, or one that says to come back later.
+// ErrUnavailable means that the control plane gave no answer, or one that asks to retry later.
 var ErrUnavailable = errors.New("control plane unavailable")
 
 // ErrUnknownModel means that no definition of the model has reached the control plane.
@@ -37,7 +37,7 @@ func New(url string, token service.Secret) (*Client, error) {
 	return &Client{c}, nil
 }
 
-// Ladder is what the control plane made of a version.
+// Ladder is the control plane's verdict on a version.
 type Ladder struct {
 	Rungs       []modelrepo.Verdict `json:"rungs"`
 	AliasesSet  []string            `json:"aliases_set"`
@@ -74,7 +74,7 @@ func (c *Client) Job(ctx context.Context, j Job) error {
 	return explain(ctx, err, "job "+j.ID)
 }
 
-// Job is a batch job's state, and what it is for.
+// Job is a batch job's state, and its purpose.
 type Job struct {
 	Scheduler, ID, State string
 	Model, Dataset       string
@@ -82,14 +82,14 @@ type Job struct {
 	FlowRunID, RunID     string
 }
 
-// Cost is what a batch job used for a version.
+// Cost is the resources that a batch job used for a version.
 type Cost struct {
 	Scheduler, JobID      string
 	Model, Version, RunID string
 	GPUHours, CPUHours    float64
 }
 
-// Cost records what a job used; recording it again changes nothing.
+// Cost records a job's resources; recording them again changes nothing.
 func (c *Client) Cost(ctx context.Context, used Cost) error {
 	in := api.CostInput{
 		Model: used.Model, Version: used.Version, RunId: optional(used.RunID), Scheduler: api.Scheduler(used.Scheduler), JobId: used.JobID,
@@ -111,7 +111,7 @@ func pointer(n int) *int32 {
 	return &v
 }
 
-// explain tells refusals from answers that did not come.
+// explain distinguishes refusals from missing answers.
 func explain(ctx context.Context, err error, what string) error {
 	var refusal *problem.Error
 	switch {

@@ -21,12 +21,12 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/unpack"
 )
 
-// Bounds of a CSV file.
+// Limits of a CSV file.
 const (
 	maxCSVBytes    = 1 << 30
 	maxCSVRows     = 5_000_000
 	maxCSVRecord   = 1 << 20  // a line with all of its quoted cells, which the reader holds at once
-	maxHeaderShown = 64 << 10 // of the header, in which another delimiter is looked for
+	maxHeaderShown = 64 << 10 // of the header, which is searched for another delimiter
 )
 
 // recordReader refuses records that are longer than maxCSVRecord.
@@ -76,7 +76,7 @@ func readCSV(src io.Reader, ds *modelrepo.Dataset, into *Rows) error {
 	return err
 }
 
-// errHeader marks what is wrong with the header line.
+// errHeader marks faults of the header line.
 var errHeader = errors.New("line 1")
 
 func readRecords(r rowReader, limit *recordReader, ds *modelrepo.Dataset, into *Rows) error {
@@ -133,8 +133,8 @@ func findColumns(header []string, ds *modelrepo.Dataset) ([]csvColumn, error) {
 	return columns, nil
 }
 
-// withDelimiterHint adds what the data set must declare if the header holds every column once it is cut at another
-// delimiter, as that of a spreadsheet's export does in most of Europe.
+// withDelimiterHint adds the delimiter to declare if the header holds every column once it is split there, as for
+// spreadsheet exports in most of Europe.
 func withDelimiterHint(err error, first []byte, ds *modelrepo.Dataset) error {
 	for _, delimiter := range []string{";", "\t", ",", "|"} {
 		other := ds.Dialect

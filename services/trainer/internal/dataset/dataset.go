@@ -1,5 +1,5 @@
-// Package dataset turns what datasets/<Name>.yaml declares into rows: read from files or generated, ordered by
-// time, with the columns of history.
+// Package dataset reads the rows of datasets/<Name>.yaml: from files or generated, ordered by time, with the columns of
+// history.
 package dataset
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/source"
 )
 
-// DummyRows is how many generated rows a dummy run is made of.
+// DummyRows is the number of generated rows of a dummy run.
 const DummyRows = 500
 
 // Rows are the rows of a data set, sorted by submit time if the set has one.
@@ -37,27 +37,27 @@ type Rows struct {
 	File []int
 	// Dropped counts records that were left out while reading, such as failed jobs.
 	Dropped int
-	// Version tells the exact data: the SHA-256 of the files' bytes, or the generator's settings.
+	// Version identifies the exact data: the SHA-256 of the files' bytes, or the generator's settings.
 	Version string
-	// URI says where the rows come from, Origin whether they were generated or recorded, Backend who read them.
+	// URI is the source of the rows, Origin how they came about (generated or recorded), Backend their reader.
 	URI, Origin, Backend string
 
-	// held is about what the columns take, in bytes.
+	// held estimates the size of the columns, in bytes.
 	held int64
-	// derived is what the history adds to a row, in bytes.
+	// derived is the size of a row's history, in bytes.
 	derived int64
 	// start of the first log, from which the times of all are counted.
 	start time.Time
 }
 
-// maxHeld limits what the columns of files and those of their history take, in bytes. With their growth, the order and
-// the collector's slack this is less than a GiB.
+// maxHeld limits the size of the columns of files and of their history, in bytes. With their growth, the order and the
+// collector's slack this is less than a GiB.
 const maxHeld = 384 << 20
 
-// What a value takes in a column, in bytes, beside its text.
+// The size of a value in a column, in bytes, without its text.
 const (
 	numberBytes = 8
-	textBytes   = 24 // the string and what its allocation is rounded up by
+	textBytes   = 24 // the string and the rounding of its allocation
 	vectorBytes = 24
 	statsBytes  = 64 // of a row, while its history is made
 )
@@ -70,15 +70,15 @@ func (r *Rows) checkHeld() error {
 	return nil
 }
 
-// Source says what to load.
+// Source specifies the data to load.
 type Source struct {
 	// Repo is the folder of the model repository.
 	Repo    string
 	Set     *modelrepo.Dataset
 	Backend string
-	// Dummy asks for DummyRows generated rows whatever the files hold.
+	// Dummy requests DummyRows generated rows instead of the files.
 	Dummy bool
-	// Remote fetches what is not local; nil: nothing does.
+	// Remote fetches files that are not local; nil: they are not fetched.
 	Remote *source.Sources
 	// CacheDir holds fetched files while they are read; empty is the system's temporary folder.
 	CacheDir string
@@ -203,7 +203,7 @@ func readFile(ctx context.Context, root *os.Root, name string, index int, ds *mo
 	if err != nil {
 		return err
 	}
-	// The readers stop where the data does; what follows belongs to the file's digest too.
+	// The readers stop at the end of the data; the rest belongs to the file's digest too.
 	if _, err := io.Copy(io.Discard, src); err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func TestJobEmbeddings(t *testing.T) {
 	if r.N != 4000 || r.Origin != "generated" || load(true).N != DummyRows {
 		t.Errorf(`%d rows, origin %s; want r.N == 4000 && r.Origin == "generated" && load(true).N == DummyRows`, r.N, r.Origin)
 	}
-	// Each vector lies around a unit vector: |v|² is about 1 + 384·0.02² = 1.1536.
+	// Each vector is close to a unit vector: |v|² is about 1 + 384·0.02² = 1.1536.
 	mean := 0.0
 	for _, v := range r.Vec["embedding"] {
 		if len(v) != 384 {
@@ -341,7 +341,7 @@ func TestTableGenerator(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, the reader answers, and all columns stay equally long.
+// For any bytes, the reader returns, and all columns have equal length.
 func FuzzCSV(f *testing.F) {
 	f.Add([]byte("start,t1,user,emb,run\n0,1,a,\"[1,2]\",3\n"))
 	f.Add([]byte("start,t1,user,emb,run\n0,1,\"a"))

@@ -37,7 +37,7 @@ func testdata(t *testing.T, name string) string {
 	return string(b)
 }
 
-// Files as spreadsheets and older programs write them mean what their authors saw.
+// Files of spreadsheets and older programs are read as their authors saw them.
 func TestDialects(t *testing.T) {
 	t.Parallel()
 	latin1, semicolon := testdata(t, "latin1.csv"), testdata(t, "excel-semicolon.csv")
@@ -75,7 +75,7 @@ func utf16le(text string) string {
 	return b.String()
 }
 
-// A file in another dialect than its data set declares is refused with what to declare.
+// A file in another dialect than its data set declares is refused with the declaration to add.
 func TestDialectErrors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -102,8 +102,8 @@ func generateJobLog(n int, rng *rand.Rand) *swf.Log {
 	return log
 }
 
-// generateTable fills any schema: what is known at submit is random, what is known at end follows from it with noise, so
-// that a model has something to find.
+// generateTable fills any schema: columns known at submit are random, columns known at end follow from them with noise,
+// so that a model has something to find.
 func generateTable(ds *modelrepo.Dataset, n int, rng *rand.Rand, r *Rows) {
 	names := slices.Sorted(maps.Keys(ds.Columns))
 	signal := make([]float64, n)

@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv/hostiletest"
 )
 
-// readLimit is what one hostile file may take.
+// readLimit is the time limit of one hostile file.
 const readLimit = time.Minute
 
 // bombs cost a reader more than they weigh, or look like another format.
@@ -58,7 +58,7 @@ func bombs(t *testing.T) []hostiletest.File {
 		fmt.Fprintf(&keys, "; key%d: %[1]d\n", i)
 	}
 	add("swf", "many different keys", []byte(keys.String()))
-	// Packed pages and footers that say they hold more than they do.
+	// Packed pages and footers that declare more than they hold.
 	for i, page := range []string{"\x15\x00\x15\xfe\xff\xff\xff\x0f", strings.Repeat("\x28\xb5\x2f\xfd", 5000), "\xff\x06\x00\x00sNaPpY" + strings.Repeat("\xfe\x01\x00", 50_000), strings.Repeat("\x00", 1<<20)} {
 		add("parquet", fmt.Sprint("page ", i), []byte("PAR1"+page+"\xff\xff\xff\x7fPAR1"))
 		add("parquet", fmt.Sprint("footer ", i), []byte("PAR1"+page+string(binary.LittleEndian.AppendUint32(nil, uint32(len(page))))+"PAR1"))
@@ -131,7 +131,7 @@ func TestHostileDataFiles(t *testing.T) {
 	}
 }
 
-// Whoever meets the limit of memory learns what to do about it.
+// The error at the memory limit explains how to fix it.
 func TestTooManyValuesSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]*Rows{

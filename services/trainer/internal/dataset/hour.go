@@ -10,8 +10,8 @@ import (
 // leastInstant is the smallest number that is read as seconds since 1970 (in 1973) rather than since some other start.
 const leastInstant = 1e8
 
-// Hours returns the hour of the day of each row's submit and the zone it is in: the column hour if there is one, else
-// that of the time column. A row without is -1; nil if the data does not tell.
+// Hours returns the hour of the day of each row's submit and its zone: from the column hour if there is one, else from
+// the time column. A row without one is -1; nil if the data has no times of day.
 func (r *Rows) Hours(span modelrepo.Span) (hours []int, zone string) {
 	if column, ok := r.Num["hour"]; ok {
 		return hoursOf(column, func(v float64) int { return int(v) }), r.zone()
@@ -24,7 +24,7 @@ func (r *Rows) Hours(span modelrepo.Span) (hours []int, zone string) {
 	if start.IsZero() {
 		for _, v := range submit {
 			if v < leastInstant {
-				return nil, "" // counted from a start that nobody has declared
+				return nil, "" // counted from an undeclared start
 			}
 		}
 		start = time.Unix(0, 0).UTC()

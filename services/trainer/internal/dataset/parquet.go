@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/parquet"
 )
 
-// readParquet reads the columns that the data set declares, each by itself: the format stores them so. A null or NaN is
-// a missing value.
+// readParquet reads the columns that the data set declares one after the other, as the format stores them. A null or
+// NaN is a missing value.
 func readParquet(ctx context.Context, src io.ReaderAt, size int64, ds *modelrepo.Dataset, into *Rows) error {
 	file, err := parquet.Open(src, size)
 	if err != nil {
@@ -51,14 +51,14 @@ type columnSink struct {
 	last string // the text before: of equal ones in a row only one is counted
 }
 
-// Reserve counts what the values of a page take before there is room made for them.
+// Reserve counts the size of a page's values before they are allocated.
 func (s *columnSink) Reserve(values int) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
 	switch s.spec.Type {
 	case modelrepo.Category:
-		s.rows.held += 16 * int64(values) // the strings; texts are counted as they come
+		s.rows.held += 16 * int64(values) // the string headers; texts are counted when they arrive
 	case modelrepo.Vector:
 		s.rows.held += 4 * int64(values)
 	default:
@@ -85,7 +85,7 @@ func (s *columnSink) Text(v string) error {
 			return err
 		}
 	}
-	// Not v, which is a copy of its own that nobody has counted.
+	// Not v, which is a separate copy that held does not count.
 	s.rows.Cat[s.name] = append(s.rows.Cat[s.name], s.last)
 	return nil
 }

@@ -130,7 +130,7 @@ func TestParquetOfAnotherSchema(t *testing.T) {
 func TestParquetKeepsEqualTextsOnce(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		User string `parquet:"user,plain"` // each value is stored by itself
+		User string `parquet:"user,plain"` // each value is stored separately
 	}
 	const rows, size = 500, 16 << 10
 	text := strings.Repeat("x", size)

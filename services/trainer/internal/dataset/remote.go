@@ -18,8 +18,8 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/source"
 )
 
-// readRemote fetches the files of a backend into a folder of their own and reads them there. The folder goes with the
-// reading, so that nothing half written is ever found.
+// readRemote fetches the files of a backend into a temporary folder and reads them there. The folder is removed after
+// reading, so that no partial file is ever found.
 func readRemote(ctx context.Context, s Source) (*Rows, error) {
 	if s.Remote == nil {
 		return nil, fmt.Errorf("backend %s is not configured here", s.Backend)
@@ -58,7 +58,7 @@ func readRemote(ctx context.Context, s Source) (*Rows, error) {
 	return rows, err
 }
 
-// withoutSecrets is the address without what may be a signature or a password: the tracker shows it to everybody.
+// withoutSecrets removes signatures and passwords from an address: the tracker shows it to everybody.
 func withoutSecrets(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -68,7 +68,7 @@ func withoutSecrets(address string) string {
 	return u.String()
 }
 
-// readDataplane makes columns of the records of a dataplane, as they come.
+// readDataplane builds columns from the records of a dataplane, as they arrive.
 func readDataplane(ctx context.Context, s Source) (*Rows, error) {
 	if s.Set.Format == "swf" {
 		return nil, errors.New("a dataplane gives records with columns, not a job log; declare the data set without format, and its columns by their names there")

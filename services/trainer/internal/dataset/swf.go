@@ -35,7 +35,7 @@ func appendLog(log *swf.Log, ds *modelrepo.Dataset, into *Rows) error {
 	return nil
 }
 
-// recordAppender returns what adds a record of the log that starts then.
+// recordAppender returns a function that adds a record of the log that starts then.
 func (r *Rows) recordAppender(start time.Time, ds *modelrepo.Dataset) func(*swf.Record) error {
 	if r.start.IsZero() {
 		r.start = start
@@ -71,7 +71,8 @@ func (r *Rows) recordAppender(start time.Time, ds *modelrepo.Dataset) func(*swf.
 	}
 }
 
-// recordField says how a column is read from a record of a log that starts so many seconds later than the first one. -1 stays: in a log, "not known" is a value like others.
+// recordField returns the reader of a column from the records of a log that starts later seconds after the first one.
+// -1 stays: in a log, "not known" is an ordinary value.
 func recordField(source string, start time.Time, later float64) func(*swf.Record) float64 {
 	at := func(r *swf.Record) time.Time {
 		return start.Add(time.Duration(r[swf.Submit] * float64(time.Second)))

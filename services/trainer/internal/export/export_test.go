@@ -64,7 +64,7 @@ func sampleFeatures(number, category string) []modelrepo.Feature {
 	}
 }
 
-// learnedTarget is what the estimator sees of the target.
+// learnedTarget returns the target as the estimator sees it.
 func learnedTarget(target frame.Target) []float64 {
 	var y []float64
 	for _, v := range target.Values {
@@ -79,8 +79,8 @@ func learnedTarget(target frame.Target) []float64 {
 	return y
 }
 
-// Every estimator with every transform and target: ONNX Runtime answers what the Go evaluator does, on
-// rows that the fit has not seen too.
+// Every estimator with every transform and target: ONNX Runtime gives the Go evaluator's answers, also on rows that the
+// fit has not seen.
 func TestParity(t *testing.T) {
 	t.Parallel()
 	table, number, class := sampleJobs(1500)
@@ -181,7 +181,7 @@ func TestVerifyNoticesDifferences(t *testing.T) {
 	}
 }
 
-// The same data and seed make the same files, and platform.json says what serving needs.
+// The same data and seed produce the same files, and platform.json has the fields that serving needs.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	table, _, class := sampleJobs(400)

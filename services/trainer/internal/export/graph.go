@@ -21,13 +21,13 @@ const graphBatch = 1000
 // Graph is a model that something else exported. It takes one input per column and answers as our exports do: prediction,
 // or label and probabilities.
 type Graph struct {
-	data     []byte // of the file, so that what was judged is what is written
+	data     []byte // of the file, so that the judged bytes are the ones written
 	pipeline *Pipeline
 	session  *runtime.Session
 	target   frame.Target
 }
 
-// GraphLimits bound what a foreign graph may take.
+// GraphLimits limits the resources of a foreign graph.
 type GraphLimits struct {
 	// Bytes of the file.
 	Bytes int64

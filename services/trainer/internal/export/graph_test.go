@@ -38,7 +38,7 @@ func setupForeign(t *testing.T) (file string, p *Pipeline, table frame.Table, ta
 	return file, p, table, frame.Target{Name: "run", Values: []float64{3, 4}}
 }
 
-// What is written is the graph that was judged, also if its file has become another since.
+// The graph written is the one that was judged, even if its file has changed since.
 func TestTheGraphJudgedIsTheOneWritten(t *testing.T) {
 	t.Parallel()
 	file, p, table, target := setupForeign(t)

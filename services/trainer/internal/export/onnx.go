@@ -220,7 +220,7 @@ func graphTrees(e *learn.Ensemble) *graph.Trees {
 	return &out
 }
 
-// toRawUnits turns what the learner predicts into raw units.
+// toRawUnits converts the learner's prediction to raw units.
 func toRawUnits(target frame.Target, v float64) float64 {
 	if target.Transform == modelrepo.TransformLog1p {
 		return math.Expm1(v)

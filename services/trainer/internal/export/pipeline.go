@@ -1,8 +1,8 @@
-// Package export turns a fitted model and the transforms before it into an ONNX graph with one input per
-// column, and proves that ONNX Runtime answers what the Go evaluator does.
+// Package export turns a fitted model and the transforms before it into an ONNX graph with one input per column, and
+// proves that ONNX Runtime gives the same answers as the Go evaluator.
 //
-// Transforms are part of the graph, so whoever serves the model hands it the columns as they are. The Go
-// side computes each transform in float32 with the graph's own operations, in the same order.
+// Transforms are part of the graph, so that servers pass the columns unchanged. The Go side computes each transform in
+// float32 with the graph's own operations, in the same order.
 package export
 
 import (
@@ -16,17 +16,17 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/learn"
 )
 
-// maxOneHot bounds the columns that one category makes.
+// maxOneHot limits the columns of one category.
 const maxOneHot = 1000
 
 // Pipeline is the fitted transforms of a model's features.
 type Pipeline struct {
 	features []feature // in the order of the model file, which is that of the graph's inputs
-	order    []int     // of features in the matrix: those that share graph nodes stand together
+	order    []int     // of features in the matrix: those that share graph nodes are adjacent
 	cols     int       // of the matrix
 }
 
-// feature is a column and what is done to it.
+// feature is a column and its transform.
 type feature struct {
 	modelrepo.Feature
 	categories []string       // sorted; onehot and ordinal
@@ -161,7 +161,7 @@ func (f *feature) fit(c frame.Column) error {
 			}
 			scale := float32(1 / std)
 			if std == 0 || !isFinite(scale) {
-				scale = 1 // a constant says nothing either way
+				scale = 1 // a constant has no influence
 			}
 			f.offset, f.scale = append(f.offset, float32(mean)), append(f.scale, scale)
 		}
@@ -264,5 +264,5 @@ func (f *feature) put(c frame.Column, row int, out []float32) {
 	}
 }
 
-// unknownOrdinal stands for a category that training did not see. With onehot it is all zeros.
+// unknownOrdinal encodes a category that training did not see. With onehot it is all zeros.
 const unknownOrdinal = -1

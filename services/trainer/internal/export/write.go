@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/learn"
 )
 
-// The graph says who made it.
+// The producer recorded in the graph.
 const (
 	producer        = "platform-trainer"
 	producerVersion = "1"
@@ -28,8 +28,8 @@ const (
 	PlatformFile = "platform.json"
 )
 
-// Meta says what the model is, for the files beside the graph. It holds no time and no run id: the same
-// data and seed make the same bytes.
+// Meta describes the model in the files beside the graph. It holds no time and no run id: the same data and seed
+// produce the same bytes.
 type Meta struct {
 	Model     string
 	Dataset   string
@@ -40,7 +40,7 @@ type Meta struct {
 	Rows      int    // the model was fitted on
 }
 
-// Description is platform.json: what the serving side must know beyond the graph.
+// Description is platform.json: the facts that the serving side needs beyond the graph.
 type Description struct {
 	Format        int              `json:"format"`
 	Model         string           `json:"model"`
@@ -67,7 +67,7 @@ type Input struct {
 	Transform string         `json:"transform"`
 }
 
-// Output is what the model answers.
+// Output describes the model's answer.
 type Output struct {
 	Name   string   `json:"name"` // the target column
 	Kind   string   `json:"kind"` // number or label
@@ -162,8 +162,8 @@ func labelType(target frame.Target) string {
 	return "string"
 }
 
-// mlmodel is MLflow's model file. Tensor types, not column types, are what its Python client needs to feed
-// a graph with an input per column.
+// mlmodel is MLflow's model file. Its Python client needs tensor types, not column types, to feed a graph with an input
+// per column.
 type mlmodel struct {
 	Flavors struct {
 		ONNX struct {

@@ -36,7 +36,7 @@ const (
 	killDelay = 5 * time.Second
 )
 
-// Config says which commands may run.
+// Config lists the allowed commands.
 type Config struct {
 	// Allow lists whole commands, each the words of its argv.
 	Allow [][]string
@@ -45,8 +45,8 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Check reports whether the command is allowed, word for word: a program that runs any other by its arguments, such as a
-// shell, is as harmful as what follows it.
+// Check reports whether the command is allowed, word for word: the arguments of a program that runs any other, such as
+// a shell, matter as much as the program.
 func (c Config) Check(argv []string) error {
 	if slices.ContainsFunc(c.Allow, func(a []string) bool { return slices.Equal(a, argv) }) {
 		return nil
@@ -54,7 +54,7 @@ func (c Config) Check(argv []string) error {
 	return fmt.Errorf("the command %.200q is not listed in TRAINER_COMMAND_ALLOW", strings.Join(argv, " "))
 }
 
-// Spec is spec.json: what the command is to fit.
+// Spec is spec.json, the specification of the model that the command fits.
 type Spec struct {
 	Model           string         `json:"model"`
 	Type            modelrepo.Type `json:"type"`
@@ -62,7 +62,7 @@ type Spec struct {
 	Hyperparameters map[string]any `json:"hyperparameters"`
 	Features        []Feature      `json:"features"`
 	Target          Target         `json:"target"`
-	// Refit says that train.csv holds all rows and there is no validation.csv.
+	// Refit is set if train.csv holds all rows and there is no validation.csv.
 	Refit bool `json:"refit"`
 }
 
@@ -74,7 +74,7 @@ type Feature struct {
 	Transform string         `json:"transform"`
 }
 
-// DescribeFeatures returns the features as the command is told of them.
+// DescribeFeatures returns the features as spec.json describes them.
 func DescribeFeatures(features []modelrepo.Feature) []Feature {
 	out := make([]Feature, len(features))
 	for i, f := range features {
@@ -143,15 +143,16 @@ func (c Config) run(ctx context.Context, argv []string, work, in, out string) er
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = work
-	// No credential of the trainer is passed on. The command has its user, so it could read them in /proc all the same.
+	// No credential of the trainer is passed on. The command runs as the same user, so it could still read them in
+	// /proc.
 	cmd.Env = []string{"TRAIN_DIR=" + in, "OUT_DIR=" + out, "TMPDIR=" + work, "HOME=" + work}
 	for _, name := range []string{"PATH", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "OMP_NUM_THREADS"} {
 		if v, ok := os.LookupEnv(name); ok {
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}
 	}
-	// A group of its own, so that a kill reaches the workers that the command started. If the trainer dies without a
-	// chance to do that, the kernel ends the command itself.
+	// A separate process group, so that a kill reaches the workers that the command started. If the trainer dies before
+	// it can do that, the kernel kills the command itself.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killDelay
@@ -162,9 +163,9 @@ func (c Config) run(ctx context.Context, argv []string, work, in, out string) er
 	}
 	err := cmd.Wait()
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // the command ended well; what it left behind still holds its output
+		err = nil // the command succeeded; its remaining children still hold its output
 	}
-	// Workers that outlive the command would train on for nobody.
+	// Workers that outlive the command would train for nothing.
 	if kerr := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); kerr != nil && !errors.Is(kerr, syscall.ESRCH) {
 		c.Log.WarnContext(ctx, "processes of the command not killed", slog.Any("err", kerr))
 	}
@@ -178,7 +179,7 @@ func (c Config) run(ctx context.Context, argv []string, work, in, out string) er
 	return nil
 }
 
-// lineLog writes each line of a command's output to the log as it comes.
+// lineLog writes each line of a command's output to the log as it arrives.
 type lineLog struct {
 	log  *slog.Logger
 	ctx  context.Context //nolint:containedctx // of the run that the lines belong to

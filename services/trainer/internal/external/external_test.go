@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/frame"
 )
 
-// logBuffer is what the log wrote; the command writes while the test reads.
+// logBuffer collects the log; the command writes while the test reads.
 type logBuffer struct {
 	mu  sync.Mutex // guards buf
 	buf bytes.Buffer
@@ -49,14 +49,15 @@ func part(values ...float64) Part {
 	return p
 }
 
-// shell allows one script and returns what runs it.
+// shell allows one script and returns the command that runs it.
 func shell(script string) (Config, []string, *logBuffer) {
 	argv := []string{"sh", "-c", script}
 	log := &logBuffer{}
 	return Config{Allow: [][]string{argv}, Timeout: time.Minute, Log: slog.New(slog.NewTextHandler(log, nil))}, argv, log
 }
 
-// The command finds the rows and what to fit, no credential, and a folder for its model; its output is in the log.
+// The command finds the rows and its specification, no credential, and a folder for its model; its output is in the
+// log.
 func TestProtocol(t *testing.T) {
 	t.Setenv("MLFLOW_TRACKING_TOKEN", "secret-of-the-trainer")
 	c, argv, log := shell(`set -e; cat "$TRAIN_DIR/train.csv" "$TRAIN_DIR/validation.csv"; ls "$TRAIN_DIR"; env >&2; cp "$TRAIN_DIR/spec.json" "$OUT_DIR/model.onnx"`)

@@ -24,7 +24,7 @@ import (
 // graphRun limits the time in which the graph of a command answers one batch of rows.
 const graphRun = time.Minute
 
-// Candidate is one combination of hyperparameters and what it reached on validation.
+// Candidate is one combination of hyperparameters and its metrics on validation.
 type Candidate struct {
 	Hyperparameters map[string]any     `json:"hyperparameters"`
 	Validation      map[string]float64 `json:"validation"`
@@ -34,7 +34,7 @@ type Candidate struct {
 type Result struct {
 	Model    learn.Model
 	Pipeline *export.Pipeline
-	// Graph replaces Model for what a command fitted; whoever has the result closes it.
+	// Graph replaces Model for estimators of kind command; the caller closes it.
 	Graph *export.Graph
 	Parts split.Parts
 	// Candidates tried, in order; Chosen is the index of the one that was refitted.
@@ -55,17 +55,17 @@ type Result struct {
 	Importance *Importances
 }
 
-// Commands is what estimators of kind command need.
+// Commands configures estimators of kind command.
 type Commands struct {
 	external.Config
-	// Dir holds what is exchanged with the command; the caller removes it.
+	// Dir holds the files exchanged with the command; the caller removes it.
 	Dir string
 }
 
 // Run fits the model on the sample. progress gets 0 to 1.
 func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelrepo.Dataset, md *modelrepo.ModelDataset, commands Commands, progress func(float64)) (r *Result, err error) {
 	r = &Result{}
-	var graph *export.Graph // of its own: an error returns no result
+	var graph *export.Graph // separate from r: an error returns no result
 	defer func() {
 		if err != nil && graph != nil {
 			err = errors.Join(err, graph.Close())
@@ -116,7 +116,7 @@ func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelre
 	if r.Metrics, r.Values, r.Classes, err = fitted.judge(ctx, test); err != nil {
 		return nil, err
 	}
-	// Only a cancellation ends the run here: the model is fitted and judged, whatever it makes of shuffled rows.
+	// Only a cancellation ends the run here: the model is fitted and judged, even if it fails on shuffled rows.
 	if r.Importance, err = fitted.importances(ctx, m, test); err != nil && ctx.Err() != nil {
 		return nil, fmt.Errorf("importance of the features: %w", err)
 	}
@@ -186,7 +186,7 @@ func selectRows(s *dataset.Sample, idx []int) rows {
 	return rows{s.Table.Select(idx), s.Target.Select(idx)}
 }
 
-// fitModel fits on rows; a command may also look at the validation rows, if there are any.
+// fitModel fits on rows; a command also gets the validation rows, if there are any.
 func fitModel(ctx context.Context, m *modelrepo.Model, md *modelrepo.ModelDataset, commands Commands, hyper map[string]any, on rows, validation *rows, progress func(float64)) (*fitted, error) {
 	p, err := export.FitTransforms(md.Features, on.table)
 	if err != nil {
@@ -241,7 +241,7 @@ func runCommand(ctx context.Context, m *modelrepo.Model, md *modelrepo.ModelData
 	return &fitted{pipeline: p, graph: g}, nil
 }
 
-// measure compares predictions with what happened.
+// measure compares predictions with the actual values.
 func measure(t frame.Target, values []float64, classes []int, proba [][]float64) map[string]float64 {
 	switch {
 	case !t.Class:
@@ -284,7 +284,7 @@ func (f *fitted) judge(ctx context.Context, on rows) (metrics map[string]float64
 	return measure(on.target, nil, classes, proba), nil, classes, nil
 }
 
-// runParallel runs fn for 0..n-1 on all processors; fn writes only what belongs to its i.
+// runParallel runs fn for 0..n-1 on all processors; fn writes only the data of its i.
 func runParallel(n int, fn func(i int)) {
 	var wg sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)

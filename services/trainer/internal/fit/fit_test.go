@@ -60,7 +60,7 @@ func TestSamplesReachProduction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setupBench(t, name, false)
-			// What validation chooses among is tested below; here one candidate saves half of the time.
+			// The choice among candidates is tested below; here one candidate saves half of the time.
 			for k, v := range b.m.Estimator.Hyperparameters {
 				if list, ok := v.([]any); ok {
 					b.m.Estimator.Hyperparameters[k] = list[len(list)-1]
@@ -113,7 +113,7 @@ func TestSameSeedSameModel(t *testing.T) {
 func TestChoosesOnValidation(t *testing.T) {
 	t.Parallel()
 	b := setupBench(t, "JPCP", true)
-	// A forest of stumps cannot tell 24 families apart; depth wins.
+	// A forest of stumps cannot separate 24 families; depth wins.
 	b.m.Estimator.Hyperparameters = map[string]any{"n_estimators": 20, "max_depth": []any{1, 8}, "max_features": "sqrt"}
 	r := b.must(t)
 	if len(r.Candidates) != 2 || r.Chosen != 1 || r.Candidates[1].Hyperparameters["max_depth"] != 8 {

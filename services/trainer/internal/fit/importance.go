@@ -21,8 +21,8 @@ const (
 	importanceGraphTime   = time.Minute
 )
 
-// Importances tell how much the model relies on each feature (Breiman 2001): the metric on test rows in which the
-// feature was shuffled, against the metric on the same rows as they are.
+// Importances measure how much the model relies on each feature (Breiman 2001): the metric on test rows with the
+// feature shuffled, compared with the metric on the same rows unchanged.
 type Importances struct {
 	// Metric is the model's, by which versions are compared; Rows of test were used, each feature shuffled Repeats times.
 	Metric  string `json:"metric"`
@@ -48,8 +48,8 @@ func importanceRows(test, features int) int {
 }
 
 // importances shuffles one feature after the other in test rows. It returns nil if the metric is not defined and finite
-// on them, as they are and shuffled, or if the graph of a command would take too long. A model may refuse shuffled rows,
-// which no job ever had, so an error says nothing against the model.
+// on them, as they are and shuffled, or if the graph of a command would take too long. A model may refuse shuffled
+// rows, which no job ever had, so an error is no fault of the model.
 func (f *fitted) importances(ctx context.Context, m *modelrepo.Model, test rows) (*Importances, error) {
 	metric, direction := m.Primary()
 	n := importanceRows(test.table.Rows, len(test.table.Columns))
@@ -66,7 +66,7 @@ func (f *fitted) importances(ctx context.Context, m *modelrepo.Model, test rows)
 	known, ok := base[metric]
 	calls := importanceRepeats * len(sub.table.Columns)
 	if !ok || !isFinite(known) || f.graph != nil && time.Since(started)*time.Duration(calls) > importanceGraphTime {
-		return nil, nil //nolint:nilnil // the report says nothing of what was not measured
+		return nil, nil //nolint:nilnil // the report omits unmeasured importances
 	}
 	out := &Importances{Metric: metric, Rows: n, Repeats: importanceRepeats}
 	for c := range sub.table.Columns {

@@ -26,7 +26,7 @@ type Target struct {
 	Class bool
 	// Values in raw units (regression).
 	Values []float64
-	// Anomaly says that the second of two classes are rows unlike the others, which a model finds without labels.
+	// Anomaly is set if the second of two classes is outliers, which a model finds without labels.
 	Anomaly bool
 	// Labels name the classes; Y holds an index into them (classification).
 	Labels []string

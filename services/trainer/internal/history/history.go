@@ -35,9 +35,9 @@ func New(submit, end, value []float64) *Events {
 	return e
 }
 
-// Walk calls ended(j) for each row j that ended by the submit of row i, in the order of their ends, and then
-// row(i), for every i in order. A row is never told of itself or of a later row, also if all of them end in the
-// second in which they are submitted.
+// Walk calls ended(j) for each row j that ended by the submit of row i, in the order of their ends, and then row(i),
+// for every i in order. A row never sees itself or a later row, even if all of them end in the second in which they are
+// submitted.
 func (e *Events) Walk(ended, row func(i int)) {
 	next := 0
 	for i := range e.Submit {

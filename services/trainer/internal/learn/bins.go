@@ -132,7 +132,7 @@ func cutPoints(sorted []float32) []float32 {
 	left, bins, held := len(sorted), maxBins, 0
 	for i := range len(steps) - 1 {
 		held += steps[i].count
-		// Fill to the mean of what is left; stop early where the next value alone would overfill.
+		// Fill to the mean of the rest; stop early where the next value alone would overfill.
 		want := float64(left) / float64(bins)
 		if len(steps) > maxBins && float64(held) < want && float64(held)+float64(steps[i+1].count)/2 < want {
 			continue
@@ -147,8 +147,8 @@ func cutPoints(sorted []float32) []float32 {
 	return cuts
 }
 
-// tooClose tells whether two values are too close for a cut between them: another library's logarithm may
-// differ in the last bit, and would then send a row to the other side.
+// tooClose reports whether two values are too close for a cut between them: another library's logarithm may differ in
+// the last bit, and would then send a row to the other side.
 func tooClose(lo, hi float32) bool {
 	if lo == hi {
 		return true
@@ -166,8 +166,8 @@ func cutBetween(lo, hi float32) float32 {
 	return t
 }
 
-// runParallel calls do for 0..n−1 on as many goroutines as there are processors and waits. Which goroutine
-// does which item varies, so do must touch only what belongs to its item.
+// runParallel calls do for 0..n−1 on as many goroutines as there are processors and waits. Items are assigned to
+// goroutines in no fixed order, so do must touch only the data of its item.
 func runParallel(n int, do func(i int)) {
 	workers := min(runtime.GOMAXPROCS(0), n)
 	if workers <= 1 {

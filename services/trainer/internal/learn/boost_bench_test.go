@@ -141,7 +141,7 @@ func writeRaw(b *testing.B, name string, data any) {
 	}
 }
 
-// processorSeconds is what this process has used so far, on all processors.
+// processorSeconds returns the processor time that this process has used so far, on all processors.
 func processorSeconds(b *testing.B) float64 {
 	b.Helper()
 	var u syscall.Rusage

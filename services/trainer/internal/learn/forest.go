@@ -73,7 +73,7 @@ func balanceWeights(class []int32, weight []float64, classes int) {
 	}
 }
 
-// targets are what a forest learns: y for numbers, else class.
+// targets are the values a forest learns: y for numbers, else class.
 type targets struct {
 	classes int
 	y       []float64
@@ -81,8 +81,8 @@ type targets struct {
 	weight  []float64
 }
 
-// grower grows one tree, depth first. rows, and what follows the rows, are kept in node order, so that a
-// node is a range of them and its sums read memory in sequence.
+// grower grows one tree, depth first. rows, and the slices parallel to it, are kept in node order, so that a node is a
+// range of them and its sums read memory in sequence.
 type grower struct {
 	forest
 	data   *binned

@@ -65,7 +65,7 @@ func meanPath(n int) float64 {
 func (f isolation) fit(ctx context.Context, s Spec, x Matrix, progress func(float64)) (Model, error) {
 	samples := min(f.samples, x.Rows)
 	if samples < 2 {
-		return nil, fmt.Errorf("%d rows are too few to tell apart", x.Rows)
+		return nil, fmt.Errorf("%d rows are too few to isolate any", x.Rows)
 	}
 	m := &Isolation{Depths: Ensemble{Features: x.Cols, Base: make([]float32, 1), Trees: make([]Tree, f.trees)}, Scale: meanPath(samples)}
 	limit := int(math.Ceil(math.Log2(float64(samples))))

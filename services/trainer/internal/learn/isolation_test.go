@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Scores of scikit-learn's IsolationForest on the same rows (testdata/isolation.py), whose trees are other random ones:
-// means over its forests of 20 seeds. Ours agree within the spread of its own.
+// Scores of scikit-learn's IsolationForest on the same rows (testdata/isolation.py), whose trees differ at random:
+// means over its forests of 20 seeds. Our scores agree within the spread of those seeds.
 func TestIsolationForestScoresLikeScikitLearn(t *testing.T) {
 	t.Parallel()
 	var want struct {

@@ -1,8 +1,8 @@
 // Package learn fits the estimators of model.yaml: ridge, logistic, random_forest, gbt and isolation_forest.
 //
-// A fit is deterministic: the same Spec, data and seed give the same model to the last bit, whatever the
-// number of processors, because every sum is made by one goroutine in a fixed order. Models keep float32
-// parameters and compare float32 features, so that the exported ONNX graph computes the same.
+// A fit is deterministic: the same Spec, data and seed give the same model to the last bit, for any number of
+// processors, because every sum is made by one goroutine in a fixed order. Models keep float32 parameters and compare
+// float32 features, so that the exported ONNX graph computes the same.
 package learn
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/modelrepo"
 )
 
-// Spec says what to fit.
+// Spec specifies the model to fit.
 type Spec struct {
 	Kind    string // ridge, logistic, random_forest, gbt, isolation_forest
 	Hyper   map[string]any
@@ -162,8 +162,8 @@ func checkData(s Spec, x Matrix, y []float64) error {
 			distinct++
 		}
 	}
-	if distinct < 2 && s.Kind != "isolation_forest" { // which does not look at the classes
-		return errors.New("all rows have the same class; there is nothing to tell apart")
+	if distinct < 2 && s.Kind != "isolation_forest" { // which ignores the classes
+		return errors.New("all rows have the same class; there is nothing to learn")
 	}
 	return nil
 }

@@ -180,7 +180,7 @@ func TestScaleOfTarget(t *testing.T) {
 	}
 }
 
-// The median is what absolute error asks for: a tenth of wild rows must not move it.
+// The median minimises absolute error: a tenth of wild rows must not move it.
 func TestAbsoluteErrorEstimatesMedian(t *testing.T) {
 	t.Parallel()
 	x, y := Matrix{Rows: 400, Cols: 1, Data: make([]float32, 400)}, make([]float64, 400)
@@ -333,7 +333,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Cuts lie between neighbouring values in float32 too, and codes follow the cuts.
+// Cuts are between neighbouring values in float32 too, and codes follow the cuts.
 func TestCuts(t *testing.T) {
 	t.Parallel()
 	next := func(v float32) float32 { return math.Nextafter32(v, math.MaxFloat32) }

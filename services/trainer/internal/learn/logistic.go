@@ -52,8 +52,8 @@ func (l logistic) fit(ctx context.Context, classes int, x Matrix, y []float64) (
 		Concurrent:        1,
 		Converger:         &optimize.FunctionConverge{Relative: 1e-13, Iterations: 20},
 	}, &optimize.LBFGS{Store: 10})
-	// A line search that finds nothing lower has arrived as far as float64 goes; running out of
-	// iterations gives the best so far, as the caller asked.
+	// A line search that finds nothing lower has reached the precision of float64; at the limit of iterations, the best
+	// so far is the result, as the caller requested.
 	if result == nil || err != nil && ctx.Err() != nil || math.IsNaN(result.F) || math.IsInf(result.F, 0) {
 		if err == nil {
 			err = errors.New("the loss is not finite; standardize the features")

@@ -123,10 +123,10 @@ func (c *chunk) header(at, end int64, h *format.PageHeader) (length int64, err e
 	return 0, errTruncated
 }
 
-// checkCount bounds the values of a page before anything is made of them.
+// checkCount limits the values of a page before they are allocated.
 func (c *chunk) checkCount(n int32) error {
 	if n <= 0 || n > maxPageValues {
-		return fmt.Errorf("it says that it has %d values; want 1 to %d", n, maxPageValues)
+		return fmt.Errorf("it declares %d values; want 1 to %d", n, maxPageValues)
 	}
 	if c.leaf.maxRep == 0 && int64(n) > c.rows-c.done {
 		return errors.New("it has more values than the row group has rows")
@@ -140,7 +140,7 @@ func (c *chunk) readDictionary(h *format.PageHeader, raw []byte) error {
 		return errors.New("the column has a second dictionary")
 	}
 	if d.NumValues < 0 || d.NumValues > maxPageValues {
-		return fmt.Errorf("the dictionary says that it has %d values; want at most %d", d.NumValues, maxPageValues)
+		return fmt.Errorf("the dictionary declares %d values; want at most %d", d.NumValues, maxPageValues)
 	}
 	data, err := unpack(c.meta.Codec, raw, int(h.UncompressedPageSize))
 	if err != nil {
@@ -212,7 +212,7 @@ func (c *chunk) readV2(h *format.PageHeader, raw []byte) error {
 	return c.emit(d.Encoding, data, rep, def, n)
 }
 
-// emit decodes the values of a page and tells them row by row.
+// emit decodes the values of a page and passes them on row by row.
 func (c *chunk) emit(encoding format.Encoding, data []byte, rep, def []uint8, n int) error {
 	held := n
 	if def != nil {
@@ -279,7 +279,7 @@ func (c *chunk) element(rep, def []uint8, i int, present bool, vals *values, at 
 	return nil
 }
 
-// endRow tells the vector that is complete.
+// endRow passes on the completed vector.
 func (c *chunk) endRow() error {
 	if c.as != Vector || !c.open {
 		return nil

@@ -1,7 +1,7 @@
-// Package parquet reads columns of Apache Parquet files that strangers wrote.
+// Package parquet reads columns of untrusted Apache Parquet files.
 //
 // The metadata is decoded by parquet-go; pages are decoded here, one at a time, because a page of a few bytes may
-// claim to hold billions of values and general readers allocate what is claimed.
+// declare billions of values and general readers allocate the declared number.
 package parquet
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Bounds of a file.
+// Limits of a file.
 const (
 	maxFooter = 4 << 20
 	// MaxRows of a file.
@@ -33,7 +33,7 @@ const (
 
 var magic = []byte("PAR1")
 
-// Kind is what the values of a column are read as.
+// Kind is the Go type of a column's values.
 type Kind int
 
 const (
@@ -45,9 +45,9 @@ const (
 	Vector
 )
 
-// Values receives what a column holds, row by row.
+// Values receives the values of a column, row by row.
 type Values interface {
-	// Reserve is told how many rows and values of the column come next; an error ends the reading.
+	// Reserve announces the number of rows and values of the column that come next; an error ends the reading.
 	Reserve(values int) error
 	Number(v float64) error
 	// Text may be kept; equal values of a dictionary share their bytes.
@@ -72,7 +72,7 @@ type leaf struct {
 	name           string // of the field of the root
 	element        *format.SchemaElement
 	maxDef, maxRep int
-	// optional says that a missing element of a list is told apart from a missing list.
+	// optionalElement is set if a missing element of a list differs from a missing list.
 	optionalElement bool
 	nested          bool // more than one value below the root's field
 }
@@ -127,7 +127,7 @@ func unmarshal(data []byte, into any) (err error) {
 	return nil
 }
 
-// readSchema walks the tree, which lies in the file as a list in depth-first order, and notes its leaves.
+// readSchema walks the tree, which the file stores as a list in depth-first order, and notes its leaves.
 func (f *File) readSchema() error {
 	elements := f.meta.Schema
 	at := 0
@@ -222,7 +222,7 @@ func (f *File) Read(name string, as Kind, into Values) error {
 	return nil
 }
 
-// check says whether the column can be read so.
+// check reports whether the column can be read as that kind.
 func (l leaf) check(as Kind) error {
 	physical := l.element.Type.V
 	ok := false

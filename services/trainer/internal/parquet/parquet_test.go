@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv/hostiletest"
 )
 
-// collected is a column as Read tells it.
+// collected is a column as Read passes it on.
 type collected struct {
 	numbers []float64
 	texts   []string
@@ -54,7 +54,7 @@ func open(t testing.TB, name string) *File {
 	return f
 }
 
-// Files that pyarrow wrote, in each page version, compression and encoding that is read, hold what it was given.
+// Files written by pyarrow, in each supported page version, compression and encoding, hold the values given to it.
 func TestFilesOfPyarrow(t *testing.T) {
 	t.Parallel()
 	null := func(i int, v float64) float64 {
@@ -109,7 +109,7 @@ func TestFilesOfPyarrow(t *testing.T) {
 	}
 }
 
-// What parquet-go writes is read too, its lists without the levels that the format recommends.
+// Files written by parquet-go are read too, although its lists lack the levels that the format recommends.
 func TestFilesOfParquetGo(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -171,7 +171,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// claims are pages and footers of a few bytes that say they hold billions.
+// Pages and footers of a few bytes that declare billions of values.
 func TestClaims(t *testing.T) {
 	run := []byte{0xfe, 0xff, 0xff, 0xff, 0x0f, 1}
 	for name, read := range map[string]func() error{
@@ -205,7 +205,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, reading ends in a refusal or in as many values as the file has rows, within bounds.
+// For any bytes, reading ends in a refusal or in as many values as the file has rows, within the limits.
 func FuzzParquet(f *testing.F) {
 	for _, name := range []string{"plain-v1", "snappy-dict-v1", "zstd-dict-v2", "gzip-v2", "split"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name+".parquet"))

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Metadata is decoded by a library that allocates what a list says it holds. scanStruct goes through the bytes first,
-// so that a list of a billion elements in a footer of a hundred bytes is refused before anything is allocated.
+// Metadata is decoded by a library that allocates the declared length of a list. scanStruct scans the bytes first, so
+// that a list of a billion elements in a footer of a hundred bytes is refused before any allocation.
 const (
 	maxThriftDepth = 16
 	// maxThriftItems in all lists of a structure; a column chunk has about ten.

@@ -60,7 +60,7 @@ func (l leaf) instant() func(v float64) float64 {
 	return nil
 }
 
-// plainDictionary is what older writers call format.RLEDictionary in data pages (Parquet, Encodings).
+// plainDictionary is the name that older writers use for format.RLEDictionary in data pages (Parquet, Encodings).
 const plainDictionary format.Encoding = 2
 
 // decode decodes n values of a data page.
@@ -101,7 +101,7 @@ func (c *chunk) decode(encoding format.Encoding, data []byte, n int) (values, er
 	return values{}, fmt.Errorf("the encoding %s is not read; write the column as PLAIN or with a dictionary", encoding)
 }
 
-// decodeIndices looks up what the page's indices name in the dictionary.
+// decodeIndices looks up the page's indices in the dictionary.
 func (c *chunk) decodeIndices(data []byte, n int) (values, error) {
 	if n == 0 {
 		return values{}, nil
@@ -150,7 +150,8 @@ func decodeLevels(data []byte, maxLevel, n int) ([]uint8, error) {
 	return out, err
 }
 
-// decodeHybrid tells n numbers of a width in bits, from runs of one value and bit-packed groups of eight.
+// decodeHybrid decodes n numbers of a width in bits, from runs of one value and bit-packed groups of eight, and passes
+// them to tell.
 func decodeHybrid(data []byte, width, n int, tell func(v uint32, times int) error) error {
 	size := (width + 7) / 8
 	for n > 0 {

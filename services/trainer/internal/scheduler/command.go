@@ -13,7 +13,7 @@ import (
 // commandTimeout limits one command of a scheduler: its daemons answer in milliseconds or not at all.
 const commandTimeout = 30 * time.Second
 
-// maxOutput limits what is kept of a command's output.
+// maxOutput limits the captured output of a command, in bytes.
 const maxOutput = 1 << 20
 
 // Runner runs the commands of a scheduler where they are installed. No shell sees the arguments.
@@ -24,7 +24,7 @@ type Runner interface {
 // Local runs commands on this machine.
 type Local struct{}
 
-// Run returns the standard output; an error holds what the command said on standard error.
+// Run returns the standard output; an error contains the command's standard error.
 func (Local) Run(ctx context.Context, stdin string, argv ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -42,7 +42,7 @@ func (Local) Run(ctx context.Context, stdin string, argv ...string) (string, err
 	return out.String(), nil
 }
 
-// limited drops what goes beyond maxOutput. The buffer is no embedded one, whose ReadFrom would pass Write by.
+// limited drops output beyond maxOutput. The buffer is not embedded, since its ReadFrom would bypass Write.
 type limited struct{ kept bytes.Buffer }
 
 func (l *limited) Write(p []byte) (int, error) {

@@ -14,7 +14,7 @@ import (
 // State of a batch job.
 type State string
 
-// The states. Unknown means that the scheduler does not say.
+// The states. Unknown means that the scheduler does not report one.
 const (
 	Submitted State = "SUBMITTED"
 	Pending   State = "PENDING"
@@ -36,7 +36,7 @@ type Spec struct {
 	// Name is the job's alone, so that Find finds it.
 	Name      string
 	Resources modelrepo.Resources
-	// Command is the program and its arguments, Output the file that gets what it says.
+	// Command is the program and its arguments, Output the file for its output.
 	Command []string
 	Output  string
 	// Export are the variables that the job gets, as NAME=value, or NAME for the value where the scheduler's commands
@@ -44,7 +44,7 @@ type Spec struct {
 	Export []string
 }
 
-// Usage is what a job was given, times how long.
+// Usage is the resources allocated to a job, times its duration.
 type Usage struct {
 	GPUHours, CPUHours float64
 	ExitCode           int
@@ -101,7 +101,7 @@ func gpus(n int) string {
 	return "gpu:" + strconv.Itoa(n)
 }
 
-// quote makes a line of a shell script out of arguments.
+// quote joins arguments to a line of a shell script.
 func quote(argv []string) string {
 	words := make([]string, len(argv))
 	for i, a := range argv {
@@ -117,7 +117,7 @@ func (s Slurm) State(ctx context.Context, id string) (State, error) {
 	if st := slurmState(out); qerr == nil && st != Unknown {
 		return st, nil
 	}
-	// squeue fails for a job that it has forgotten, as it does without a controller: sacct tells which.
+	// squeue fails both for a job that it has forgotten and without a controller: sacct distinguishes them.
 	out, err := s.Runner.Run(ctx, "", "sacct", "-P", "-n", "-X", "-j", id, "-o", "State")
 	if err != nil {
 		return Unknown, errors.Join(qerr, err)
@@ -131,7 +131,7 @@ func (s Slurm) Cancel(ctx context.Context, id string) error {
 	return err
 }
 
-// Find asks squeue, which lists what waits or runs, and sacct if squeue does not answer.
+// Find queries squeue, which lists pending and running jobs, and sacct if squeue does not answer.
 func (s Slurm) Find(ctx context.Context, name string) ([]string, error) {
 	out, err := s.Runner.Run(ctx, "", "squeue", "-h", "--name="+name, "-o", "%i")
 	if err != nil {
@@ -203,7 +203,7 @@ func usageOf(id string, cells []string, gpus int) (u Usage, err error) {
 		}
 	}
 	if gpus > 0 && elapsed > 0 && !told {
-		return u, fmt.Errorf("the accounting of job %s has no gres/gpu, though the job asked for %d GPUs; add gres/gpu to AccountingStorageTRES of slurm.conf", id, gpus)
+		return u, fmt.Errorf("the accounting of job %s has no gres/gpu, though the job requested %d GPUs; add gres/gpu to AccountingStorageTRES of slurm.conf", id, gpus)
 	}
 	return u, nil
 }
@@ -226,7 +226,7 @@ func lastLine(out string) string {
 	return lines[len(lines)-1]
 }
 
-// slurmState maps Slurm's words; sacct adds by whom a job was cancelled.
+// slurmState maps Slurm's state names; sacct appends the user who cancelled a job.
 func slurmState(word string) State {
 	word, _, _ = strings.Cut(strings.TrimSpace(word), " ")
 	switch strings.TrimSuffix(word, "+") {

@@ -14,8 +14,8 @@ type printed string
 
 func (p printed) Run(context.Context, string, ...string) (string, error) { return string(p), nil }
 
-// FuzzSlurm: whatever the cluster's commands print, an id is a number, a state is one that there is, and what a job used
-// is an amount, so that it can be added and shown.
+// FuzzSlurm: for any output of the cluster's commands, an id is a number, a state is one of ours, and usage is an
+// amount that can be added and shown.
 func FuzzSlurm(f *testing.F) {
 	for _, text := range []string{
 		"4711\n", "4711;cluster\n", "RUNNING\n", "CANCELLED by 1000\n", "COMPLETED|0:0|60|240|billing=4,cpu=4,gres/gpu=1|train\n",

@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/libs/modelrepo"
 )
 
-// recorded answers each program by what Slurm 22.05 said, one answer a call, the last for all further ones. What a
-// real cluster says is tested in e2e/slurm; these are the answers that one cannot be made to give.
+// recorded answers each program with the output of Slurm 22.05, one answer a call, the last for all further ones. The
+// output of a real cluster is tested in e2e/slurm; these are answers that cannot be provoked there.
 type recorded struct {
 	answers map[string][]string // "!" in front: the program fails with this
 	calls   [][]string
@@ -130,7 +130,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A controller that restarts is waited for; a job that nobody knows any more is lost after five polls in a row.
+// A restarting controller is waited for; a job that is no longer known is lost after five polls in a row.
 func TestLostJob(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestJobThatTimesOutEnds(t *testing.T) {
 	})
 }
 
-// What hangs is given up, and what says much is cut.
+// Commands that hang are ended, and long output is truncated.
 func TestLocalCommands(t *testing.T) {
 	t.Parallel()
 	if out, err := (Local{}).Run(t.Context(), "in", "cat"); out != "in" || err != nil {

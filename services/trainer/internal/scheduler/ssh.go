@@ -12,13 +12,13 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// SSH runs commands on a login node of the cluster, each on a connection of its own.
+// SSH runs commands on a login node of the cluster, each over a separate connection.
 type SSH struct {
 	addr   string
 	config *ssh.ClientConfig
 }
 
-// SSHConfig is where to connect, and as whom.
+// SSHConfig is the host and the user of a connection.
 type SSHConfig struct {
 	Host string
 	Port int
@@ -42,7 +42,7 @@ func NewSSH(c SSHConfig) (*SSH, error) {
 	if err != nil {
 		return nil, fmt.Errorf(`HPC_SSH_HOST_KEY is no public key such as "ssh-ed25519 AAAA…": %w`, err)
 	}
-	// A host has several keys; only the pinned one's type is asked for, so that the others do not matter.
+	// A host has several keys; only the pinned key's type is negotiated, so that the others do not matter.
 	algorithms := []string{pinned.Type()}
 	if pinned.Type() == ssh.KeyAlgoRSA {
 		algorithms = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
@@ -68,7 +68,7 @@ func (s *SSH) Run(ctx context.Context, stdin string, argv ...string) (string, er
 	case err == nil:
 		return out, nil
 	case errors.Is(err, ErrHostKey):
-		return "", err // the sentence says it all
+		return "", err // the message is complete
 	case ctx.Err() != nil:
 		err = errors.Join(context.Cause(ctx), err)
 	}

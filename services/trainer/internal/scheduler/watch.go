@@ -16,7 +16,7 @@ type Cluster interface {
 	Cancel(context.Context, string) error
 	// Find returns the ids of the jobs of that name that wait or run.
 	Find(ctx context.Context, name string) ([]string, error)
-	// Usage fails while the accounting does not have the job's end, or if it lacks the GPUs that the job asked for.
+	// Usage fails while the accounting does not have the job's end, or if it lacks the GPUs that the job requested.
 	Usage(ctx context.Context, id string, gpus int) (Usage, error)
 }
 

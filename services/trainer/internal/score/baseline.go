@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/history"
 )
 
-// A Guess is what a baseline says of each test row.
+// A Guess is a baseline's prediction for each test row.
 type Guess struct {
 	// Values of a regression: medians.
 	Values []float64

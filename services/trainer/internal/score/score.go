@@ -115,7 +115,7 @@ func scoreBinary(want []int, c [][]int, proba [][]float64, out map[string]float6
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(proba[b][1], proba[a][1]) })
-	// One step per distinct score: rows of equal score cannot be told apart by any threshold.
+	// One step per distinct score: no threshold separates rows of equal score.
 	var area, average, hits, misses float64
 	for i := 0; i < len(order); {
 		h, m := 0.0, 0.0
@@ -142,8 +142,8 @@ func safeRatio(a, b float64) float64 {
 	return a / b
 }
 
-// Skill is how much of the way from the baseline to a perfect value the model went: 1 is perfect, 0 no better than
-// the baseline. higher says that the perfect value is 1, else it is 0. ok is false if the baseline is perfect itself.
+// Skill is the share of the way from the baseline to a perfect value that the model covers: 1 is perfect, 0 no better
+// than the baseline. The perfect value is 1 if higher, else 0. ok is false if the baseline itself is perfect.
 func Skill(model, baseline float64, higher bool) (skill float64, ok bool) {
 	left := baseline
 	gain := baseline - model

@@ -125,7 +125,7 @@ func TestBaselines(t *testing.T) {
 	}
 }
 
-// What a test job's own outcome is must not change what is guessed for it or for jobs before its end.
+// A test job's own outcome must not change the guess for it or for jobs before its end.
 func TestRunningBaselineDoesNotLeak(t *testing.T) {
 	t.Parallel()
 	s := sampleJobs()

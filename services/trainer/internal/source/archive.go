@@ -22,8 +22,8 @@ import (
 // errRefused means that an address is one that the trainer does not connect to.
 var errRefused = errors.New("address refused")
 
-// Whoever can change the model repository names the addresses of public archives. Without a bound, a data set would
-// reach what only this machine can: cloud metadata, databases, the platform's own ports.
+// The authors of the model repository choose the addresses of public archives. Without a limit, a data set would reach
+// what only this machine can: cloud metadata, databases, the platform's own ports.
 var (
 	notPublic = parsePrefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
 		"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "168.63.129.16/32",
@@ -52,8 +52,8 @@ func isPublic(a netip.Addr) bool {
 	return true
 }
 
-// newArchiveClient connects to public addresses alone, unless allowPrivate. A name is resolved once and the connection
-// goes to the address that was checked. The environment's proxy is not used: it would resolve names itself.
+// newArchiveClient connects only to public addresses, unless allowPrivate. A name is resolved once, and the connection
+// uses the checked address. The environment's proxy is not used: it would resolve names itself.
 func newArchiveClient(allowPrivate bool) *http.Client {
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -133,7 +133,7 @@ func (s *Sources) fetchArchive(req *http.Request, digest, dir, name string) erro
 		return err
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != strings.ToLower(digest) {
-		err := fmt.Errorf("the file has the SHA-256 %s, the data set declares %s; nothing of it is used", got, strings.ToLower(digest))
+		err := fmt.Errorf("the file has the SHA-256 %s, the data set declares %s; it is not used", got, strings.ToLower(digest))
 		return errors.Join(err, os.Remove(filepath.Join(dir, name)))
 	}
 	return nil

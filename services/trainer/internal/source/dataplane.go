@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/libs/textfile"
 )
 
-// Bounds of a dataplane's pages.
+// Limits of a dataplane's pages.
 const (
 	pageLimit = 1000
 	maxPage   = 32 << 20
@@ -29,7 +29,7 @@ const (
 // Item is one record of a dataplane.
 type Item map[string]json.RawMessage
 
-// Items tells all records below a path, page by page, to the end. raw gets the bytes of each page.
+// Items reads all records below a path, page by page, to the end. raw gets the bytes of each page.
 func (s *Sources) Items(ctx context.Context, d modelrepo.Dataplane, raw io.Writer, tell func(Item) error) error {
 	if s.cfg.DataplaneURL == "" {
 		return errors.New("the dataplane is not configured; set DATAPLANE_URL")
@@ -149,7 +149,7 @@ func parseItems(text []byte) ([]Item, error) {
 	members := 0
 	for d.More() {
 		if len(items) == pageLimit {
-			return nil, fmt.Errorf("more than the %d records that were asked for", pageLimit)
+			return nil, fmt.Errorf("more than the %d records requested", pageLimit)
 		}
 		var record json.RawMessage
 		if err := d.Decode(&record); err != nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/mlp-platform/platform/libs/modelrepo"
 )
 
-// maxObjects of a data set; of those that a listing shows, more may be passed over.
+// maxObjects of a data set; a listing may contain more that do not match.
 const (
 	maxObjects = 10_000
 	maxListed  = 1_000_000
 )
 
-// Objects fetches the objects below the prefix whose names match one of the patterns, all without patterns, into dir.
-// They come in the order of their names.
+// Objects fetches the objects below the prefix whose names match one of the patterns (all without patterns) into dir,
+// in the order of their names.
 func (s *Sources) Objects(ctx context.Context, o modelrepo.ObjectStore, patterns []string, dir string) ([]File, error) {
 	if s.cfg.S3Endpoint == "" {
 		return nil, errors.New("the object store is not configured; set S3_ENDPOINT")
@@ -112,7 +112,7 @@ func listObjects(ctx context.Context, client *minio.Client, bucket, prefix strin
 	return keys, nil
 }
 
-// storeError tells what the store refuses from what may pass.
+// storeError separates refusals by the store from transient failures.
 func storeError(ctx context.Context, err error) error {
 	if code := minio.ToErrorResponse(err).StatusCode; code >= 400 && code < 500 {
 		return err

@@ -1,5 +1,5 @@
-// Package source fetches data that lies outside the model repository: files of a public archive, objects of a store that
-// speaks S3, and the pages of a dataplane.
+// Package source fetches data outside the model repository: files of a public archive, objects of an S3 store, and the
+// pages of a dataplane.
 package source
 
 import (
@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// Bounds of what is fetched for one data set.
+// Limits of the downloads for one data set.
 const (
-	// maxBytes of all files together. What they may unpack to is the readers' own bound.
+	// maxBytes of all files together. The readers limit their unpacked size.
 	maxBytes = 4 << 30
 	// fetchTimeout limits all requests of one attempt at a data set together.
 	fetchTimeout = 30 * time.Minute
@@ -27,17 +27,17 @@ const (
 // errFetchTimeout is not ErrUnavailable: another attempt would take as long again.
 var errFetchTimeout = fmt.Errorf("fetching took longer than %v", fetchTimeout)
 
-// limitFetch bounds the requests for one data set.
+// limitFetch limits the time of the requests for one data set.
 func limitFetch(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, fetchTimeout, errFetchTimeout)
 }
 
-// Config says where the operator's sources are. A backend whose address is empty is not configured.
+// Config holds the addresses of the operator's sources. A backend without an address is not configured.
 type Config struct {
 	// AllowPrivate lets public archives be at addresses that are not public, and speak plain http.
 	AllowPrivate bool
 	// S3Endpoint is the address of the object store, such as https://s3.example.org; S3Region may be empty. Without
-	// keys it is read as anybody may.
+	// keys, access is anonymous.
 	S3Endpoint, S3Region, S3AccessKey, S3SecretKey string
 	// DataplaneURL is the address below which data sets name their paths, DataplaneToken the bearer for it.
 	DataplaneURL, DataplaneToken string
@@ -49,7 +49,7 @@ type Sources struct {
 	archive *http.Client
 }
 
-// New returns what fetches from the configured sources.
+// New returns a client of the configured sources.
 func New(cfg Config) *Sources {
 	return &Sources{cfg: cfg, archive: newArchiveClient(cfg.AllowPrivate)}
 }
@@ -59,7 +59,7 @@ var ErrUnavailable = errors.New("not available")
 
 // File is one fetched file.
 type File struct {
-	// Path is where it lies, relative to the folder that it was fetched into; Name is how its source calls it.
+	// Path is the file, relative to its folder; Name is its name at the source.
 	Path, Name string
 }
 
@@ -80,7 +80,7 @@ func save(dir, name string, body io.Reader, most int64) (int64, error) {
 	return n, nil
 }
 
-// answer reads what a source sends; wrap makes its error one that tells whether to try again.
+// answer reads a source's response; wrap marks its errors as transient or not.
 type answer struct {
 	body io.Reader
 	wrap func(error) error
@@ -95,7 +95,7 @@ func (a answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkStatus makes an error of an answer that is not 200.
+// checkStatus returns an error for an answer that is not 200.
 func checkStatus(resp *http.Response) error {
 	switch {
 	case resp.StatusCode == http.StatusOK:
@@ -106,14 +106,14 @@ func checkStatus(resp *http.Response) error {
 	return fmt.Errorf("it answers %s", resp.Status)
 }
 
-// wrapCallError tells what the caller may try again from what stays wrong.
+// wrapCallError marks transient errors with ErrUnavailable, so that the caller retries them.
 func wrapCallError(ctx context.Context, err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err // without the address, whose query may be a secret
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", context.Cause(ctx), err) // a further attempt would begin the same time anew
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err) // a retry would start the same time limit again
 	}
 	if errors.Is(err, errRefused) {
 		return err

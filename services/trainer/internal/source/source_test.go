@@ -121,7 +121,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 	}
 }
 
-// An archive's address and where it leads to are public, whatever its name resolves to.
+// An archive's address and its redirects are public, to whatever its name resolves.
 func TestArchivesArePublic(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewTLSServer(http.NotFoundHandler())
@@ -198,7 +198,7 @@ func TestUnconfigured(t *testing.T) {
 	}
 }
 
-// A page with more records than were asked for, or with very many members, is refused before they are made.
+// A page with more records than requested, or with very many members, is refused before they are allocated.
 func TestPagesOfManyRecords(t *testing.T) {
 	t.Parallel()
 	many := "[" + strings.Repeat(`{"":0},`, pageLimit)
@@ -215,14 +215,14 @@ func TestPagesOfManyRecords(t *testing.T) {
 		if want == "" && (err != nil || len(items) != pageLimit) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%d items, %v; want %q", len(items), err, want)
 		}
-		// Beside the page and what the decoder holds of it; other tests of this package allocate little.
+		// Includes the page and the decoder's copy; other tests of this package allocate little.
 		if took := after.TotalAlloc - before.TotalAlloc; took > 256<<20 {
 			t.Errorf("%.40s: %d MiB were allocated for %d MiB, want at most 256", body, took>>20, len(body)>>20)
 		}
 	}
 }
 
-// Whatever a dataplane answers, a page is refused or its records are objects.
+// For any answer of a dataplane, a page is refused or its records are objects.
 func FuzzPage(f *testing.F) {
 	f.Add([]byte(`{"jobs": [{"run": 1}], "next_cursor": "x"}`))
 	f.Add([]byte(`[{"run": null}]`))

@@ -16,8 +16,8 @@ import (
 // Parts are indices of rows, each part in rising order.
 type Parts struct {
 	Train, Validation, Test []int
-	// Purged counts rows of a split by time that are in no part: when the part after
-	// theirs begins, their job had not ended, so that nobody knew their label.
+	// Purged counts rows of a split by time that are in no part: their job had not ended when the next part begins, so
+	// that their label was not known then.
 	Purged int
 }
 
@@ -122,8 +122,8 @@ func cutByFractions(order []int, fractions []float64) Parts {
 	return Parts{Train: order[:a:a], Validation: order[a:b:b], Test: order[b:]}
 }
 
-// splitWholeGroups keeps the rows of one group together. Groups are dealt, in random order or as they come, to each part until
-// it has its share.
+// splitWholeGroups keeps the rows of one group together. Groups are assigned, in random order or as they appear, to
+// each part until it has its share.
 func splitWholeGroups(group []int, spec modelrepo.Split, random bool) Parts {
 	rows := map[int][]int{}
 	var order []int
@@ -156,7 +156,7 @@ func splitWholeGroups(group []int, spec modelrepo.Split, random bool) Parts {
 const MaxDuplicates = 0.01
 
 // Duplicates returns the share of test rows whose features and target are all equal to those of a row of train or
-// validation. A model can answer such rows from memory, so they say nothing about new ones.
+// validation. A model can answer such rows from memory, so they do not measure its answers to new ones.
 func Duplicates(s *dataset.Sample, p Parts) float64 {
 	seen := map[[32]byte]bool{}
 	for _, i := range p.Fit() {

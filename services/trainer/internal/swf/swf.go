@@ -1,6 +1,6 @@
 // Package swf reads job logs in the Standard Workload Format, version 2
-// (https://www.cs.huji.ac.il/labs/parallel/workload/swf.html): one job a line, 18 whitespace-separated numbers,
-// -1 for what is not known, and a header of "; Key: value" comments.
+// (https://www.cs.huji.ac.il/labs/parallel/workload/swf.html): one job a line, 18 whitespace-separated numbers, -1 for
+// unknown values, and a header of "; Key: value" comments.
 package swf
 
 import (
@@ -39,7 +39,7 @@ const (
 	fields
 )
 
-// Bounds of a log: the largest public one holds about 4.4 million jobs in 400 MB. A data set has a bound of its own, which
+// Limits of a log: the largest public one holds about 4.4 million jobs in 400 MB. A data set has its own limit, which
 // many columns reach earlier.
 const (
 	MaxBytes = 2 << 30
@@ -51,7 +51,7 @@ const (
 // Record is one job; missing values are -1. Times are in seconds, Submit since the log's start.
 type Record [fields]float64
 
-// Log is what a file holds.
+// Log is the content of a file.
 type Log struct {
 	// Header holds the first value of each key.
 	Header map[string]string
@@ -63,13 +63,13 @@ type Log struct {
 	Dropped int
 }
 
-// Kept reports whether a job ran to an end that says something: run time and processors known, status 1
-// (completed) or unknown. Failed and cancelled jobs end early for reasons that are not in the log.
+// Kept reports whether a job ran to a meaningful end: run time and processors known, status 1 (completed) or unknown.
+// Failed and cancelled jobs end early for reasons that are not in the log.
 func (r *Record) Kept() bool {
 	return r[Run] >= 0 && r.Processors() > 0 && (r[Status] == -1 || r[Status] == 1)
 }
 
-// Processors is what the job asked for, or else what it got.
+// Processors returns the processors requested, or else allocated.
 func (r *Record) Processors() float64 {
 	if r[ReqProcs] > 0 {
 		return r[ReqProcs]
@@ -145,8 +145,7 @@ func Each(src io.Reader, each func(*Log, *Record) error) (*Log, error) {
 	return log, nil
 }
 
-// addHeader keeps the first value of each key. A header of people has some thirty; what follows after maxKeys is not
-// needed.
+// addHeader keeps the first value of each key. Real headers have some thirty; those after maxKeys are not needed.
 func (l *Log) addHeader(comment string) {
 	k, v, ok := strings.Cut(comment, ":")
 	k, v = strings.TrimSpace(k), strings.TrimSpace(v)
@@ -182,7 +181,7 @@ func parseRecord(line string) (Record, error) {
 func parseStartTime(h map[string]string) (time.Time, error) {
 	zone := time.UTC
 	if name := h["TimeZoneString"]; name != "" {
-		// "Local" would be the zone of whatever machine reads the log.
+		// "Local" would be the zone of the machine that reads the log.
 		if z, err := time.LoadLocation(name); err == nil && name != "Local" {
 			zone = z
 		} else if h["TimeZone"] == "" {

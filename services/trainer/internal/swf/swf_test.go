@@ -39,7 +39,7 @@ func TestRealLog(t *testing.T) {
 	if len(log.Records) != 18239 || log.Dropped != 0 {
 		t.Errorf("%d jobs, %d dropped; the header promises 18239; want len(log.Records) == 18239 && log.Dropped == 0", len(log.Records), log.Dropped)
 	}
-	// The header also tells the start in words.
+	// The header also has the start as text.
 	if got := log.Start.Format("Mon Jan 02 15:04:05 MST 2006"); got != log.Header["StartTime"] {
 		t.Errorf("start %s, header says %s; want got == %v", got, log.Header["StartTime"], log.Header["StartTime"])
 	}
@@ -108,7 +108,7 @@ func TestRequestedProcessorsGoFirst(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, Read answers; packed and plain agree, and every job it keeps can be learned from.
+// For any bytes, Read returns; packed and plain files agree, and every job kept can be learned from.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(one))
 	f.Add([]byte("; UnixStartTime: 749458803\n; TimeZone: -28800\n; TimeZoneString: US/Pacific\n" + one))

@@ -13,12 +13,12 @@ import (
 // agreementBins is the number of intervals on each axis of an Agreement.
 const agreementBins = 36
 
-// Agreement counts test rows by actual (row) and predicted (column) value between the same edges; the outer
-// intervals also hold what lies beyond.
+// Agreement counts test rows by actual (row) and predicted (column) value between the same edges; the outer intervals
+// also count values beyond them.
 type Agreement struct {
 	Target string `json:"target"`
 	Unit   string `json:"unit,omitempty"`
-	// Log says that the edges are equally far apart as log1p(value).
+	// Log is set if the edges are equally spaced in log1p(value).
 	Log    bool      `json:"log"`
 	Edges  []float64 `json:"edges"`
 	Counts [][]int   `json:"counts"`
@@ -30,7 +30,7 @@ type HourlyError struct {
 	// wrong labels).
 	Of   string `json:"of"`
 	Unit string `json:"unit,omitempty"`
-	// Zone of the hours, empty if the data does not tell it.
+	// Zone of the hours, empty if the data has none.
 	Zone string `json:"zone,omitempty"`
 	// Rows and Errors have 24 members; the error of an hour without rows is 0.
 	Rows   []int     `json:"rows"`
@@ -66,7 +66,7 @@ func newAgreement(test frame.Target, predicted []float64) *Agreement {
 	return a
 }
 
-// newHourlyError returns nil if the rows do not tell the hour of their submit.
+// newHourlyError returns nil if the rows have no hour of their submit.
 func newHourlyError(rows *dataset.Rows, span modelrepo.Span, index []int, test frame.Target, fitted *fit.Result) *HourlyError {
 	hours, zone := rows.Hours(span)
 	if hours == nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/scheduler"
 )
 
-// Batch says how trainings become jobs of a cluster; the zero value means that they run in this process.
+// Batch configures trainings as jobs of a cluster; the zero value runs them in this process.
 type Batch struct {
 	// Mode is the value of the tag hpc_scheduler.
 	Mode    string
@@ -28,11 +28,11 @@ type Batch struct {
 	Dir string
 	// Program is the trainer on the nodes.
 	Program string
-	// Poll is the pause between two looks at a job.
+	// Poll is the poll interval for a job.
 	Poll time.Duration
 }
 
-// exported are the variables that a job gets beside HOME: none of them is a secret.
+// exported are the variables that a job gets in addition to HOME: none of them is a secret.
 var exported = []string{"PATH", "TMPDIR", "LANG", "ORT_LIB", "LD_LIBRARY_PATH"}
 
 // exports are the variables with this process's values: over SSH a bare name would take the login shell's. HOME alone is
@@ -78,8 +78,8 @@ const (
 	outputFile  = "output.log"
 )
 
-// jobRequest is what a job is told. Neither the tracker nor the control plane: the job cannot reach them, and needs
-// no credential.
+// jobRequest is the input of a job. It names neither the tracker nor the control plane: the job cannot reach them, and
+// needs no credential.
 type jobRequest struct {
 	Request       Request `json:"request"`
 	ModelRepoDir  string  `json:"modelrepo_dir"`
@@ -87,7 +87,7 @@ type jobRequest struct {
 	DefinitionSum string  `json:"definition_digest"`
 }
 
-// outcome is what the learning part of a training leaves for the rest of it.
+// outcome is the result of the learning part, which the other stages need.
 type outcome struct {
 	// Of the data.
 	Version string `json:"dataset_version"`
@@ -161,8 +161,8 @@ func (f *flow) submitBatch(ctx context.Context) (string, error) {
 	return f.jobID, nil
 }
 
-// findSubmitted looks whether the scheduler took the job although its answer was lost. The training goes on with it, or
-// cancels it if it was stopped itself.
+// findSubmitted checks whether the scheduler accepted the job although its answer was lost. The training continues with
+// the job, or cancels it if the training itself was stopped.
 func (f *flow) findSubmitted(ctx context.Context, cause error) error {
 	last, stop := context.WithTimeout(context.WithoutCancel(ctx), ClosingTimeout)
 	defer stop()
@@ -208,7 +208,7 @@ func (f *flow) waitBatch(ctx context.Context) (string, error) {
 	return "job " + f.jobID + " completed", nil
 }
 
-// reportJob tells the control plane of the job's state. A training does not fail because that could not be told.
+// reportJob reports the job's state to the control plane. A failure to report does not fail the training.
 func (f *flow) reportJob(ctx context.Context, st scheduler.State) {
 	if f.control == nil {
 		return
@@ -219,11 +219,11 @@ func (f *flow) reportJob(ctx context.Context, st scheduler.State) {
 		Scheduler: f.cfg.Batch.Mode, ID: f.jobID, State: string(st), Model: f.result.Model, Dataset: f.use.Name,
 		Resources: f.model.Resources, FlowRunID: f.FlowRunID, RunID: f.result.RunID,
 	}); err != nil {
-		f.log.WarnContext(ctx, "the control plane was not told of the job's state", slog.String("job", f.jobID), slog.String("state", string(st)), slog.Any("err", err))
+		f.log.WarnContext(ctx, "the job's state was not reported to the control plane", slog.String("job", f.jobID), slog.String("state", string(st)), slog.Any("err", err))
 	}
 }
 
-// lastWords are the last line that the job said.
+// lastWords returns the last line of the job's output.
 func (f *flow) lastWords() string {
 	const most = 4 << 10
 	b, err := os.ReadFile(filepath.Join(f.jobDir, outputFile))
@@ -234,7 +234,7 @@ func (f *flow) lastWords() string {
 	return lines[len(lines)-1]
 }
 
-// fetchBatch takes over what the job has left. The files are digested here, so that what is registered is what was read.
+// fetchBatch takes over the job's files. They are digested here, so that the registered files are the ones read.
 func (f *flow) fetchBatch(context.Context) (string, error) {
 	text, err := os.ReadFile(filepath.Join(f.jobDir, outcomeFile))
 	if err != nil {
@@ -272,8 +272,8 @@ func hashFiles(dir string) (map[string]string, error) {
 	return files, nil
 }
 
-// account records what the job used, as tags of the version and at the control plane. The accounting of a scheduler
-// trails the job by a moment. A version without it is a version all the same.
+// account records the job's resources, as tags of the version and at the control plane. A scheduler's accounting trails
+// the job by a moment. A version without it is still valid.
 func (f *flow) account(ctx context.Context) error {
 	b := f.cfg.Batch
 	var used scheduler.Usage
@@ -316,8 +316,8 @@ func (f *flow) account(ctx context.Context) error {
 
 const accountTries = 5
 
-// RunJob does the learning part of a training, on a node of the cluster, as the request in dir says, and leaves the
-// model and the outcome there. It may run again after a requeue.
+// RunJob does the learning part of a training, on a node of the cluster, by the request in dir, and leaves the model
+// and the outcome there. It may run again after a requeue.
 func RunJob(ctx context.Context, dir string, log *slog.Logger) error {
 	text, err := os.ReadFile(filepath.Join(dir, requestFile))
 	if err != nil {

@@ -87,7 +87,7 @@ func newBatch(t *testing.T, c *cluster) (*remote, *Trainer) {
 	return r, tr
 }
 
-// sbatch did not answer in time, but the job was taken: the training goes on with it.
+// sbatch did not answer in time, but the job was accepted: the training continues with it.
 func TestJobWhoseNumberWasLost(t *testing.T) {
 	t.Parallel()
 	c := &cluster{loseAnswer: true}
@@ -101,7 +101,7 @@ func TestJobWhoseNumberWasLost(t *testing.T) {
 	}
 }
 
-// It was stopped meanwhile: the job that nobody would wait for is cancelled.
+// The training was stopped meanwhile: the orphaned job is cancelled.
 func TestStoppedWhileSubmitting(t *testing.T) {
 	t.Parallel()
 	c := &cluster{loseAnswer: true, lose: true}
@@ -139,7 +139,7 @@ func TestJobOfADeadProcessIsFoundByItsName(t *testing.T) {
 	t.Parallel()
 	c := &cluster{}
 	r, tr := newBatch(t, c)
-	r.run, r.tags["training_id"], r.tags["hpc_scheduler"] = object{}, "k1", "slurm" // what runs/search finds
+	r.run, r.tags["training_id"], r.tags["hpc_scheduler"] = object{}, "k1", "slurm" // the result of runs/search
 	r.findBy("prefect_flow_run_id")
 	c.name = "train-jpcp-k1"
 	if res, err := tr.Train(t.Context(), dummy(), nil); err != nil || res.Version != "3" {
@@ -169,7 +169,7 @@ func TestWhatNodesCannotDoIsRefused(t *testing.T) {
 	}
 }
 
-// What a job cost is worth knowing, but not a version.
+// A job's cost is useful, but not worth losing a version.
 func TestRefusedCostFailsNoTraining(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]*cluster{"refused": {}, "no accounting of GPUs": {usageErr: errors.New("no gres/gpu")}} {
@@ -205,8 +205,8 @@ func TestCostFollowsTheSchedulerOfTheRun(t *testing.T) {
 	}
 }
 
-// An attempt that died leaves its job's folder; the next one removes that, and no folder that a tag of somebody
-// else's run names.
+// An attempt that died leaves its job's folder; the next one removes that folder, but none that a tag of another run
+// names.
 func TestFolderOfAnAttemptThatDied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

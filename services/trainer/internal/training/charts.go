@@ -19,7 +19,7 @@ const chartFolder = "charts"
 // chartedFeatures are the most that the chart of the importance shows; the report has all.
 const chartedFeatures = 30
 
-// Charts draws what the report holds, in the order in which a reader wants to see it.
+// Charts draws the report's charts, in reading order.
 func (r Report) Charts() []Chart {
 	var out []Chart
 	add := func(name string, svg []byte) { out = append(out, Chart{name, svg}) }

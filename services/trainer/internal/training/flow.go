@@ -24,7 +24,7 @@ type flow struct {
 	*plan
 	result Result
 
-	said     sync.Mutex // guards what follows
+	said     sync.Mutex // guards the fields below
 	progress Progress
 	reached  map[string]float64
 
@@ -33,7 +33,7 @@ type flow struct {
 	job     *scheduler.Job
 	key     string // the tag training_id, made before anything else; a job of a cluster is found by it
 	jobID   string // of job, or of the cluster's
-	jobDir  string // what a job of a cluster reads and leaves
+	jobDir  string // input and output of a cluster's job
 	rows    *dataset.Rows
 	sample  *dataset.Sample
 	fitted  *fit.Result
@@ -43,8 +43,8 @@ type flow struct {
 	version string
 }
 
-// say tells of progress, one call at a time. A stage never goes back: the job may be under way before it is waited
-// for, and a further attempt starts from where the last one came to.
+// say reports progress, one call at a time. A stage never goes back: the job may already run before it is waited for,
+// and a retry starts from the progress of the last attempt.
 func (f *flow) say(stage string, fraction float64, msg string) {
 	f.said.Lock()
 	defer f.said.Unlock()
@@ -118,7 +118,7 @@ func (f *flow) run(ctx context.Context) (err error) {
 		msg, err := f.retried(ctx, s.name, s.do)
 		if err != nil {
 			if f.job != nil {
-				// The job's context is this flow's; after an error in between nobody else would wait for it.
+				// The job's context is this flow's; after an error in between, nothing else would wait for it.
 				_ = f.job.Wait()
 			}
 			return fmt.Errorf("%s: %w", s.name, err)
@@ -133,7 +133,7 @@ type stage struct {
 	do   func(context.Context) (string, error)
 }
 
-// stages are what is left to do: all, or the last two if an earlier attempt registered the version already.
+// stages returns the remaining stages: all, or the last two if an earlier attempt already registered the version.
 func (f *flow) stages() []stage {
 	last := []stage{{"register", f.register}, {"ladder", f.ladder}}
 	if f.resumed {
@@ -148,7 +148,7 @@ func (f *flow) stages() []stage {
 	}, last...)
 }
 
-// retried does a stage again after each delay as long as it fails in a way that may pass by itself.
+// retried repeats a stage after each delay as long as it fails with a transient error.
 func (f *flow) retried(ctx context.Context, stage string, do func(context.Context) (string, error)) (string, error) {
 	for attempt := 0; ; attempt++ {
 		one, span := service.StartChild(ctx, "stage "+stage)

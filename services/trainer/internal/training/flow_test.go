@@ -24,8 +24,8 @@ import (
 
 const samples = "../../../../deploy/modelrepo"
 
-// remote stands for a tracker and a control plane that fail when told to; the real ones cannot be made to fail
-// between two given calls. It keeps what it was sent.
+// remote simulates a tracker and a control plane that fail on command; the real ones cannot be made to fail between two
+// given calls. It records the requests.
 type remote struct {
 	mu        sync.Mutex
 	calls     map[string]int
@@ -268,7 +268,7 @@ func TestTrainRecordsEverything(t *testing.T) {
 			t.Errorf(`version has no tag %s; want r.vtags[name] != ""`, name)
 		}
 	}
-	// The samples are a folder inside another repository, whose commit says nothing.
+	// The samples are a folder inside another repository, whose commit is meaningless here.
 	for _, tags := range []map[string]string{r.tags, r.vtags} {
 		if tags["modelrepo_dirty"] != "true" || tags["modelrepo_commit"] != "" || len(tags["definition_digest"]) != 64 {
 			t.Errorf("provenance: got %v, want a dirty definition and no commit", tags)
@@ -404,7 +404,7 @@ func TestEndOfAFailedRunWaitsForTheTracker(t *testing.T) {
 	}
 }
 
-// A version of a model that the control plane would refuse in the end is not trained: nothing is recorded anywhere. One
+// A version of a model that the control plane would refuse at the end is not trained: nothing is recorded anywhere. One
 // whose commit is read in the meantime is.
 func TestUnknownToTheControlPlane(t *testing.T) {
 	t.Parallel()
@@ -453,7 +453,7 @@ func TestUnknownToTheControlPlane(t *testing.T) {
 	}
 }
 
-// Without a control plane the result still says which rungs the version would reach; a dummy's at most Staging.
+// Without a control plane, the result still lists the rungs that the version would reach; a dummy's at most Staging.
 func TestRungsWithoutControlPlane(t *testing.T) {
 	t.Parallel()
 	r, tr := newRemote(t)
@@ -604,7 +604,7 @@ func TestSameFlowRunMakesOneVersion(t *testing.T) {
 func TestOpenRunOfADeadProcessIsEnded(t *testing.T) {
 	t.Parallel()
 	r, tr := newRemote(t)
-	r.run = object{} // what runs/search finds
+	r.run = object{} // the result of runs/search
 	r.findBy("prefect_flow_run_id")
 	var killed bool
 	r.before = func(path string, _ int) int {

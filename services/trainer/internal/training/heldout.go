@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/split"
 )
 
-// Row is one row of a data set as a request for a prediction, with what really happened.
+// Row is one row of a data set as a prediction request, with the actual value.
 type Row struct {
 	// ID is the value of the column job, or the row's number from 1 if the data set has no such column.
 	ID string `json:"id"`
@@ -33,7 +33,7 @@ type Data struct {
 	Model, Dataset string
 	// Log is read instead of the data set's files, if not empty.
 	Log string
-	// Remote and CacheDir are where rows outside the repository come from, and are kept while they are read.
+	// Remote fetches rows from outside the repository, CacheDir holds them while they are read.
 	Remote   *source.Sources
 	CacheDir string
 }

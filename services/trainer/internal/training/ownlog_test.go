@@ -89,7 +89,7 @@ func writeDocumentedRepo(t *testing.T) string {
 		t.Fatal("the section has no command that makes the table")
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", first[1])
-	// A reader has a clone where the page says, and no variable that the page does not set.
+	// A reader has a clone in the folder of the page, and no variable that the page does not set.
 	home := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(home, "platform", "deploy"), 0o700); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/scheduler"
 )
 
-// framework is what made the model: the tag of that name.
+// framework is the value of the tag of that name: the software that made the model.
 const framework = "platform-trainer"
 
 func (f *flow) record(ctx context.Context) (string, error) {
@@ -31,7 +31,7 @@ func (f *flow) record(ctx context.Context) (string, error) {
 	maps.Copy(params, f.outcome.Hyperparameters)
 	tags := map[string]string{
 		"hpc_job_id": f.jobID,
-		// Older readers look for the job's id under this name whatever the scheduler.
+		// Older readers look for the job's id under this name for any scheduler.
 		"slurm_job_id":    f.jobID,
 		"dataset_version": f.outcome.Version, "dataset_backend": f.outcome.Backend, "dataset_uri": f.outcome.URI,
 		"training_rows": fmt.Sprint(f.outcome.TrainingRows), "data_origin": f.outcome.Origin,
@@ -118,7 +118,7 @@ func (f *flow) scheduler() string {
 	return cmp.Or(f.cfg.Batch.Mode, scheduler.Mock)
 }
 
-// ladder lets the control plane move the aliases. Without one no alias moves: this process only reports what would happen.
+// ladder lets the control plane move the aliases. Without one no alias moves: this process only reports the verdicts.
 func (f *flow) ladder(ctx context.Context) (string, error) {
 	if f.control == nil {
 		return "no control plane is configured: no alias was moved", nil

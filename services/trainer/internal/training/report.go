@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/score"
 )
 
-// Report is what plots of a training are drawn from; the run keeps it as report.json.
+// Report holds the data for the plots of a training; the run keeps it as report.json.
 type Report struct {
 	Model     string `json:"model"`
 	Dataset   string `json:"dataset"`
@@ -30,15 +30,15 @@ type Report struct {
 	Confusion *Confusion `json:"confusion,omitempty"`
 	// Agreement of predicted with actual values of a regression on test.
 	Agreement *Agreement `json:"agreement,omitempty"`
-	// Hours are the error on test by the hour of the submit, if the data tells it.
+	// Hours are the error on test by the hour of the submit, if the data has it.
 	Hours *HourlyError `json:"error_by_hour,omitempty"`
 	// Importance of the features by permutation, on rows of test.
 	Importance *fit.Importances `json:"importance,omitempty"`
-	// Predictions on test: what live predictions look like while nothing drifts.
+	// Predictions on test: the distribution of live predictions without drift.
 	Predictions Predictions `json:"predictions"`
 }
 
-// Rows counts what the data was divided into.
+// Rows counts the rows of each part.
 type Rows struct {
 	Train      int `json:"train"`
 	Validation int `json:"validation"`
@@ -55,7 +55,7 @@ type Rows struct {
 	Duplicates float64 `json:"duplicates"`
 }
 
-// Histogram counts values between edges; the outer bins also hold what lies beyond.
+// Histogram counts values between edges; the outer bins also count values beyond them.
 type Histogram struct {
 	// Of is residual (prediction - value) or log_residual (log1p(prediction) - log1p(value)).
 	Of     string    `json:"of"`

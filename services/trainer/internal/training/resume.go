@@ -16,9 +16,9 @@ import (
 	"github.com/mlp-platform/platform/libs/tracker"
 )
 
-// resume looks for what earlier attempts at the same flow run left behind; their process was killed, so that the
-// orchestrator started the run again. If one registered its version, that version is the run's: a second one of the
-// same rows would only move the aliases twice. One that got less far is ended and trained anew.
+// resume looks for results of earlier attempts at the same flow run; their process was killed, so that the orchestrator
+// started the run again. If one registered its version, that version is the run's: a second one of the same rows would
+// only move the aliases twice. An attempt that got less far is ended and trained again.
 func (f *flow) resume(ctx context.Context, experiment string) error {
 	if f.FlowRunID == "" {
 		return nil
@@ -30,7 +30,7 @@ func (f *flow) resume(ctx context.Context, experiment string) error {
 		return err
 	}
 	for _, run := range earlier {
-		// Whatever its status: an attempt that was stopped between its registration and the ladder ended KILLED or FAILED.
+		// For any status: an attempt that was stopped between its registration and the ladder ended KILLED or FAILED.
 		v, err := f.versionOf(ctx, run.ID)
 		if err != nil {
 			return err
@@ -41,7 +41,7 @@ func (f *flow) resume(ctx context.Context, experiment string) error {
 			if run.Tags["failure_reason"] == "" {
 				return nil
 			}
-			return f.tracker.SetTag(ctx, run.ID, "failure_reason", "") // it is this attempt that says how the run ended
+			return f.tracker.SetTag(ctx, run.ID, "failure_reason", "") // this attempt decides how the run ends
 		}
 		if run.Status == tracker.Running {
 			f.cancelJobsOf(ctx, run)
@@ -56,8 +56,8 @@ func (f *flow) resume(ctx context.Context, experiment string) error {
 	return nil
 }
 
-// cancelJobsOf ends the jobs of an attempt that died: that of the tag, and what its process submitted without having
-// learnt, or stored, the number.
+// cancelJobsOf ends the jobs of an attempt that died: the one in the tag, and any that its process submitted without
+// learning, or storing, the number.
 func (f *flow) cancelJobsOf(ctx context.Context, run tracker.Run) {
 	c := f.cfg.Batch.Cluster
 	if c == nil || run.Tags["hpc_scheduler"] != f.cfg.Batch.Mode {

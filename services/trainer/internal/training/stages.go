@@ -17,7 +17,8 @@ import (
 // modelFolder is the artifact folder of the model within the run.
 const modelFolder = "model"
 
-// learn runs the stages that ask nobody: what a job of a cluster does, and an evaluation.
+// learn runs the stages that need neither the tracker nor the control plane: the work of a cluster's job, and an
+// evaluation.
 func (f *flow) learn(ctx context.Context) error {
 	for _, s := range []stage{{"extract", f.extract}, {"submit", f.submit}, {"wait", f.wait}, {"fetch", f.fetch}, {"evaluate", f.evaluate}} {
 		msg, err := s.do(ctx)
@@ -52,7 +53,7 @@ func (f *flow) submit(ctx context.Context) (string, error) {
 	return f.job.ID, nil
 }
 
-// closeGraph frees the graph of a command, whatever stage ended the flow.
+// closeGraph frees the graph of a command, at whichever stage the flow ended.
 func (f *flow) closeGraph() {
 	if f.fitted != nil && f.fitted.Graph != nil {
 		_ = f.fitted.Graph.Close()

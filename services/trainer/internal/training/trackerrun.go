@@ -74,7 +74,7 @@ func (f *flow) close(ctx context.Context, err error) error {
 	var terr, uerr error
 	for delay := f.firstDelay(); ; delay *= 2 {
 		if reason != "" {
-			// The tracker's bound of a tag's value is 5,000 bytes.
+			// The tracker limits a tag's value to 5,000 bytes.
 			terr = f.tracker.SetTag(ctx, f.tracked.ID, "failure_reason", strings.ToValidUTF8(reason[:min(len(reason), 1000)], ""))
 		}
 		uerr = f.tracker.UpdateRun(ctx, f.tracked.ID, status, ended)

@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/source"
 )
 
-// Request is what to train, and who asked for it.
+// Request is the training to run, and who requested it.
 type Request struct {
 	// Model and Dataset in any case; an empty Dataset is the model's first.
 	Model, Dataset string
@@ -28,7 +28,7 @@ type Request struct {
 	Backend string
 	// Parameters may hold "seed" and "hyperparameters", which are laid over those of model.yaml.
 	Parameters map[string]any
-	// What is recorded as tags of the run; all optional.
+	// Recorded as tags of the run; all optional.
 	FlowRunID, CommitSHA, Tenant, RequestedBy, ApprovalID, RequestID string
 	// Traceparent is the W3C trace context that the training belongs to; optional.
 	Traceparent string
@@ -55,11 +55,11 @@ type Result struct {
 // Stages of a training, in order.
 var Stages = []string{"extract", "submit", "wait", "fetch", "evaluate", "log", "register", "ladder"}
 
-// Progress is told how far a stage is, from 0 to 1 and never back. Calls do not overlap, but come from more than one
+// Progress receives how far a stage is, from 0 to 1 and never back. Calls do not overlap, but come from more than one
 // goroutine; training waits for each.
 type Progress func(stage string, fraction float64, msg string)
 
-// Trainer trains models. It is safe for concurrent use; each training reads the model repository anew.
+// Trainer trains models. It is safe for concurrent use; each training reads the model repository again.
 type Trainer struct {
 	cfg     Config
 	log     *slog.Logger
@@ -67,10 +67,10 @@ type Trainer struct {
 	control *controlplane.Client // nil without control plane
 }
 
-// Config is what trainings need; all but Control, Env, CacheDir, Remote and RetryDelays is required.
+// Config configures trainings; all but Control, Env, CacheDir, Remote and RetryDelays is required.
 type Config struct {
 	Tracker *tracker.Client
-	Control *controlplane.Client // nil: nobody moves aliases, and the ladder is judged here
+	Control *controlplane.Client // nil: no aliases are moved, and the ladder is judged here
 	Log     *slog.Logger
 	// ModelRepoDir is the folder of the model repository, Env the registry in force; empty is base alone.
 	ModelRepoDir, Env string

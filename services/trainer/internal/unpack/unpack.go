@@ -31,7 +31,7 @@ func Reader(src io.Reader, most int64) (io.Reader, error) {
 	return &bounded{r: z, most: most, packed: in}, nil
 }
 
-// counter counts what is read.
+// counter counts the bytes read.
 type counter struct {
 	r io.Reader
 	n int64
@@ -57,7 +57,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	case b.n > b.most:
 		return 0, fmt.Errorf("the file is larger than %d MiB unpacked", b.most>>20)
 	case b.packed != nil && b.n > freeBytes+maxRatio*b.packed.n:
-		return 0, fmt.Errorf("the file unpacks to more than %d times what was read of it", maxRatio)
+		return 0, fmt.Errorf("the file unpacks to more than %d times the bytes read from it", maxRatio)
 	}
 	return n, err
 }

@@ -25,7 +25,7 @@ func TestReader(t *testing.T) {
 		"empty":          {nil, 1 << 20, ""},
 		"too large":      {[]byte(strings.Repeat(text, 1<<18)), 1 << 20, "larger than 1 MiB unpacked"},
 		"packed, large":  {bomb, 1 << 20, "larger than 1 MiB unpacked"},
-		"packed too far": {bomb, 1 << 30, "more than 100 times what was read"},
+		"packed too far": {bomb, 1 << 30, "more than 100 times the bytes read"},
 		"broken":         {[]byte("\x1f\x8bxx"), 1 << 20, "unpack"},
 	} {
 		r, err := unpack.Reader(bytes.NewReader(c.in), c.most)
@@ -43,7 +43,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, the reader ends; what was packed comes back, and no more than the bound.
+// For any bytes, the reader ends; packed content is returned, and no more than the limit.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("start,run\n1,2\n"))
 	f.Add([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"))

@@ -94,7 +94,7 @@ func (w *Worker) carryOut(ctx context.Context, run orchestrator.FlowRun) {
 	said.send(last)
 }
 
-// announce says that the run is RUNNING, until the orchestrator has heard it.
+// announce reports the run as RUNNING, until the orchestrator has accepted it.
 func (w *Worker) announce(ctx context.Context, id uuid.UUID) {
 	for {
 		res, err := w.client.SetState(ctx, id, orchestrator.State{Type: orchestrator.Running, Message: w.mark("training")}, false)

@@ -7,8 +7,8 @@
 //	    ▲           │          │
 //	    └───────────┴──────────┘  AwaitingRetry: the worker was stopped, or died and came back
 //
-// PENDING is the claim: the orchestrator refuses it to a second worker. What this worker has claimed is kept in a
-// journal on disk, written before the claim, so that after a kill the next process with the same journal hands its
-// runs back, and an end that the orchestrator could not be told is told later. A child never outlives its worker. A
-// run whose worker is not heard of any more becomes CRASHED by any other worker of the pool.
+// PENDING is the claim: the orchestrator refuses it to a second worker. This worker's claims are kept in a journal on
+// disk, written before the claim, so that after a kill the next process with the same journal hands its runs back, and
+// reports ends that the orchestrator could not be sent. A child never outlives its worker. A run whose worker sends no
+// more heartbeats is set to CRASHED by any other worker of the pool.
 package worker

@@ -23,7 +23,7 @@ type journal struct {
 	lock *os.File
 }
 
-// entry is what the journal knows of a run.
+// entry is the journal's record of a run.
 type entry struct {
 	ID uuid.UUID `json:"flow_run_id"`
 	// End is the state that the run ended in and that the orchestrator has not accepted yet; nil while it runs.
@@ -44,14 +44,14 @@ func openJournal(dir string) (*journal, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = lock.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("another worker uses %s; give each worker a folder of its own by WORKER_STATE_DIR", dir)
+			return nil, fmt.Errorf("another worker uses %s; set WORKER_STATE_DIR to a separate folder for each worker", dir)
 		}
 		return nil, fmt.Errorf("journal: lock %s: %w", dir, err)
 	}
 	return &journal{dir, lock}, nil
 }
 
-// checkOwn refuses a folder that others may have filled, or can: what lies in it decides what becomes of runs.
+// checkOwn refuses a folder that others may have filled, or can: its content decides the fate of runs.
 func checkOwn(dir string) error {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -93,7 +93,7 @@ func (j *journal) has(id uuid.UUID) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-func (j *journal) close() { _ = j.lock.Close() } // the lock goes with the descriptor
+func (j *journal) close() { _ = j.lock.Close() } // closing the descriptor releases the lock
 
 func (j *journal) file(id uuid.UUID) string { return filepath.Join(j.dir, id.String()+".json") }
 

@@ -22,7 +22,7 @@ const (
 	loggerName = "platform.worker"
 )
 
-// lines holds what a run's child has said until the orchestrator has it.
+// lines holds the output of a run's child until the orchestrator has it.
 type lines struct {
 	client *orchestrator.Client
 	log    *slog.Logger
@@ -33,7 +33,7 @@ type lines struct {
 	dropped int
 }
 
-// add keeps a line; beyond the limit the oldest goes.
+// add keeps a line; beyond the limit it drops the oldest.
 func (l *lines) add(level int, text string) {
 	if text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD"); strings.TrimSpace(text) == "" {
 		return
@@ -48,7 +48,7 @@ func (l *lines) add(level int, text string) {
 	l.kept = append(l.kept, orchestrator.Log{Name: loggerName, Level: level, Message: text, Timestamp: time.Now().UTC(), FlowRunID: &run})
 }
 
-// send hands over what is kept, and stops at the first failure; what was not taken stays.
+// send sends the kept lines, and stops at the first failure; unsent lines stay.
 func (l *lines) send(ctx context.Context) {
 	for {
 		l.mu.Lock()

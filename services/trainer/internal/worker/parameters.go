@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/libs/orchestrator"
 )
 
-// ParameterSchema is that of the deployment which retrains are dispatched to. It names what [Parameters] reads.
+// ParameterSchema is that of the deployment which retrains are dispatched to. It names the fields of [Parameters].
 const ParameterSchema = `{
 	"type": "object", "title": "Parameters", "required": ["model_name", "dataset_cls_name"],
 	"properties": {
@@ -52,7 +52,7 @@ func readParameters(run orchestrator.FlowRun) (p Parameters, err error) {
 	return p, nil
 }
 
-// requestedBySchedule is who asks for what a schedule starts.
+// requestedBySchedule is the requester of scheduled runs.
 const requestedBySchedule = "schedule"
 
 // commands are the arguments of the trainings that a run consists of, in order. A run that names no model trains
@@ -79,7 +79,7 @@ func commands(run orchestrator.FlowRun, repo *modelrepo.Repo) ([][]string, error
 	}
 	all := make([][]string, 0, len(models))
 	for _, model := range models {
-		// One argument each, so that no value can be taken for an option.
+		// One argument each, so that no value can be parsed as an option.
 		args := []string{"--model=" + model, "--flow-run=" + run.ID.String()}
 		for name, value := range map[string]string{
 			"dataset": p.Dataset, "backend": p.Backend, "commit": p.CommitSHA, "tenant": p.Tenant,

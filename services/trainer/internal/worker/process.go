@@ -17,11 +17,11 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/training"
 )
 
-// killAfter is how long a child may take to end by itself once it was asked to: it has to cancel its job, to tell the
-// control plane of that and to close the tracker's run.
+// killAfter is how long a child may take to end after SIGTERM: it has to cancel its job, to report that to the control
+// plane and to close the tracker's run.
 const killAfter = scheduler.CancelTimeout + 2*training.ClosingTimeout + 20*time.Second
 
-// ended tells how a child ended. Signalled means that something outside stopped it.
+// ended describes how a child ended. Signalled means that something outside stopped it.
 type ended struct {
 	err       error
 	signalled bool
@@ -29,7 +29,7 @@ type ended struct {
 }
 
 // runChild runs the command until it ends; when ctx ends it gets SIGTERM, and SIGKILL after killAfter. say gets each
-// line of its standard error. The kernel kills it when this process dies, so that no training goes on unwatched.
+// line of its standard error. The kernel kills it when this process dies, so that no training continues unsupervised.
 func runChild(ctx context.Context, argv, environ []string, say func(line string)) ended {
 	// The kernel's parent is the thread that started the child, so it must live as long as the child does.
 	runtime.LockOSThread()
@@ -37,7 +37,7 @@ func runChild(ctx context.Context, argv, environ []string, say func(line string)
 
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = environ
-	// A group of its own: a Ctrl-C in a terminal reaches the worker alone, which then decides.
+	// A separate process group: a Ctrl-C in a terminal reaches only the worker, which then decides.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = killAfter

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/orchestrator/scheduled"
 )
 
-// What the worker registers.
+// Names and descriptions that the worker registers.
 const (
 	// Pool is where the runs wait; its type is process.
 	Pool             = "platform"
@@ -32,13 +32,13 @@ const (
 type deployment struct {
 	flow string
 	in   orchestrator.CreateDeployment
-	// limit is how many of its runs may go on at once; 0: any number.
+	// limit is the maximum of concurrent runs; 0: no limit.
 	limit int
-	// sent is what was registered last.
+	// sent is the last registered form.
 	sent string
 }
 
-// wanted are the deployments that the model repository asks for.
+// wanted returns the deployments that the model repository requires.
 func (w *Worker) wanted() ([]deployment, error) {
 	repo, err := w.openRepo()
 	if err != nil {
@@ -50,7 +50,7 @@ func (w *Worker) wanted() ([]deployment, error) {
 		}},
 		// Its schedule is off: the models' own deployments train them by their own schedules.
 		{flow: scheduled.Flow, limit: 1, in: orchestrator.CreateDeployment{
-			Name: nightlyName, Description: "Trains every enabled model, one after the other. Its schedule is off: each model has one of its own.",
+			Name: nightlyName, Description: "Trains every enabled model, one after the other. Its schedule is off: each model has a separate one.",
 			ParameterSchema: json.RawMessage(scheduled.ParameterSchema), Schedules: scheduled.CronSchedule(nightlyCron, nightlyZone, false),
 		}},
 	}
@@ -93,8 +93,8 @@ func isTemporary(err error) bool {
 	return errors.As(err, &refused) && refused.Temporary()
 }
 
-// register makes the pool, the flows and the deployments, or brings them up to date. What has not changed since the
-// last time is not sent again, for that would make the orchestrator plan the scheduled runs anew.
+// register creates or updates the pool, the flows and the deployments. It does not resend unchanged ones, since the
+// orchestrator would plan the scheduled runs again.
 func (w *Worker) register(ctx context.Context) error {
 	if _, err := w.client.ReadWorkPool(ctx, Pool); errors.Is(err, orchestrator.ErrNotFound) {
 		_, err := w.client.CreateWorkPool(ctx, Pool, poolType, poolDescription)
@@ -130,8 +130,8 @@ func (w *Worker) register(ctx context.Context) error {
 // retiredTag marks a deployment whose model the repository has no more; it is brought up to date when the model is back.
 const retiredTag = "retired"
 
-// retire switches off the schedules of models that the repository does not have any more: nobody would carry their runs
-// out, and they would stand in the way of others. The deployment stays, for its runs are its history.
+// retire switches off the schedules of models that are no longer in the repository: no worker would carry out their
+// runs, and they would hold up others. The deployment stays, for its runs are its history.
 func (w *Worker) retire(ctx context.Context, wanted []deployment) error {
 	there, err := w.client.Deployments(ctx, scheduled.Flow)
 	if err != nil {
@@ -168,7 +168,7 @@ func (w *Worker) registerOne(ctx context.Context, d deployment) error {
 		return err
 	}
 	found := err == nil
-	// What an operator has paused, or deployed without its schedule, stays so.
+	// A deployment that an operator has paused, or deployed without its schedule, stays so.
 	d.in.Paused = found && now.Paused
 	if found && scheduled.IsUnscheduled(now) {
 		scheduled.Unschedule(&d.in)

@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/libs/orchestrator"
 )
 
-// watch stops the attempts whose runs were cancelled, ended or taken elsewhere. While the orchestrator is away nothing
-// is stopped: the trainings go on.
+// watch stops the attempts whose runs were cancelled, ended or taken elsewhere. While the orchestrator is unreachable,
+// nothing is stopped: the trainings continue.
 func (w *Worker) watch(ctx context.Context) error {
 	ids := w.busy()
 	if len(ids) == 0 {
@@ -49,7 +49,7 @@ func (w *Worker) holds(run orchestrator.FlowRun) bool {
 	return (run.StateType == orchestrator.Pending || run.StateType == orchestrator.Running) && claimer(run.Message()) == w.name
 }
 
-// settle deals with what the journal holds and no attempt is at work on: ends to be told, and runs that were cut off.
+// settle handles the journal's runs without an attempt in progress: ends to report, and runs that were cut off.
 func (w *Worker) settle(ctx context.Context) error {
 	all, err := w.journal.entries()
 	if err != nil {
@@ -67,8 +67,8 @@ func (w *Worker) settle(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// tell brings the run to the state that it ended in, or back to be started again if it was cut off, and forgets it.
-// A run that someone else has moved on meanwhile is left as it is.
+// tell sets the run to the state that it ended in, or back to be started again if it was cut off, and removes it from
+// the journal. A run that another client has moved on meanwhile is left as it is.
 func (w *Worker) tell(ctx context.Context, e entry) error {
 	run, err := w.client.ReadFlowRun(ctx, e.ID)
 	if errors.Is(err, orchestrator.ErrNotFound) {
@@ -96,7 +96,7 @@ func (w *Worker) tell(ctx context.Context, e entry) error {
 	}
 	if err != nil || res.Status != orchestrator.Accept {
 		if err == nil && res.State != nil && res.State.Type == orchestrator.Cancelling {
-			return errors.New("it was cancelled meanwhile") // the next turn says CANCELLED
+			return errors.New("it was cancelled meanwhile") // the next turn reports CANCELLED
 		}
 		log.WarnContext(ctx, "the orchestrator refused the run's state", slog.String("state", string(end.Type)), slog.String("reason", res.Details.Reason), slog.Any("err", err))
 	} else {
@@ -120,7 +120,7 @@ func (w *Worker) crashLost(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	watched := map[string]bool{} // what is still of interest to w.lost
+	watched := map[string]bool{} // runs that w.lost still tracks
 	for run, err := range w.client.FlowRuns(ctx, open) {
 		if err != nil {
 			return err
@@ -158,7 +158,7 @@ func (w *Worker) crashLost(ctx context.Context) error {
 	return nil
 }
 
-// formerClaimer is the worker that carried out a run which someone has cancelled.
+// formerClaimer is the worker that carried out a run before it was cancelled.
 func (w *Worker) formerClaimer(ctx context.Context, run uuid.UUID) (name string, err error) {
 	states, err := w.client.States(ctx, run)
 	for _, s := range states {
@@ -181,8 +181,8 @@ func (w *Worker) lastHeard(ctx context.Context) (map[string]time.Time, error) {
 	return at, nil
 }
 
-// absence measures how long a sign of life has not changed, by this process's clock alone: those of the orchestrator and
-// of this machine may differ. What is seen for the first time has changed just now, even if there is no sign at all.
+// absence measures how long a heartbeat has not changed, by this process's clock alone: the clocks of the orchestrator
+// and of this machine may differ. A worker seen for the first time counts as just changed, even without a heartbeat.
 type absence struct {
 	seen map[string]sign
 }

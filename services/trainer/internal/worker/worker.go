@@ -20,23 +20,23 @@ import (
 // Config of a worker; all is required.
 type Config struct {
 	Client *orchestrator.Client
-	// Name is this worker's among those of the pool, with an id of its state folder behind. So two workers with the same
-	// name count as two, and one that has lost its state folder counts as a new one. It stands in the states of the runs
-	// that it claims.
+	// Name identifies this worker in the pool, followed by an id of its state folder. So two workers with the same name
+	// count as two, and one that has lost its state folder counts as a new one. The states of the runs that it claims
+	// contain it.
 	Name string
 	// Limit is how many runs it carries out at once.
 	Limit int
-	// StateDir is where the journal lies.
+	// StateDir holds the journal.
 	StateDir string
 	// ModelRepoDir is the folder of the model repository, Env the registry in force; Env may be empty.
 	ModelRepoDir, Env string
-	// Command is the program of a training with its first arguments; the model and what else the run asks for follow.
+	// Command is the program of a training with its first arguments; the model and the run's other parameters follow.
 	Command []string
 	// Environ is the environment of the trainings.
 	Environ []string
-	// Poll is the pause between two looks for runs and cancellations, Heartbeat that between two signs of life.
+	// Poll is the poll interval for runs and cancellations, Heartbeat the heartbeat interval.
 	Poll, Heartbeat time.Duration
-	// LostAfter is how long another worker may be silent before its runs are taken for crashed.
+	// LostAfter is how long another worker may be silent before its runs are marked CRASHED.
 	LostAfter time.Duration
 	Log       *slog.Logger
 }
@@ -44,7 +44,7 @@ type Config struct {
 // callTimeout limits one call to the orchestrator.
 const callTimeout = 10 * time.Second
 
-// maxAttempts is how often a run may start: one that takes its worker down each time must not go on for ever.
+// maxAttempts limits how often a run may start: one that crashes its worker each time must not repeat for ever.
 const maxAttempts = 3
 
 // Worker carries out flow runs. It is run once.
@@ -53,7 +53,7 @@ type Worker struct {
 	log     *slog.Logger
 	client  *orchestrator.Client
 	journal *journal
-	name    string // cfg.Name and what tells the state folder from others
+	name    string // cfg.Name and the id of the state folder
 	lost    *absence
 	wake    chan struct{} // an attempt has ended
 
@@ -115,7 +115,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// beat tells that this worker lives. Nothing else is done here: what takes long must not make it look dead.
+// beat sends the worker's heartbeats. It does nothing else: slow work must not make the worker look dead.
 func (w *Worker) beat(ctx context.Context) {
 	for pause(ctx, w.cfg.Heartbeat) {
 		w.try(ctx, "heartbeat", w.heartbeat)
@@ -136,8 +136,8 @@ func (w *Worker) heartbeat(ctx context.Context) error {
 // missedBeats is how many heartbeats may fail before the worker counts as cut off.
 const missedBeats = 3
 
-// Heard tells why this worker gets no runs: it is not registered yet, or the orchestrator takes no heartbeats. Nil means
-// that it does.
+// Heard returns why this worker gets no runs: it is not registered yet, or the orchestrator accepts no heartbeats. Nil
+// means that it gets runs.
 func (w *Worker) Heard() error {
 	last := w.heard.Load()
 	if last == nil {
@@ -149,7 +149,7 @@ func (w *Worker) Heard() error {
 	return nil
 }
 
-// tidy keeps the deployments up to date and ends the runs that nobody carries out any more.
+// tidy keeps the deployments up to date and ends the runs of lost workers.
 func (w *Worker) tidy(ctx context.Context) {
 	for {
 		w.try(ctx, "register the deployments", w.register)
@@ -170,7 +170,7 @@ func (w *Worker) try(ctx context.Context, what string, fn func(context.Context) 
 	}
 }
 
-// work looks for runs and carries them out until ctx ends.
+// work polls for runs and carries them out until ctx ends.
 func (w *Worker) work(ctx context.Context) error {
 	var running sync.WaitGroup
 	for ctx.Err() == nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/libs/orchestrator"
 )
 
-// What a worker does with a server is tested in e2e/orchestrator, on the stand-in and a real one.
+// The worker's calls to a server are tested in e2e/orchestrator, on the stand-in and a real one.
 
 func TestCommandsOfARun(t *testing.T) {
 	t.Parallel()
@@ -85,7 +85,7 @@ func TestJournal(t *testing.T) {
 			got[e.ID] = e.End.Type
 		}
 	}
-	// A torn entry is a run that was claimed: what became of it, the orchestrator knows.
+	// A torn entry is a run that was claimed: the orchestrator knows its outcome.
 	if len(got) != 3 || got[claimed] != "" || got[ended] != orchestrator.Failed || got[torn] != "" {
 		t.Errorf("got %v; want three runs, one of them FAILED", got)
 	}
@@ -109,7 +109,7 @@ func TestClaimer(t *testing.T) {
 	}
 }
 
-// While the orchestrator is away the newest lines are kept, and what was dropped is said.
+// While the orchestrator is unreachable the newest lines are kept, and the number dropped is reported.
 func TestLinesOfALongAbsence(t *testing.T) {
 	t.Parallel()
 	away := true
@@ -160,7 +160,7 @@ func TestLevelOf(t *testing.T) {
 	}
 }
 
-// A child's output is read to its end, whatever it says.
+// A child's output is read to its end, whatever its content.
 func TestChild(t *testing.T) {
 	t.Parallel()
 	var said []string

@@ -76,7 +76,7 @@ func EndlessLoop(t testing.TB, name string) map[string][]byte {
 	return onColumnX(t, name, raw)
 }
 
-// MemoryBomb is a graph of some 200 bytes that asks for gigabytes, by the operator given: ConstantOfShape, Expand or
+// MemoryBomb is a graph of some 200 bytes that allocates gigabytes, by the operator given: ConstantOfShape, Expand or
 // Tile.
 func MemoryBomb(t testing.TB, name, op string, values int64) map[string][]byte {
 	t.Helper()
@@ -95,8 +95,8 @@ func MemoryBomb(t testing.TB, name, op string, values int64) map[string][]byte {
 	}))
 }
 
-// SizedByRows is a graph that is small for every number of rows but one, for which it asks for gigabytes: what a run of
-// one row and one of many show says nothing of it.
+// SizedByRows is a graph that is small for every number of rows but one, for which it allocates gigabytes: neither a
+// run of one row nor one of many reveals that.
 func SizedByRows(t testing.TB, name string, rows, values int64) map[string][]byte {
 	t.Helper()
 	return onColumnX(t, name, build(t, func(b *graph.Builder, x string) {
@@ -158,8 +158,8 @@ type Hostile struct {
 	Files map[string][]byte
 }
 
-// Hostiles generates n artifacts that nobody should serve, the same ones for a seed: each is damaged, or asks for what
-// is not to be had, by construction.
+// Hostiles generates n artifacts that must not be served, the same ones for a seed: by construction, each is damaged or
+// requests more than there is.
 func Hostiles(t testing.TB, n int, seed uint64) []Hostile {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, seed))

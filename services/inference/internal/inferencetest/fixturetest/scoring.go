@@ -105,8 +105,8 @@ func (s *Scoring) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // ScoringVerb makes a test binary a scoring server, as PYFUNC_COMMAND starts one.
 const ScoringVerb = "fixture-scoring-server"
 
-// ServeScoring serves if the arguments say so: the verb, a port, and the model's folder. It answers until it is killed;
-// a row with the value 666 kills it.
+// ServeScoring serves if the arguments are the verb, a port, and the model's folder. It answers until it is killed; a
+// row with the value 666 kills it.
 func ServeScoring(args []string) bool {
 	if len(args) != 3 || args[0] != ScoringVerb {
 		return false

@@ -69,7 +69,7 @@ type Cond struct {
 	args  []any
 }
 
-// Add demands expr, in which each ? stands for the next of args.
+// Add requires expr, in which each ? is replaced by the next of args.
 func (c *Cond) Add(expr string, args ...any) {
 	for _, a := range args {
 		c.args = append(c.args, a)

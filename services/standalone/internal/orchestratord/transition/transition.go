@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/libs/orchestrator"
 )
 
-// Run is what the rules need to know of a run and its present state.
+// Run holds the facts about a run and its present state that the rules need.
 type Run struct {
 	Type          orchestrator.StateType
 	Name          string
@@ -30,7 +30,7 @@ type Run struct {
 	Start         *time.Time
 }
 
-// Proposal is a state someone wants the run to be in.
+// Proposal is a state proposed for the run.
 type Proposal struct {
 	Type          orchestrator.StateType
 	Name          string
@@ -46,7 +46,7 @@ type Verdict struct {
 	Reason string
 	Delay  int // seconds to wait, with WAIT
 	Record *Proposal
-	// Replaced says that Record is not what was proposed.
+	// Replaced is set if Record differs from the proposal.
 	Replaced bool
 }
 
@@ -141,7 +141,7 @@ type Times struct {
 	Ran           time.Duration // to be added to the time spent RUNNING
 }
 
-// Enter says what becomes of the run's times when it enters state p at now.
+// Enter returns the run's times after it enters state p at now.
 func Enter(r Run, p Proposal, now time.Time) Times {
 	t := Times{Count: r.Count, ExpectedStart: r.ExpectedStart, Start: r.Start}
 	if r.Type == orchestrator.Running {

@@ -9,8 +9,8 @@ import (
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// TestMatrix pins the verdict on every pair of types, without results, for a
-// run whose time has come: a accept, j reject, b abort.
+// TestMatrix fixes the verdict on every pair of types, without results, for a run that is due: a accept, j reject, b
+// abort.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	to := []o.StateType{o.Scheduled, o.Pending, o.Running, o.Paused, o.Cancelling, o.Completed, o.Failed, o.Cancelled, o.Crashed}

@@ -44,8 +44,8 @@ type Store struct {
 	create  func(name string) (*os.File, error) // of a new file below root
 }
 
-// Open opens the store in dir, which is made if absent, and drops what uploads
-// cut off by a crash have left. maxFile bounds a file in bytes.
+// Open opens the store in dir, which is created if absent, and removes partial uploads left by a crash. maxFile limits
+// a file in bytes.
 func Open(dir string, maxFile int64) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("artifact folder: %w", err)
@@ -109,7 +109,7 @@ func (s *Store) List(p string) ([]Entry, error) {
 	return out, nil
 }
 
-// ignoreAbsent makes nil of the errors that mean "nothing there".
+// ignoreAbsent returns nil for errors that mean "not found".
 func ignoreAbsent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
@@ -143,8 +143,8 @@ func (s *Store) Open(p string) (*os.File, fs.FileInfo, error) {
 	return nil, nil, err
 }
 
-// Write stores what r holds at p. After it returns nil the file survives a
-// power failure; after an error the path is as it was.
+// Write stores the content of r at p. After it returns nil the file survives a power failure; after an error the path
+// is unchanged.
 func (s *Store) Write(p string, r io.Reader) error {
 	if err := checkPath(p); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *Store) drop(tmp string) error {
 	return nil
 }
 
-// fill makes a file of r's bytes, on disk.
+// fill writes r's bytes to a file, synced to disk.
 func (s *Store) fill(name string, r io.Reader) (err error) {
 	f, err := s.create(name)
 	if err != nil {

@@ -43,7 +43,7 @@ func readContent(t *testing.T, s *Store, p string) string {
 	return string(b)
 }
 
-// listUploads lists what is left of uploads.
+// listUploads lists the remains of uploads.
 func listUploads(t *testing.T, dir string) []fs.DirEntry {
 	t.Helper()
 	left, err := os.ReadDir(filepath.Join(dir, uploadsDir))
@@ -200,7 +200,7 @@ func TestLinksDoNotLeadOut(t *testing.T) {
 	if entries, err := s.List(""); err != nil || len(entries) > 0 {
 		t.Errorf("the root lists %v, %v; want len(entries) <= 0", entries, err)
 	}
-	_ = s.Delete("dir/secret") // refused or not, what counts is the file
+	_ = s.Delete("dir/secret") // refused or not, only the file matters
 	if err := s.Delete("dir"); err != nil {
 		t.Error(err)
 	}
@@ -236,8 +236,8 @@ func TestBadPaths(t *testing.T) {
 	}
 }
 
-// FuzzPath: a path that is accepted names a file strictly below the folder, and
-// what is written there can be read and listed under the same name.
+// FuzzPath: a path that is accepted names a file strictly below the folder, and a file written there can be read and
+// listed under the same name.
 func FuzzPath(f *testing.F) {
 	for _, p := range badPaths {
 		f.Add(p)

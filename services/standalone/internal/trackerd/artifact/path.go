@@ -7,19 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a path: what common file systems take.
+// Limits of a path, as in common file systems.
 const (
 	maxPath    = 1024
 	maxElement = 255
 )
 
-// checkPath refuses what is not a plain path below the root, also when a client
-// or proxy has escaped it more often than once.
+// checkPath refuses anything but a plain path below the root, even if a client or proxy has escaped it more than once.
 func checkPath(p string) error {
 	if !validPath(p) {
 		return ErrPath
 	}
-	// Each element by itself, so that one which cannot be unescaped hides no other.
+	// Each element separately, so that one which cannot be unescaped hides no other.
 	for e := range strings.SplitSeq(p, "/") {
 		for n := 0; ; n++ {
 			q, err := url.PathUnescape(e)

@@ -7,10 +7,10 @@
 //	value   = number | string
 //	order   = name [ "ASC" | "DESC" ]
 //
-// Strings stand in single or double quotes, keys also in backticks; a quote
-// inside is written twice. Keywords and entities are in any case.
+// Strings are in single or double quotes, keys also in backticks; a quote inside is written twice. Keywords and
+// entities are in any case.
 //
-// What is read is plain data: the caller turns it into SQL with bound values.
+// The result is plain data: the caller turns it into SQL with bound values.
 package filter
 
 import (
@@ -20,14 +20,14 @@ import (
 	"strings"
 )
 
-// Bounds on what is read, far above what clients send.
+// Limits of the input, far above what clients send.
 const (
 	MaxLength  = 64 << 10 // bytes of a filter
 	MaxClauses = 64
 	MaxList    = 1000
 )
 
-// Entity says what a name belongs to.
+// Entity is the kind of object that a name belongs to.
 type Entity int
 
 // The entities.
@@ -96,7 +96,7 @@ type Field struct {
 	Ops     []Op // allowed comparisons; nil means those of its type
 }
 
-// Grammar is what one search allows: attributes by every spelling, and further entities.
+// Grammar defines the names that one search allows: attributes by every spelling, and further entities.
 type Grammar struct {
 	Fields   map[string]Field
 	Entities []Entity

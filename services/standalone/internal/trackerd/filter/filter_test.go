@@ -93,8 +93,7 @@ func TestParseOrder(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever is accepted can be written again in canonical form, and
-// that form reads back as the same.
+// FuzzParse: an accepted filter can be written again in canonical form, and that form parses to the same filter.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"metrics.rmse > 1 and params.`a b` = 'it''s'", "run_id IN ('a', 'b')", "tags.t IS NOT NULL", "start_time >= 1e5",
 		"run_name = 'a' OR 1=1", "tags.\"a\"\"b\" ILIKE '%'", "metrics.1 > .5e-3", "'Run name' = ''", "status = '"} {

@@ -46,8 +46,7 @@ func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// isName reports whether c may stand in an unquoted name; bytes above ASCII are
-// letters of some language.
+// isName reports whether c may occur in an unquoted name; bytes above ASCII are letters of some language.
 func isName(c byte) bool {
 	return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf || strings.IndexByte("_-/:", c) >= 0
 }
@@ -96,8 +95,7 @@ func (l *lexer) word() string {
 	return w
 }
 
-// dotted goes on after the first part of a name: the rest of it is the key,
-// quoted as a whole or with further dots.
+// dotted reads the key after the first part of a name: quoted as a whole or with further dots.
 func (l *lexer) dotted(first string) (token, error) {
 	if !strings.HasPrefix(l.rest, ".") {
 		return token{kind: name, text: first}, nil

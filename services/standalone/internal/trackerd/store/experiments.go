@@ -6,7 +6,7 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd/filter"
 )
 
-// ExperimentGrammar is what searches of experiments know.
+// ExperimentGrammar is the grammar of experiment searches.
 var ExperimentGrammar = filter.Grammar{
 	Entities: []filter.Entity{filter.Tag},
 	Fields: map[string]filter.Field{

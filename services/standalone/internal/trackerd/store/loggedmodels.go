@@ -9,7 +9,7 @@ import (
 var modelCreated = filter.Field{Name: "created", Numeric: true}
 var modelUpdated = filter.Field{Name: "updated", Numeric: true}
 
-// LoggedModelGrammar is what searches of logged models know.
+// LoggedModelGrammar is the grammar of logged-model searches.
 var LoggedModelGrammar = filter.Grammar{
 	Entities: []filter.Entity{filter.Metric, filter.Param, filter.Tag},
 	Fields: map[string]filter.Field{
@@ -35,7 +35,7 @@ func (q *Queries) SearchLoggedModels(ctx context.Context, experiments []int64, s
 	b.add("l.experiment_id = any(" + b.bind(experiments) + ")")
 	b.add("not l.deleted")
 	if len(scopes) > 0 {
-		// What was measured on none of the datasets is not wanted, whatever else is asked.
+		// Models measured on none of the datasets are excluded, whatever the other conditions.
 		b.add("exists (select from logged_model_metric m where m.model_id = l.id" + b.scoped(scopes) + ")")
 	}
 	for _, c := range s.Filter {

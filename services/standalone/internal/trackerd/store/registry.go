@@ -10,7 +10,7 @@ import (
 
 var registryUpdated = filter.Field{Name: "updated", Numeric: true, Ops: []filter.Op{}}
 
-// RegisteredModelGrammar is what searches of registered models know.
+// RegisteredModelGrammar is the grammar of registered-model searches.
 var RegisteredModelGrammar = filter.Grammar{
 	Entities: []filter.Entity{filter.Tag},
 	Fields: map[string]filter.Field{
@@ -45,11 +45,11 @@ func (q *Queries) SearchRegisteredModels(ctx context.Context, s Search) ([]Regis
 		func(m RegisteredModel) int { return len(m.Name) + 1000 + m.Tags.size() })
 }
 
-// PromptTag marks what is a prompt rather than a model.
+// PromptTag marks prompts among the registered models.
 const PromptTag = "mlflow.prompt.is_prompt"
 
-// onlyModels leaves prompts out, as the interface wants, or all else where the filter asks for prompts. It returns the
-// rest of the filter: that a tag "is not 'true'" would not hold for those without it.
+// onlyModels excludes prompts by default, as the interface requires, or selects only them if the filter names their
+// tag. It returns the rest of the filter: the condition "tag is not 'true'" would not match models without the tag.
 func (q *query) onlyModels(column string, all []filter.Clause) []filter.Clause {
 	op := "<>"
 	i := slices.IndexFunc(all, func(c filter.Clause) bool { return c.Entity == filter.Tag && c.Key == PromptTag })
@@ -64,7 +64,7 @@ func (q *query) onlyModels(column string, all []filter.Clause) []filter.Clause {
 	return all
 }
 
-// ModelVersionGrammar is what searches of model versions know.
+// ModelVersionGrammar is the grammar of model-version searches.
 var ModelVersionGrammar = filter.Grammar{
 	Entities: []filter.Entity{filter.Tag},
 	Fields: map[string]filter.Field{

@@ -9,7 +9,7 @@ import (
 var runName = filter.Field{Name: "name"}
 var runStart = filter.Field{Name: "start_time", Numeric: true}
 
-// RunGrammar is what searches of runs know.
+// RunGrammar is the grammar of run searches.
 var RunGrammar = filter.Grammar{
 	Entities: []filter.Entity{filter.Metric, filter.Param, filter.Tag, filter.Dataset},
 	Fields: map[string]filter.Field{

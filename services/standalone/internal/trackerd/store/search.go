@@ -13,7 +13,7 @@ import (
 // maxPageBytes ends a page early, so that an answer is bounded whatever the rows hold.
 const maxPageBytes = 16 << 20
 
-// Search says which rows are wanted, in which order, and which stretch of them.
+// Search selects rows by a filter, their order, and a page of them.
 type Search struct {
 	Filter        []filter.Clause
 	Order         []filter.Order
@@ -96,8 +96,8 @@ func (q *query) orderByMetric(expr string, desc bool) {
 	q.orderBy(expr, desc)
 }
 
-// queryPage runs sql, which ends before its conditions, for one stretch of the
-// result; size tells about how many bytes a row is, more that rows follow.
+// queryPage runs sql, which ends before its conditions, for one page of the result; size estimates the bytes of a row,
+// and more reports whether rows follow.
 func queryPage[T any](ctx context.Context, db DBTX, sql string, q *query, s Search, size func(T) int) (out []T, more bool, err error) {
 	sql += q.conditions() + " order by " + strings.Join(q.order, ", ")
 	r, err := db.Query(ctx, fmt.Sprintf("%s limit %d offset %d", sql, s.Limit+1, s.Offset), q.args...)
