@@ -25,7 +25,7 @@ var (
 	InsufficientScope = problem.Kind{Code: "insufficient_scope", Status: http.StatusForbidden, Title: "Scope missing"}
 )
 
-// LegacyPrincipal and LegacyTenant stand for the holder of the one legacy token.
+// LegacyPrincipal and LegacyTenant identify the holder of the one legacy token.
 const (
 	LegacyPrincipal = "legacy"
 	LegacyTenant    = "default"
@@ -46,7 +46,7 @@ type Principal struct {
 	unsettled error // why scopes may be missing that the caller holds; nil: none are
 }
 
-// Has reports whether the principal holds the scope, by itself or by implication.
+// Has reports whether the principal holds the scope, directly or by implication.
 func (p Principal) Has(scope string) bool { return slices.Contains(p.Scopes, scope) }
 
 // Rules are the scopes a service knows.

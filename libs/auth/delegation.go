@@ -20,8 +20,8 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// CoordinatorUnavailable refuses a delegated write while nobody can say whether
-// its token was used before.
+// CoordinatorUnavailable refuses a delegated write while it cannot be checked
+// whether its token was used before.
 var CoordinatorUnavailable = problem.Kind{Code: "coordinator_unavailable", Status: http.StatusServiceUnavailable, Title: "Coordinator unavailable"}
 
 const (
@@ -37,7 +37,7 @@ const (
 	maxName       = 256 // bytes of a principal, an issuer or a jti
 )
 
-// Once is what a service needs to take each token for one write: libs/coord.
+// Once limits each token to one write; libs/coord implements it.
 type Once interface {
 	// Once is true for the first caller with this key within ttl, in all replicas.
 	Once(ctx context.Context, key string, ttl time.Duration) (bool, error)
@@ -48,8 +48,8 @@ type Delegation struct {
 	// Audience is this service's name.
 	Audience string
 	// Trust is DELEGATION_TRUST_JSON: {"<issuer>": {"public_key": <base64 of an
-	// Ed25519 key>, "tenants": […], "scopes": […]}}; empty trusts nobody. Scopes
-	// that this service does not know grant nothing.
+	// Ed25519 key>, "tenants": […], "scopes": […]}}; empty trusts no issuer.
+	// Scopes that this service does not know grant nothing.
 	Trust string
 	// Once remembers the tokens that were used for a write.
 	Once Once
@@ -222,7 +222,7 @@ func (d *delegation) spend(ctx context.Context, c *claims) error {
 	return nil
 }
 
-// validName holds for names that log, audit ledger and database can carry.
+// validName reports whether a name is safe in log, audit ledger and database.
 func validName(s string) bool {
 	return s != "" && len(s) <= maxName && utf8.ValidString(s) && strings.TrimSpace(s) == s && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }

@@ -90,8 +90,8 @@ func LoadOrCreateDelegator(issuer, path string) (*Delegator, error) {
 	return d, nil
 }
 
-// createKeyFile writes a random seed to path unless a file appears there meanwhile. The name comes last, so
-// that nobody reads half a key.
+// createKeyFile writes a random seed to path unless a file appears there meanwhile. It links the name last, so that no
+// reader sees half a key.
 func createKeyFile(path string) error {
 	seed := make([]byte, ed25519.SeedSize)
 	_, _ = rand.Read(seed)                                                    // never fails

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Names that the platform itself acts under. A person or a program that bore one could be taken for the
-// platform, which separation of duties exempts, or for somebody whom nobody could name.
+// Names that the platform itself uses. A person or a program with one of them could be taken for the platform, which
+// separation of duties exempts, or for an unknown person.
 var (
 	reservedNames    = []string{LegacyPrincipal, "external", "unknown"}
 	reservedPrefixes = []string{systemPrefix, "tracker:", "forge:", "modelrepo:"}

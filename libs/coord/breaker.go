@@ -13,7 +13,7 @@ const (
 	HalfOpen = "half_open" // one call in the fleet goes out on trial
 )
 
-// BreakerState is what all replicas see of a breaker.
+// BreakerState is a breaker's state, shared by all replicas.
 type BreakerState struct {
 	State      string // Closed, Open or HalfOpen
 	Failures   int    // in a row
@@ -59,8 +59,8 @@ func NewBreaker(c Coordinator, name string, failMax int, reset time.Duration) *B
 	return &Breaker{c: c, name: name, failMax: max(1, failMax), reset: reset}
 }
 
-// Permit is a call that may go out. Tell how it ended; a trial that is never
-// told of is over after the reset time.
+// Permit allows one call. The caller must report its outcome; a trial that is never reported expires after the reset
+// time.
 type Permit struct {
 	b     *Breaker
 	trial bool
@@ -70,7 +70,7 @@ type Permit struct {
 // told.
 func (p Permit) Trial() bool { return p.trial }
 
-// Allow gives a permit, an *OpenError, or ErrUnavailable when nobody knows.
+// Allow returns a permit, an *OpenError, or ErrUnavailable if the coordinator does not answer.
 func (b *Breaker) Allow(ctx context.Context) (Permit, error) {
 	d, err := b.c.BreakerAllow(ctx, b.name, b.reset)
 	switch {
@@ -88,7 +88,7 @@ func (p Permit) Success(ctx context.Context) error {
 	return err
 }
 
-// Failure counts; opened says that this one opened the breaker.
+// Failure counts a failure; opened reports whether it opened the breaker.
 func (p Permit) Failure(ctx context.Context) (opened bool, err error) { return p.report(ctx, true) }
 
 func (p Permit) report(ctx context.Context, failed bool) (bool, error) {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ErrUnavailable means that the store did not answer. The caller decides whether
-// to refuse or to go on by itself.
+// ErrUnavailable means that the store did not answer. The caller decides whether to
+// refuse or to continue without it.
 var ErrUnavailable = errors.New("the coordinator does not answer")
 
 // ErrLost means that a lease has expired or was taken over.
@@ -27,8 +27,8 @@ type Coordinator interface {
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 
-	// TryLease takes the lease if nobody holds it. Its fence is higher than that of
-	// every earlier holder.
+	// TryLease takes the lease if it is free. Its fence is higher than that of every
+	// earlier holder.
 	TryLease(ctx context.Context, name string, ttl time.Duration) (*Lease, bool, error)
 	// Once is true for the first caller with this key within ttl and false for
 	// all others.

@@ -24,8 +24,8 @@ type Lease struct {
 	expires time.Time // guarded by mu; by this process' clock, at the earliest
 }
 
-// Renew prolongs the lease by its ttl from now. ErrLost means that it is somebody
-// else's, or nobody's; after ErrUnavailable it lasts as long as it did.
+// Renew prolongs the lease by its ttl from now. ErrLost means that the lease has expired or has
+// another holder; after ErrUnavailable it lasts as long as it did.
 func (l *Lease) Renew(ctx context.Context) error {
 	begin := time.Now()
 	ok, err := l.renew(ctx)
@@ -41,7 +41,7 @@ func (l *Lease) Renew(ctx context.Context) error {
 	return nil
 }
 
-// Release gives the lease to whoever asks next. Releasing a lost one is fine.
+// Release frees the lease for the next caller. Releasing a lost one is allowed.
 func (l *Lease) Release(ctx context.Context) error { return l.release(ctx) }
 
 func (l *Lease) left() time.Duration {
@@ -74,9 +74,9 @@ func (l *Lease) Keep(ctx context.Context) error {
 	}
 }
 
-// LeadTime is the lease of every task that one replica has at a time. It does not follow how often
-// the task works: after a crash nobody does it for at most LeadTime and a third, under 15 s. A task
-// that works seldom carries its own clock in the store.
+// LeadTime is the lease of every task that one replica has at a time. It does not depend on how
+// often the task runs: after a crash the task is idle for at most LeadTime and a third, under 15 s.
+// A task that runs rarely keeps its own clock in the store.
 const LeadTime = 10 * time.Second
 
 // releaseTime limits the release of a lease by a process that stops.
@@ -106,7 +106,7 @@ func Lead(ctx context.Context, c Coordinator, name string, ttl time.Duration, lo
 		switch {
 		case err != nil && !away && ctx.Err() == nil:
 			away = true
-			log.WarnContext(ctx, "nobody can be elected: the coordinator does not answer", slog.Any("err", err))
+			log.WarnContext(ctx, "no leader can be elected: the coordinator does not answer", slog.Any("err", err))
 		case err == nil && away:
 			away = false
 			log.InfoContext(ctx, "the coordinator answers again")
@@ -141,7 +141,7 @@ func leadUntilLost(ctx context.Context, lease *Lease, fn func(context.Context) e
 	}
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
-	_ = lease.Release(release) // else it runs out by itself
+	_ = lease.Release(release) // else it expires
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -39,8 +39,8 @@ func ServiceHeaders(server, version string) httpd.Header {
 	}
 }
 
-// PageHeaders are the fields of a page whose style and script elements bear the
-// nonce; they stand in place of those of [BaseHeaders] that confine a browser.
+// PageHeaders returns the fields of a page whose style and script elements carry
+// the nonce; they replace those of [BaseHeaders] that confine a browser.
 func PageHeaders(nonce string) httpd.Header {
 	return securityHeaders(lockedDown + "; style-src 'nonce-" + nonce + "'; script-src 'nonce-" + nonce +
 		"'; connect-src 'self'; img-src 'self' data: blob:")

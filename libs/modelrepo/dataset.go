@@ -38,7 +38,7 @@ type Dataset struct {
 	// Files are paths or globs relative to the repository.
 	Files    []string `yaml:"files"`
 	Backends Backends `yaml:"backends"`
-	// Time names the columns, in seconds, between which a row's events lie; SWF knows them by itself.
+	// Time names the columns, in seconds, between which a row's events lie; for SWF it is built in.
 	Time      Span                  `yaml:"time"`
 	Columns   map[string]ColumnSpec `yaml:"columns"`
 	History   []History             `yaml:"history"`
@@ -119,7 +119,7 @@ type ColumnSpec struct {
 	Length int  `yaml:"length"`
 	// From is the column's name in the files; default its own name.
 	From string `yaml:"from"`
-	// Available is submit or end: when the value is known. It has no default, so that nobody leaks by omission.
+	// Available is submit or end: when the value is known. It has no default, so that an omission cannot cause leakage.
 	Available string `yaml:"available"`
 }
 
@@ -177,7 +177,7 @@ var SWFColumns = []string{
 // zone, and end = submit + wait + run.
 var swfDerived = []string{"hour", "weekday", "end"}
 
-// swfAtEnd are the fields nobody knows when a job is submitted.
+// swfAtEnd are the fields that are unknown when a job is submitted.
 var swfAtEnd = []string{"wait", "run", "cpu_avg", "mem", "status", "end"}
 
 // Column returns a column that models can use: declared or derived from history.
@@ -248,7 +248,7 @@ func (d *Dataset) checkSource(doc *document) {
 	}
 }
 
-// check says what is wrong with the places the rows are read from.
+// check reports faults in the backends.
 func (b Backends) check(doc *document) {
 	if a := b.PublicArchive; a != nil {
 		u, err := url.Parse(a.URL)

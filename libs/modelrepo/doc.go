@@ -1,5 +1,5 @@
-// Package modelrepo reads a model repository: the folder in which people declare models, data sets and the
-// registries that say what runs in which environment.
+// Package modelrepo reads a model repository: the folder in which people declare models, data sets and the registries
+// that choose the models to run in each environment.
 //
 //	models/<task_type>/<Name>/{model.yaml, README.md, images/}
 //	datasets/<Name>.yaml

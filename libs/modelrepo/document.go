@@ -44,7 +44,7 @@ type document struct {
 	faults []Fault
 }
 
-// loadDocument parses one file. A nil document means it could not be parsed; the faults say why.
+// loadDocument parses one file. A nil document means it could not be parsed; the faults are the reasons.
 func loadDocument(root *os.Root, name string) (*document, []Fault) {
 	src, err := readBounded(root, name, maxFile)
 	if err != nil {
@@ -110,10 +110,10 @@ var errIrregular = errors.New("it is no regular file")
 
 var errLink = errors.New("a symbolic link leads there, and links are not followed")
 
-// OpenRegular opens a file of a repository, and nothing else: opening a named pipe waits for
-// whoever writes to it, and opening a device may do something. What is put in
-// its place between the look and the opening is opened without waiting. Links are not followed,
-// since whoever commits one would choose what is read: a working copy has its remote's token in .git.
+// OpenRegular opens a regular file of a repository, and nothing else: opening a named pipe waits for a writer, and
+// opening a device may have side effects. The open itself does not block, in case the file is replaced between the
+// check and the open. Links are not followed, since the author of a commit could choose what is read: a working copy
+// has its remote's token in .git.
 func OpenRegular(root *os.Root, name string) (*os.File, error) {
 	for at, c := range name + "/" {
 		if c != '/' || at == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv/hostiletest"
 )
 
-// allocationCeiling is what reading one hostile file may allocate in all, garbage included, in bytes.
+// allocationCeiling limits the total allocations of reading one hostile file, garbage included, in bytes.
 const allocationCeiling = 256 << 20
 
 // hostileFiles are YAML files that cost a parser more than they weigh.

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Prefixes of the metrics that tell what each baseline would have scored on the same rows.
+// Prefixes of the metrics that hold each baseline's score on the same rows.
 const (
 	// BaselineFixed is the guess from the rows before the test rows.
 	BaselineFixed = "baseline_"
@@ -17,7 +17,7 @@ const (
 type Verdict struct {
 	Alias string `json:"alias"`
 	Pass  bool   `json:"pass"`
-	// Reason says why not; empty if it passed.
+	// Reason is why it failed; empty if it passed.
 	Reason string `json:"reason,omitempty"`
 }
 

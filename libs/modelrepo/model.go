@@ -2,7 +2,7 @@ package modelrepo
 
 import "cmp"
 
-// Kind is what a column holds.
+// Kind is the type of a column's values.
 type Kind string
 
 const (
@@ -14,7 +14,7 @@ const (
 	Vector Kind = "vector"
 )
 
-// Type is what a model predicts.
+// Type is the task type of a model.
 type Type string
 
 const (
@@ -38,7 +38,7 @@ const (
 	TransformBins = "bins"
 )
 
-// Model is one model.yaml. Zero values below are after defaults, so 0 or "" is what the author wrote.
+// Model is one model.yaml. Defaults are applied, so a 0 or "" below was written by the author.
 type Model struct {
 	// Name is PascalCase or upper-case; the platform shows it upper-case and the tracker holds it lower-case.
 	Name string `yaml:"name"`
@@ -58,7 +58,7 @@ type Model struct {
 	// Datasets the model can be trained on; the first is the default.
 	Datasets []ModelDataset `yaml:"datasets"`
 	Split    Split          `yaml:"split"`
-	// Baseline says what the model must be compared with; zero means the median or majority of all rows.
+	// Baseline is the reference that the model must beat; zero means the median or majority of all rows.
 	Baseline  Baseline  `yaml:"baseline"`
 	Lifecycle []Rung    `yaml:"lifecycle"`
 	Serving   Serving   `yaml:"serving"`
@@ -120,7 +120,7 @@ type Target struct {
 	Unit   string   `yaml:"unit"`
 }
 
-// Split says how rows are divided into train, validation and test.
+// Split defines how rows are divided into train, validation and test.
 type Split struct {
 	// Kind is time, random, group or files.
 	Kind string `yaml:"kind"`
@@ -137,7 +137,7 @@ type Split struct {
 type Baseline struct {
 	// By lists groupings to try in order; a row whose group is unknown falls to the next, then to all rows.
 	By [][]string `yaml:"by"`
-	// Margins that a rung with beats_baseline asks for beyond being better.
+	// Margins by which a rung with beats_baseline requires the model to be better.
 	Margins []Margin `yaml:"margins"`
 }
 
@@ -160,7 +160,7 @@ type Rung struct {
 	BeatsBaseline bool   `yaml:"beats_baseline"`
 }
 
-// Serving says how the model is served.
+// Serving defines how the model is served.
 type Serving struct {
 	// ModelID is the lower-case tracker name; default is the lower-case model name.
 	ModelID string `yaml:"model_id"`

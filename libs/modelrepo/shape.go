@@ -48,7 +48,7 @@ func checkShape(src []byte) error {
 			}
 		}
 		if openers > maxOpeners || marks > maxMarks {
-			return fmt.Errorf("has more than %d brackets, or more than %d quotes, tags and the like", maxOpeners, maxMarks)
+			return fmt.Errorf("has more than %d brackets, or more than %d quotes, tags and similar marks", maxOpeners, maxMarks)
 		}
 	}
 	return nil

@@ -50,8 +50,8 @@ func (r *Repo) concern(m *Model) func(file string) bool {
 
 func isUnder(file, dir string) bool { return strings.HasPrefix(file, dir+"/") }
 
-// ofSource also takes what lies below a folder that the pattern names; in it **
-// stands for any number of folders.
+// ofSource also matches files below a folder that the pattern names; in it **
+// matches any number of folders.
 func ofSource(pattern, file string) bool {
 	pattern = path.Clean(pattern)
 	if ok, _ := doublestar.Match(pattern, file); ok {

@@ -114,7 +114,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) (in
 		return resp.StatusCode, transportError(err)
 	}
 	if len(b) > maxAnswer {
-		return resp.StatusCode, fmt.Errorf("orchestrator: answer to %s %s is over %d bytes: ask for fewer with limit", method, path, maxAnswer)
+		return resp.StatusCode, fmt.Errorf("orchestrator: answer to %s %s is over %d bytes: request fewer with limit", method, path, maxAnswer)
 	}
 	if out == nil || resp.StatusCode == http.StatusNoContent {
 		return resp.StatusCode, nil

@@ -153,7 +153,7 @@ func (c *Client) DeleteDeployment(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// PauseDeployment stops its schedules; ResumeDeployment lets them go on.
+// PauseDeployment stops its schedules; ResumeDeployment resumes them.
 func (c *Client) PauseDeployment(ctx context.Context, id uuid.UUID) error {
 	_, err := c.call(ctx, http.MethodPost, "/deployments/"+id.String()+"/pause_deployment", struct{}{}, nil)
 	return err

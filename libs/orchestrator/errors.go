@@ -19,7 +19,7 @@ var (
 // Error is an answer other than 2xx.
 type Error struct {
 	Status int
-	// Detail is what the orchestrator said, as one sentence or list.
+	// Detail is the orchestrator's message, as one sentence or list.
 	Detail string
 	// Call is the method and path that was refused.
 	Call string

@@ -48,9 +48,9 @@ func (r FlowRun) Message() string {
 	return r.State.Message
 }
 
-// CreateFlowRun asks for a run of a deployment. Parameters are laid over the
+// CreateFlowRun is a request for a run of a deployment. Parameters override the
 // deployment's own. With an IdempotencyKey the same call may be repeated: the
-// first makes the run, the others return it.
+// first creates the run, the others return it.
 type CreateFlowRun struct {
 	Parameters     map[string]any `json:"parameters,omitempty"`
 	IdempotencyKey string         `json:"idempotency_key,omitempty"`

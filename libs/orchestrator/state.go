@@ -64,8 +64,8 @@ const (
 	Abort  SetStateStatus = "ABORT"
 )
 
-// SetStateResult answers a proposed state. State is what the run is in now
-// where the orchestrator says so (ACCEPT, REJECT).
+// SetStateResult answers a proposed state. State is the run's state now, if the
+// orchestrator returns it (ACCEPT, REJECT).
 type SetStateResult struct {
 	Status  SetStateStatus `json:"status"`
 	State   *State         `json:"state"`

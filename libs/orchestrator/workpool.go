@@ -40,7 +40,7 @@ func (c *Client) ReadWorkPool(ctx context.Context, name string) (WorkPool, error
 	return out, err
 }
 
-// Heartbeat says that a worker polls the pool; every is how often it will say so.
+// Heartbeat reports that a worker polls the pool; every is the interval of its heartbeats.
 func (c *Client) Heartbeat(ctx context.Context, pool, worker string, every time.Duration) error {
 	in := struct {
 		Name     string `json:"name"`

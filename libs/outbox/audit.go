@@ -164,7 +164,7 @@ func memberNames(v map[string]any) []string {
 	return all
 }
 
-// digestValue stands for a value by its JSON's SHA-256 and length in bytes.
+// digestValue replaces a value by its JSON's SHA-256 and length in bytes.
 func digestValue(v any) map[string]any {
 	b, _ := compactJSON(v) // it was decoded from JSON
 	sum := sha256.Sum256(b)

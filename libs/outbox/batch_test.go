@@ -174,8 +174,8 @@ func TestTheLongestEventLeavesItsBatch(t *testing.T) {
 	}
 }
 
-// Whoever runs the broker may have made the stream without batches, or an older
-// broker knows none.
+// The operator of the broker may have made the stream without batches, or an older broker
+// does not support them.
 func TestAStreamWithoutBatches(t *testing.T) {
 	t.Parallel()
 	b := setupBundle(t)

@@ -45,15 +45,16 @@ type ConsumerConfig struct {
 	// One that wraps ErrStop costs the event nothing and ends Consume.
 	Handle func(ctx context.Context, tx pgx.Tx, e Envelope) error
 
-	// HandleBatch stands in for Handle where many events are cheaper at once: it
+	// HandleBatch replaces Handle where handling many events at once is cheaper: it
 	// gets those that are there, in their order, up to Batch (0 means 256). An error
-	// undoes all of them; they then come one by one, so that only the faulty suffer.
+	// undoes all of them; they then come one at a time, so that only the faulty ones
+	// fail.
 	HandleBatch func(ctx context.Context, tx pgx.Tx, events []Envelope) error
 	Batch       int
 
-	// InOrder says that no other process consumes under this name at the same time,
-	// such as under a lease. What one that was killed had fetched then comes first,
-	// instead of after what is newer.
+	// InOrder means that no other process consumes under this name at the same time,
+	// such as under a lease. The events that a killed process had fetched then come
+	// first, instead of after newer ones.
 	InOrder bool
 
 	// KeepInbox keeps the ids of handled events for ever, for a consumer whose work is
@@ -61,8 +62,8 @@ type ConsumerConfig struct {
 	KeepInbox bool
 }
 
-// ErrStop in the error of a handler says that this process must handle no more
-// events, such as one that is no longer the leader.
+// ErrStop in the error of a handler means that this process must handle no more
+// events, for example because it is no longer the leader.
 var ErrStop = errors.New("the consumer is told to stop")
 
 // Consume handles events, one at a time or in batches, until ctx ends, which is

@@ -19,7 +19,7 @@ func (c *consumer) rewind(ctx context.Context, js jetstream.JetStream, durable *
 	if err != nil {
 		return err
 	}
-	info := old.CachedInfo() // just asked for
+	info := old.CachedInfo() // requested just above
 	durable.DeliverPolicy, durable.OptStartSeq = info.Config.DeliverPolicy, info.Config.OptStartSeq
 	if info.NumAckPending == 0 {
 		return nil

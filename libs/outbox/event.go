@@ -34,8 +34,9 @@ type Event struct {
 
 var token = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-// Insert adds events to the transaction that they tell of; they leave after its
-// commit, in the order given. An event whose id is there already is an error.
+// Insert adds events to the transaction that they describe; they are published
+// after its commit, in the order given. An event whose id is there already is
+// an error.
 func Insert(ctx context.Context, tx pgx.Tx, events ...Event) error {
 	if len(events) == 0 {
 		return nil

@@ -40,7 +40,7 @@ type RelayConfig struct {
 	Schema      string        // of the outbox table; the pool's when empty
 	Pool        *pgxpool.Pool // bound to that schema
 	Conn        *nats.Conn    // or URL
-	URL         string        // the relay then has a connection of its own
+	URL         string        // the relay then opens a separate connection
 	Stream      StreamConfig
 	LogOnly     bool          // events are logged instead of published; no broker is needed
 	MaxAttempts int           // refusals that make a row poison; 0 means 5
@@ -173,8 +173,8 @@ func (r *Relay) lead(ctx context.Context, move func(context.Context) error) erro
 	if _, err := conn.Exec(ctx, "listen "+pgx.Identifier{"outbox_" + r.cfg.Schema}.Sanitize()); err != nil {
 		return fmt.Errorf("outbox: listen: %w", err)
 	}
-	// What a predecessor had claimed is nobody's now. If it is still alive without
-	// its lock, the message ids keep its events from doubling.
+	// No relay holds the claims of a predecessor any more. If it is still alive without its lock, the message ids
+	// prevent duplicate events.
 	if err := r.queries().ReleaseAllClaims(ctx); err != nil {
 		return fmt.Errorf("outbox: take over: %w", err)
 	}

@@ -267,8 +267,8 @@ func TestPublishedRowsAreSwept(t *testing.T) {
 	})
 }
 
-// A row that somebody else has locked, such as an operator who reads it to replay it, or a
-// statement of a relay that was killed, keeps its place before the rows after it.
+// A row that is locked by another process, such as an operator who reads it to replay it,
+// or a statement of a relay that was killed, keeps its place before the rows after it.
 func TestLockedRowKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	b := setupBundle(t)

@@ -109,7 +109,7 @@ func setParams(c *pgx.ConnConfig, schema string, opt options) {
 
 func formatMillis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// awaitServer repeats try while the server does not answer or says that it is starting.
+// awaitServer repeats try while the server does not answer or reports that it is starting.
 func awaitServer(ctx context.Context, c *pgx.ConnConfig, opt options, try func(context.Context) error) error {
 	deadline := time.Now().Add(opt.wait)
 	delay := 25 * time.Millisecond
@@ -145,7 +145,7 @@ func pauseAbout(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// txTries is how often InTx runs fn when the database asks for a retry.
+// txTries limits how often InTx runs fn when the database requests a retry.
 const txTries = 3
 
 // InTx runs fn in a transaction and commits when it returns nil. When Postgres

@@ -97,7 +97,7 @@ func containsAll(s string, parts ...string) bool {
 	return true
 }
 
-// The metrics API tells what runs, and nothing of what does not.
+// The metrics API reports running pods and no others.
 func TestUsage(t *testing.T) {
 	inCluster(t, func(t *testing.T, ctx context.Context, k kubernetes.Interface, _ *samplecluster.Cluster) {
 		get := func(path string) string {

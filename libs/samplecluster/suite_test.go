@@ -69,7 +69,7 @@ func (b bench) configMap(t *testing.T, name string, labels map[string]string) *c
 	return orFail(b.typed.CoreV1().ConfigMaps(b.namespace).Create(t.Context(), m, metav1.CreateOptions{FieldManager: manager}))(t)
 }
 
-// deployment asks for no pods, so that no controller changes the test's course.
+// deployment has no replicas, so that no controller interferes with the test.
 func (b bench) deployment(t *testing.T, name string) *appsv1.Deployment {
 	t.Helper()
 	none, labels := int32(0), map[string]string{"app": name}

@@ -124,8 +124,8 @@ type inFlight struct {
 	zero chan struct{} // holds a token when the count may have become zero
 }
 
-// done ends a request. draining is read after the count is lowered: then either
-// wait sees the lower count, or this sees that somebody may wait.
+// done ends a request. draining is read after the count is lowered: then either wait sees the lower count, or this sees
+// that wait may be running.
 func (f *inFlight) done(draining *atomic.Bool) {
 	if f.n.Add(-1) == 0 && draining.Load() {
 		select {

@@ -126,7 +126,7 @@ func (w *keyWalk) space() {
 	}
 }
 
-// shape is what encoding/json looks for in a value of a type.
+// shape lists the fields that encoding/json looks for in a value of a type.
 type shape struct {
 	fields map[string]reflect.Type // of a struct; nil: any names
 	elem   reflect.Type            // of a list or map; nil: anything

@@ -235,7 +235,7 @@ func (b *balancer) send(ctx context.Context) error {
 		defer b.mu.Unlock()
 		b.pending[url]--
 	}()
-	// A POST with a body: the client repeats none by itself.
+	// A POST with a body: the client does not retry it automatically.
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/work", io.NopCloser(strings.NewReader("x")))
 	if err != nil {
 		return err

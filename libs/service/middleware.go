@@ -28,8 +28,7 @@ var (
 	closeHeader = []string{"close"}
 )
 
-// probePath says which routes answer while draining, under any host, and are
-// not logged unless asked for.
+// probePath reports whether the route answers while draining, under any host, and is logged only on request.
 func probePath(route string) bool {
 	switch route {
 	case "/livez", "/readyz", "/metrics":

@@ -14,8 +14,8 @@ import (
 	"github.com/mlp-platform/platform/libs/service/internal/reference"
 )
 
-// Check is the state of one dependency. Status is ok, warn (degraded, still
-// ready) or fail (not ready); Detail says why.
+// Check is the state of one dependency. Status is ok, warn (degraded, still ready) or fail (not ready); Detail is the
+// reason.
 type Check struct{ Status, Detail string }
 
 // The states of a Check.
@@ -45,8 +45,8 @@ const (
 	checkOverdue = 15 * time.Second
 )
 
-// probes run the checks in the background. A probe of an orchestrator has a second or less, and a
-// dependency that hangs takes that long by itself: an answer of /readyz must wait for none.
+// probes run the checks in the background. An orchestrator's probe has a second or less, and a hanging dependency alone
+// takes that long: an answer of /readyz must wait for none.
 type probes struct {
 	mu   sync.Mutex // guards list
 	list []*probe
@@ -57,7 +57,7 @@ type probe struct {
 	name     string
 	fn       func(context.Context) Check
 	optional bool
-	local    bool          // it runs where it is asked for
+	local    bool          // runs in the goroutine that needs its result
 	wake     chan struct{} // holds a token when the check is to run soon
 	last     atomic.Pointer[checked]
 }

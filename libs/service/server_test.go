@@ -178,7 +178,7 @@ func TestDrainFinishesRequestsEndsStreamsAndKeepsOrder(t *testing.T) {
 	if got := readBody(t, stream); got != "bye" {
 		t.Errorf(`stream got %q; want "bye"`, got)
 	}
-	// While a request is in flight, probes still answer, and say why.
+	// While a request is in flight, probes still answer, with the reason.
 	ready, err := http.Get(url + "/readyz")
 	if err != nil {
 		t.Fatal(err)

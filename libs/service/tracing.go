@@ -149,8 +149,8 @@ func StartChild(ctx context.Context, name string, options ...trace.SpanStartOpti
 	return StartSpan(ctx, name, options...)
 }
 
-// ContinueTrace goes on with the trace that led to a stored record, such as the notice behind an approval. The trace of
-// the request at hand is linked. An empty or invalid traceparent leaves the trace as it is.
+// ContinueTrace continues the trace that led to a stored record, such as the notice behind an approval. The trace of
+// the current request is linked. An empty or invalid traceparent leaves the trace as it is.
 func ContinueTrace(ctx context.Context, traceparent, name string) (context.Context, trace.Span) {
 	var options []trace.SpanStartOption
 	if validTraceparent(traceparent) {

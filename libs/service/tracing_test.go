@@ -128,7 +128,7 @@ func TestSpanHasNoMethodOfTheCallersOwn(t *testing.T) {
 	}
 }
 
-// Work that a stored record asks for goes on in the record's trace and links the request at hand.
+// Work for a stored record continues the record's trace and links the current request.
 func TestContinueTraceLinksTheRequest(t *testing.T) {
 	t.Parallel()
 	spans, provider := recordSpans(t)

@@ -58,7 +58,7 @@ func (p *Proxy) Refuse() {
 	}
 }
 
-// Resume ends Hang and Refuse; what Hang held back goes on.
+// Resume ends Hang and Refuse; data that Hang held back is sent.
 func (p *Proxy) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -100,7 +100,7 @@ func workDir() (string, error) {
 // dirPrefix begins the names that a sweep looks at.
 const dirPrefix = "platform-testenv-"
 
-// sweepStale removes the directories below root that nobody holds.
+// sweepStale removes the directories below root that no process has locked.
 func sweepStale(root string) {
 	old, _ := filepath.Glob(filepath.Join(root, dirPrefix+"*", "lock")) // fails for a bad pattern only
 	for _, f := range old {
@@ -151,8 +151,9 @@ func (o *once[T]) get(start func(context.Context) (T, error)) (T, error) {
 	return o.value, o.err
 }
 
-// busy is how many times longer than on a machine of its own a test may wait: whole
-// suites run side by side, and a slow machine is no fault of what is tested.
+// busy is the factor by which a test's timeout exceeds that on an otherwise idle
+// machine: whole suites run side by side, and a slow machine is no fault of the
+// tested code.
 const busy = 3
 
 // Eventually calls check, ever less often, until it returns nil; it fails the test

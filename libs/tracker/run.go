@@ -116,7 +116,7 @@ func (w runWire) run() Run {
 	return r
 }
 
-// NewRun says what a run starts with. A zero Start means now.
+// NewRun holds the initial values of a run. A zero Start means now.
 type NewRun struct {
 	ExperimentID string
 	Name         string

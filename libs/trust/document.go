@@ -142,7 +142,7 @@ func lineOf(n ast.Node) int {
 	return 0
 }
 
-// object reads a mapping with exactly the keys that it is asked for.
+// object reads a mapping with exactly the expected keys.
 type object struct {
 	d     *document
 	where string // for messages: "providers[0]"; empty for the file
@@ -228,7 +228,7 @@ func lazyPattern(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
-// finish reports the keys that nobody asked for.
+// finish reports the unknown keys.
 func (o *object) finish() {
 	for _, key := range o.keys {
 		known := strings.Join(slices.Sorted(slices.Values(o.asked)), ", ")
@@ -236,7 +236,7 @@ func (o *object) finish() {
 		case slices.Contains(o.asked, key):
 		case plainKey().MatchString(key):
 			o.fault(key, "is unknown; known here: %s", known)
-		default: // perhaps another file, whose lines are nobody's business
+		default: // perhaps another file, whose lines must not be shown
 			o.d.fault(o.lines[key], "a key of %s is unknown; known here: %s", orFile(o.where), known)
 		}
 	}
@@ -256,7 +256,7 @@ func scalarText(n ast.Node) (string, bool) {
 // maxText limits a text of the file, in bytes.
 const maxText = 2048
 
-// checkText is what is wrong with a text, or empty.
+// checkText returns what is wrong with a text, or "".
 func checkText(s string) string {
 	switch {
 	case s == "":

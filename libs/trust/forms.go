@@ -56,7 +56,7 @@ func rdnValue(value []byte) (string, bool) {
 	return string(value), len(value) > 0 && utf8.Valid(value)
 }
 
-// isAttributeType holds for a name such as CN, or an object identifier.
+// isAttributeType reports whether s is a name such as CN, or an object identifier.
 func isAttributeType(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.')

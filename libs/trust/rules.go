@@ -17,7 +17,7 @@ const (
 	Regex Match = "regex" // RE2, over the whole of the group
 )
 
-// Form is what a value of a group claim is written as.
+// Form is the notation of a group claim's values.
 type Form string
 
 // The forms of groups.
@@ -90,7 +90,7 @@ func (r *reader) readRoles(o *object, p *Provider) {
 			if assurance.has(string(role)) {
 				p.RoleAssurance[role] = values
 				if len(values) == 0 && isSequence(assurance.nodes[string(role)]) {
-					assurance.fault(string(role), "is an empty list, so nobody could have the role; leave the key out to ask for none")
+					assurance.fault(string(role), "is an empty list, so no one could have the role; omit the key to require no assurance")
 				}
 			} else {
 				assurance.asked = append(assurance.asked, string(role))
@@ -185,8 +185,8 @@ func compileGlob(glob string) (*regexp.Regexp, error) {
 	return compileAnchored(b.String())
 }
 
-// matches reports whether a value of a group claim names the rule's group. A group matches whole: of /ops/admin the
-// last segment alone is somebody else's group of the same name.
+// matches reports whether a value of a group claim names the rule's group. A group matches as a whole: the last segment
+// of /ops/admin alone is a different group of the same name.
 func (r *RoleRule) matches(value string) bool {
 	return slices.ContainsFunc(r.groupNames(value), func(name string) bool {
 		bare := strings.TrimPrefix(name, "/")

@@ -56,8 +56,8 @@ func (e Environment) readFile(path string, limit int64) ([]byte, error) {
 	return ReadFile(path, limit)
 }
 
-// resolve reads the secret that ref names: env:NAME or file:/absolute/path. The path is returned too, for whoever
-// watches it. No error holds what was read.
+// resolve reads the secret that ref names: env:NAME or file:/absolute/path. It also returns the path, so that the
+// caller can watch it. No error contains the secret.
 func (e Environment) resolve(ref string) (secret Secret, path string, err error) {
 	var value string
 	switch kind, rest, _ := strings.Cut(ref, ":"); kind {

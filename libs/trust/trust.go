@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Role is what a person may do; an admin may do all that a viewer may.
+// Role is a person's role; an admin may do all that a viewer may.
 type Role string
 
 // The roles that a rule can give.
@@ -30,7 +30,7 @@ func (r Role) rank() int {
 // File is a trust file without faults. It does not change after Parse.
 type File struct {
 	Providers []Provider
-	// SecretFiles are the files that secrets were read from, for whoever rereads on a change.
+	// SecretFiles are the files that secrets were read from, for callers that reload on a change.
 	SecretFiles []string
 }
 
@@ -92,7 +92,7 @@ type Client struct {
 	Scopes       []string
 }
 
-// StepUp is what a guarded action asks of a sign-in (RFC 9470).
+// StepUp lists a guarded action's requirements for a sign-in (RFC 9470).
 type StepUp struct {
 	ACRValues []string // empty: any level, as long as it is fresh
 	MaxAge    time.Duration

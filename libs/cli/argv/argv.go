@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Fault is what is wrong with a command line, and how to mend it.
+// Fault is an error in a command line, and how to correct it.
 type Fault struct {
 	Sentence string
 	Hint     string // may be empty
@@ -100,7 +100,7 @@ func Arrange(app *cli.App, argv []string) ([]string, error) {
 			}
 			i++
 			options = append(options, rest[i])
-			// Only after the arguments: before them nobody could tell the last value from the first argument.
+			// Only after the arguments: before them the last value would be indistinguishable from the first argument.
 			for takesSeveral(f) && len(arguments) > 0 && i+1 < len(rest) && !strings.HasPrefix(rest[i+1], "-") {
 				i++
 				options = append(options, arg, rest[i])

@@ -87,7 +87,8 @@ func FuzzArrange(f *testing.F) {
 		if err != nil && (!errors.As(err, &fault) || fault.Sentence == "") {
 			t.Fatalf("a wrong line must be a fault that says something: %v", err)
 		}
-		// Property: nothing is invented but one "--"; nothing is lost but a "--", or all that stands beside a wish for help.
+		// Property: nothing is added but one "--"; nothing is lost but a "--", or all the words beside a request for
+		// help.
 		help := len(got) > 0 && got[len(got)-1] == "--help"
 		if err == nil && (len(got) > len(words)+1 || !help && len(got) < len(words)-1) {
 			t.Fatalf("%q became %q; want (an error || !len(got) > len(words)+1 || !help && len(got) < len(words)-1)", words, got)

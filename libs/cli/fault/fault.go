@@ -24,7 +24,7 @@ type Error struct {
 	Service   string // the service that answered or did not; may be empty
 	Status    int    // its HTTP status; 0 when there was no answer
 	RequestID string
-	Faults    any // each single fault, where this one stands for many: the error document's member faults
+	Faults    any // the individual faults, if this one combines several: the error document's member faults
 	Cause     error
 }
 
@@ -45,7 +45,7 @@ func New(code, format string, a ...any) *Error {
 	return &Error{Message: err.Error(), Code: code, Exit: ExitRuntime, Cause: errors.Unwrap(err)}
 }
 
-// WithHint returns a copy that says how to mend it.
+// WithHint returns a copy with a hint how to correct it.
 func (e *Error) WithHint(format string, a ...any) *Error {
 	c := *e
 	c.Hint = fmt.Sprintf(format, a...)

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns s as one line: line breaks and tabs become spaces, so that nobody can add a line, or a cell, of his own.
+// Line returns s as one line: line breaks and tabs become spaces, so that no text can add a line, or a cell.
 func Line(s string) string {
 	return lineBreaks.Replace(Text(s))
 }
@@ -90,7 +90,7 @@ func appendEscape(b []byte, r rune) []byte {
 	return fmt.Appendf(b, `\u%04x`, r)
 }
 
-// ownColors are what the command line tools colour with. None of them hides text or moves the cursor.
+// ownColors are the colours that the command line tools use. None of them hides text or moves the cursor.
 var ownColors = []string{"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[35m", "\x1b[36m"}
 
 func ownColor(s []byte) string {

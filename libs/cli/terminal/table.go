@@ -88,7 +88,7 @@ func fitColumns(limit int, columns []Column, cells [][]string) []table.ColumnCon
 		return sum
 	}
 	const least = 6
-	// The first column says which row it is: it is cut last.
+	// The first column identifies the row: it is truncated last.
 	for from := 1; from >= 0; from-- {
 		for total() > limit {
 			widest := from

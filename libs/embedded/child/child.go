@@ -18,7 +18,7 @@ type Process struct {
 	err  error // written before done is closed
 }
 
-// Start runs cmd in a process group of its own, so that Ctrl-C in a terminal
+// Start runs cmd in a separate process group, so that Ctrl-C in a terminal
 // reaches only the parent, which then stops its children in order. On Linux the
 // kernel sends death to the child when the parent dies; elsewhere the child is
 // left behind, and the next start has to find it.

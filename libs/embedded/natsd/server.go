@@ -32,7 +32,7 @@ const (
 // MaxMessage is the largest message in bytes, headers included.
 const MaxMessage = 1 << 20
 
-// Config says where and how to run the server.
+// Config configures the server.
 type Config struct {
 	Dir      string       // of the JetStream file store; made when absent
 	Port     int          // on 127.0.0.1; 0 means any free one
@@ -133,7 +133,7 @@ func startOnce(cfg Config) (*Server, error) {
 	fault := "no connection after " + readyTimeout.String()
 	for deadline := time.Now().Add(readyTimeout); time.Now().Before(deadline); {
 		if srv.ReadyForConnections(50 * time.Millisecond) {
-			// Beside other accounts the server gives none JetStream by itself.
+			// When there are other accounts, the server does not enable JetStream on the global one.
 			if account := srv.GlobalAccount(); !account.JetStreamEnabled() {
 				if err := account.EnableJetStream(nil, nil); err != nil {
 					fault = err.Error()

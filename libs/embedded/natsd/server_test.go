@@ -132,7 +132,7 @@ func TestUsersAreKeptToTheirSubjects(t *testing.T) {
 	if err := producer.PublishRequest("bus.infer.x", "_INBOX.of-the-platform", []byte("forged")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := producer.Request("bus.infer.x", nil, 20*time.Second); err != nil { // the bridge has answered both by now
+	if _, err := producer.Request("bus.infer.x", nil, 20*time.Second); err != nil { // the bridge has answered both already
 		t.Fatal(err)
 	}
 	if n, _, _ := inbox.Pending(); n != 0 {

@@ -269,8 +269,8 @@ func (c *cluster) pidFile() (pid int, status string) {
 	return pid, status
 }
 
-// ready reports whether the server with this process id takes connections; the
-// status line is what pg_ctl waits for too.
+// ready reports whether the server with this process id accepts connections, by the status line that pg_ctl waits for
+// too.
 func (c *cluster) ready(pid int) bool {
 	p, status := c.pidFile()
 	return p == pid && status == "ready"

@@ -7,8 +7,8 @@
 //	password  of the superuser, mode 0600
 //	data/     the cluster, mode 0700, and in it the server's socket
 //
-// The server listens on that socket alone: a connection takes one of its sessions
-// before the password is asked for, so that whoever can connect can keep others out.
+// The server listens on that socket alone: a connection takes one of its sessions before it sends a password, so any
+// user who can connect could block all others.
 package pg
 
 import (
@@ -38,7 +38,7 @@ const User = "platform"
 // at most max_wal_size, which takes seconds.
 const startTimeout = 60 * time.Second
 
-// Config says where and how to run the server.
+// Config configures the server.
 type Config struct {
 	Dir            string    // holds everything; made when absent
 	Log            io.Writer // the server's own log, text lines; nil drops it
@@ -211,9 +211,8 @@ func serverArgs(cfg Config, port int) []string {
 	return args
 }
 
-// URL is the address of a database, password included; "" means the one made
-// with the cluster by default. It is for pgx, or libpq 16 and later: require_auth
-// keeps the password from whoever takes the place of a server that has died.
+// URL is the address of a database, password included; "" means the one made with the cluster by default. It is for
+// pgx, or libpq 16 and later: require_auth keeps the password from a process that impersonates a dead server.
 func (s *Server) URL(db string) string {
 	if db == "" {
 		db = "platform"
@@ -233,8 +232,7 @@ func (s *Server) URL(db string) string {
 // Socket is the path of the server's socket.
 func (s *Server) Socket() string { return filepath.Join(s.socket.dir, socketName) }
 
-// Wait yields one error when the server dies by itself; after Stop it is closed
-// without one.
+// Wait yields one error when the server dies unexpectedly; after Stop it is closed without one.
 func (s *Server) Wait() <-chan error { return s.died }
 
 func (s *Server) watch() {
@@ -242,7 +240,7 @@ func (s *Server) watch() {
 	select {
 	case <-s.stopping:
 	default:
-		s.died <- fmt.Errorf("postgres: the server ended by itself (%v): %s", s.proc.Err(), s.log.last())
+		s.died <- fmt.Errorf("postgres: the server exited unexpectedly (%v): %s", s.proc.Err(), s.log.last())
 	}
 	close(s.died)
 }

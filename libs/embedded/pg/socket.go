@@ -11,7 +11,7 @@ const (
 	// socketPort is a part of the socket's name.
 	socketPort = 5432
 	socketName = ".s.PGSQL.5432"
-	// maxSocketPath is what every system takes as the path of a socket; Linux takes four bytes more.
+	// maxSocketPath is the longest socket path that every system accepts; Linux takes four bytes more.
 	maxSocketPath = 103
 )
 

@@ -34,8 +34,8 @@ func runAs(data string) (*syscall.Credential, error) {
 
 // serverUsers are the users that the server may run as when this process is root, the best first.
 func serverUsers() (users []*syscall.Credential) {
-	// Every process of that user can enter the server's data by /proc, past the closed directories above it. So nobody, whom
-	// many share, comes last.
+	// Every process of that user can enter the server's data by /proc, past the closed directories above it. So the
+	// user "nobody", which many processes share, comes last.
 	for _, name := range []string{"postgres", "daemon", "nobody"} {
 		u, err := user.Lookup(name)
 		if err != nil {

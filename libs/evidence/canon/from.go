@@ -54,7 +54,7 @@ func convertValue(v reflect.Value, depth int) (Value, error) {
 	if !v.IsValid() {
 		return nil, nil
 	}
-	// The bound also ends a cycle of pointers, which stand for no nesting of their own.
+	// The limit also ends a cycle of pointers, which add no nesting themselves.
 	if depth > 2*MaxDepth {
 		return nil, fmt.Errorf("canon: %s is nested too deeply", v.Type())
 	}
@@ -107,7 +107,7 @@ func convertValue(v reflect.Value, depth int) (Value, error) {
 		out := &Object{members: make([]Member, 0, v.NumField())}
 		return out, convertStruct(v, out, depth)
 	}
-	return nil, fmt.Errorf("canon: a %s cannot stand in a document", v.Type())
+	return nil, fmt.Errorf("canon: a document cannot contain a %s", v.Type())
 }
 
 // convertObject converts what a hand-built object holds, which may be Go values.

@@ -33,8 +33,8 @@ const (
 	NotAnObject  Reason = "not_an_object" // only with ObjectRoot
 )
 
-// SyntaxError tells why and where a document was refused. It never quotes the
-// document, which may hold a secret.
+// SyntaxError reports why and where a document was refused. It never quotes the document,
+// which may hold a secret.
 type SyntaxError struct {
 	Reason Reason
 	Offset int    // in bytes from the start of the input
@@ -262,7 +262,7 @@ func (p *parser) object(depth int) (Value, *SyntaxError) {
 		p.members = make([]Member, 0, indexFrom)
 	}
 	first := len(p.members)
-	var out Object // its members stand in p.members until it is complete
+	var out Object // its members stay in p.members until it is complete
 	for {
 		if p.peek() != '"' {
 			return nil, p.bad("an object key must be a string")
@@ -440,7 +440,7 @@ func (p *parser) unicode() (rune, *SyntaxError) {
 			return pair, nil
 		}
 	}
-	return 0, p.fail(InvalidJSON, at, "half a surrogate pair stands for no character")
+	return 0, p.fail(InvalidJSON, at, "half a surrogate pair is no character")
 }
 
 func (p *parser) hex4() (rune, *SyntaxError) {

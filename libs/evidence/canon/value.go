@@ -16,9 +16,9 @@ type Value any
 // Array is a JSON array.
 type Array []Value
 
-// Raw is a document in form C1 that stands inside another one: what was read and checked
-// is written again without being taken apart. The writers take it for what it says it is;
-// [Parse] never makes one.
+// Raw is a document in form C1 inside another document: a checked part is written again
+// without being decoded. The writers trust that it is valid C1; [Parse] never returns
+// one.
 type Raw []byte
 
 // Float is a JSON number that was written with a point or an exponent.
@@ -80,9 +80,9 @@ type Member struct {
 	Value Value
 }
 
-// Object is a JSON object. It keeps the order in which its keys came, which only
-// the forms R and RPretty show; a key stands in it once. The zero Object is
-// empty and ready. It is not safe for a writer beside others.
+// Object is a JSON object. It keeps its keys in the order in which they were added, which
+// only the forms R and RPretty show; each key occurs once. The zero Object is empty and
+// ready to use. It is not safe for concurrent use if one goroutine writes.
 type Object struct {
 	members []Member
 	index   map[string]int // only past indexFrom members: most objects are small

@@ -61,7 +61,7 @@ func mustEncode(data []byte, err error) []byte {
 	return data
 }
 
-// form is what one written form differs in from the next.
+// form holds the options in which the written forms differ.
 type form struct {
 	sorted bool // keys by code point, else in their own order
 	ascii  bool // non-ASCII as escapes
@@ -180,7 +180,7 @@ func (w *writer) object(o *Object) error {
 	if w.sorted {
 		// Go compares strings by their UTF-8 bytes, which is the order of code points.
 		byKey := func(a, b Member) int { return strings.Compare(a.Key, b.Key) }
-		if !slices.IsSortedFunc(members, byKey) { // what was read from form C1 is
+		if !slices.IsSortedFunc(members, byKey) { // members parsed from form C1 are sorted already
 			members = slices.Clone(members)
 			slices.SortFunc(members, byKey)
 		}

@@ -63,8 +63,8 @@ func (r *Reader) Fail(code, path, format string, args ...any) {
 
 // Object is one closed object. It is empty after a fault.
 //
-// Its methods build the pointer to a key only for a fault: reading a run would spend a
-// tenth of its allocations on pointers that nobody sees.
+// Its methods build the pointer to a key only for a fault: otherwise a tenth of the allocations of reading a run would
+// be unused pointers.
 type Object struct {
 	r    *Reader
 	o    *canon.Object
@@ -76,14 +76,13 @@ func (r *Reader) Root(v canon.Value, keys ...string) Object {
 	return r.object(v, "", r.codes.Root, keys)
 }
 
-// Object reads v, which stands at path, as an object of exactly these keys.
+// Object reads v, the value at path, as an object with exactly these keys.
 func (r *Reader) Object(v canon.Value, path string, keys ...string) Object {
 	return r.object(v, path, r.codes.Shape, keys)
 }
 
-// ObjectWith reads v, which stands at path, as an object of the keys that must stand
-// there and of any of those that may. A key that may stand there and does not reads as
-// the zero value; Has tells.
+// ObjectWith reads v, the value at path, as an object with all keys of must and any of may. A missing optional key
+// reads as the zero value; Has reports whether it is present.
 func (r *Reader) ObjectWith(v canon.Value, path string, must, may []string) Object {
 	wrong := r.codes.Shape
 	if path == "" {
@@ -92,8 +91,8 @@ func (r *Reader) ObjectWith(v canon.Value, path string, must, may []string) Obje
 	return r.object(v, path, wrong, must, may...)
 }
 
-// Open reads v, which stands at path, as an object that has these keys and may have others: for documents whose
-// further keys are their writer's own.
+// Open reads v, the value at path, as an object that has these keys and may have others: for documents to which their
+// writer may add keys.
 func (r *Reader) Open(v canon.Value, path string, keys ...string) Object {
 	wrong := r.codes.Shape
 	if path == "" {

@@ -1,6 +1,6 @@
-// Package cursor makes the opaque cursors of the list pages: where to go on, sealed
-// with the store's own key, so that only what this store issued for this listing is
-// taken back.
+// Package cursor encodes the opaque cursors of list pages: the place at which the next
+// page starts, sealed with the store's key, so that only cursors that this store issued
+// for this listing are accepted.
 package cursor
 
 import (
@@ -56,8 +56,9 @@ func bytesOf(o *canon.Object) []byte {
 	return b
 }
 
-// Decode opens a cursor and gives the place after which to go on, or ErrInvalid.
-// Only the exact text that Encode wrote is taken: there is one spelling of a cursor.
+// Decode opens a cursor and returns the place after which the next page starts, or
+// ErrInvalid. Only the exact text that Encode wrote is accepted: a cursor has one
+// spelling.
 func Decode(key []byte, kind Kind, text string) (after string, err error) {
 	after, err = openCursor(kind, text)
 	if err != nil || !hmac.Equal([]byte(Encode(key, kind, after)), []byte(text)) {

@@ -48,7 +48,7 @@ type Error struct {
 	Error ErrorBody `json:"error"`
 }
 
-// ErrorBody is what went wrong. Clients branch on Code.
+// ErrorBody describes an error. Clients branch on Code.
 type ErrorBody struct {
 	Code      string        `json:"code"`
 	Message   string        `json:"message"`
@@ -63,7 +63,7 @@ func NewError(code, message string, retryable bool, details *canon.Object) Error
 	return Error{Head: h, Error: ErrorBody{Code: code, Message: message, Retryable: retryable, Details: details}}
 }
 
-// List is one page. The cursor stands in both places and is always the same.
+// List is one page. Both cursor fields always hold the same value.
 type List[T any] struct {
 	SchemaVersion string  `json:"schema_version"`
 	Kind          string  `json:"kind"`
@@ -72,7 +72,7 @@ type List[T any] struct {
 	Page          Page    `json:"page"`
 }
 
-// Page tells how the page was cut.
+// Page describes the page: its limit and the cursor of the next one.
 type Page struct {
 	Limit      int     `json:"limit"`
 	NextCursor *string `json:"next_cursor"`
@@ -87,7 +87,7 @@ func NewList[T any](items []T, limit int, cursor string) List[T] {
 	return List[T]{SchemaVersion: spine.SchemaVersion, Kind: KindList, Items: items, NextCursor: next, Page: Page{Limit: limit, NextCursor: next}}
 }
 
-// Readiness says that the server answers; it never touches the store.
+// Readiness reports that the server answers; it never reads the store.
 type Readiness struct {
 	APIVersion     string `json:"api_version"`
 	SchemaVersion  string `json:"schema_version"`

@@ -87,7 +87,7 @@ type WorkUnit struct {
 	Digest  string `json:"digest"`
 }
 
-// Attempt is what one attempt claimed and what its verifier found.
+// Attempt holds the claim of one attempt and its verifier's findings.
 type Attempt struct {
 	AttemptID     string    `json:"attempt_id"`
 	Order         int64     `json:"order"`
@@ -144,7 +144,7 @@ type Decision struct {
 	IntegrationAuthority string  `json:"integration_authority"`
 }
 
-// Authority is what a run may do by itself: nothing.
+// Authority lists what a run may do without approval: nothing.
 type Authority struct {
 	CanonicalStateWrite         bool `json:"canonical_state_write"`
 	GitPush                     bool `json:"git_push"`

@@ -97,9 +97,9 @@ func spineState(state string) spine.AttemptState {
 	return spine.AttemptState(state) // the other three have one name in both
 }
 
-// Agrees says where a projection that was brought beside the report does not fit it:
-// its run, work unit, digest and attempts must be the report's, its state one in which
-// evidence waits. The fault's path points into the projection.
+// Agrees reports where a projection that was given with the report contradicts it: its
+// run, work unit, digest and attempts must be the report's, its state one in which
+// evidence is waiting. The fault's path points into the projection.
 func (r *Report) Agrees(run spine.Run) error {
 	differs := func(path string) error {
 		return &Fault{Code: spine.InvalidRunEvidence, Path: path, Detail: "the evidence report says otherwise"}

@@ -75,7 +75,7 @@ func readTexts(rd *closed.Reader, o closed.Object, key string) []string {
 	o.Array(key, 0, func(v canon.Value, path string) {
 		s := rd.Text(v, path)
 		if slices.Contains(out, s) {
-			rd.Fail(InvalidValue, path, "the text stands in the list twice")
+			rd.Fail(InvalidValue, path, "the text occurs twice in the list")
 		}
 		out = append(out, s)
 	})
@@ -132,7 +132,7 @@ func checkStorable(v canon.Value) *Fault {
 	return nil
 }
 
-// IsCredentialKey reports whether a key's name tells of a secret: its lower-cased name
+// IsCredentialKey reports whether a key's name indicates a secret: its lower-cased name
 // contains api_key, authorization, password, token or another such word.
 func IsCredentialKey(key string) bool {
 	lower := strings.ToLower(key)

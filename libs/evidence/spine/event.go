@@ -166,7 +166,7 @@ func ReadEvent(v canon.Value) (Event, error) {
 	return e, nil
 }
 
-// payloadKeys is what each type of event carries.
+// payloadKeys lists the payload keys of each event type.
 var payloadKeys = map[string][]string{
 	RunCreated:   {"state", "request_digest"},
 	RunCancelled: {"previous_state", "state"},

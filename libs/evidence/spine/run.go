@@ -81,8 +81,8 @@ type Routing struct {
 	AdmittedConnectors []string      `json:"admitted_connectors"`
 }
 
-// Authority is what a run may do to the outside: nothing. A projection that claims
-// more is refused.
+// Authority lists what a run may change outside the store: nothing. A projection
+// that claims more is refused.
 type Authority struct {
 	CanonicalStateWrite bool `json:"canonical_state_write"`
 	GitPush             bool `json:"git_push"`

@@ -32,8 +32,8 @@ func largeStore(b *testing.B, n int) string {
 	return path
 }
 
-// BenchmarkEventPages reads pages of 200 out of a million events; heap-MiB is what
-// stays allocated after them.
+// BenchmarkEventPages reads pages of 200 out of a million events; heap-MiB is the
+// memory still allocated after them.
 func BenchmarkEventPages(b *testing.B) {
 	const n = 1_000_000
 	path := largeStore(b, n)

@@ -74,7 +74,7 @@ func (t tx) exec(query string, args ...any) (sql.Result, error) {
 	return stmt.ExecContext(context.Background(), args...)
 }
 
-// scanner is a row that was asked for.
+// scanner is a row of a query's result.
 type scanner interface{ Scan(dest ...any) error }
 
 // failed is the row of a query that could not be asked.

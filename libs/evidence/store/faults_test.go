@@ -102,7 +102,8 @@ func TestTwoWritersAtOnce(t *testing.T) {
 			w := mustGet(store.OpenWriter(context.Background(), path, store.WriterOptions{Wait: 5 * time.Minute}))
 			defer func() { _ = w.Close() }()
 			for i := range 25 {
-				// Half the runs are all writers' own, half are asked for by all.
+				// Each writer creates half of the runs alone; the other half all writers
+				// try to create.
 				p := numberedRun(i)
 				if i%2 == 0 {
 					p.RunID += fmt.Sprint("/", n)

@@ -14,8 +14,8 @@ import (
 // them; each costs a page cache of about 2 MiB at most.
 const readConns = 8
 
-// handle is one opened file. The file's identity is kept, since a path that was
-// replaced leaves old connections on a file that nobody else sees.
+// handle is one opened file. It keeps the file's identity: if the path is replaced,
+// old connections keep reading a file that no other process sees.
 type handle struct {
 	db     *sql.DB
 	image  *image      // what is read instead of the file; nil: the file itself
@@ -53,7 +53,7 @@ type source struct {
 	watched uint64
 }
 
-// acquire returns the handle of the file that stands at the path now.
+// acquire returns the handle of the file that is at the path now.
 func (s *source) acquire() (*handle, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,8 +64,8 @@ func (s *source) acquire() (*handle, error) {
 	if err == nil && !info.Mode().IsRegular() {
 		err = brokenFault(nil, "The store path is not a regular file.")
 	}
-	// A store never shrinks: one that did was cut or written over, and its pages in
-	// the cache tell of what is no longer there.
+	// A store never shrinks: one that did was truncated or overwritten, and its
+	// cached pages hold data that is gone.
 	if s.open != nil && (err != nil || !os.SameFile(info, s.open.info) || info.Size() < s.open.info.Size() || s.open.image.outdated(s.path)) {
 		_ = s.open.close()
 		s.open = nil
@@ -108,8 +108,8 @@ func (s *source) openHandle(info fs.FileInfo, copied *image) (*handle, error) {
 }
 
 // openImage lets the next calls read a copy of the store, which SQLite recovers: no
-// reader changes the file or what lies beside it. The copy is made under the lock,
-// since whoever else reads meanwhile needs it too.
+// reader changes the file or its companions. The copy is made under the lock, since
+// concurrent readers need it too.
 func (s *source) openImage(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *source) openImage(ctx context.Context) error {
 	return err
 }
 
-// journalLeft says what lay beside the file when it was opened last.
+// journalLeft reports which journal lay beside the file when it was last opened.
 func (s *source) journalLeft() journalKind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,8 +208,8 @@ func (s *source) read(ctx context.Context, fn func(tx) error) error {
 	})
 }
 
-// Mark stands for a state of the store; two that differ mean that something was
-// committed, or that the file was replaced, in between.
+// Mark identifies a state of the store; if two marks differ, a transaction was
+// committed, or the file replaced, in between.
 type Mark struct {
 	opening uint64
 	version int64

@@ -22,7 +22,7 @@ const (
 	aheadSuffix   = "-wal"
 )
 
-// journalMagic is what a rollback journal begins with.
+// journalMagic starts every rollback journal.
 var journalMagic = []byte{0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7}
 
 // image is a private copy of a store that cannot be read in place without changing it:
@@ -35,7 +35,7 @@ type image struct {
 	journal journalKind
 }
 
-// journalKind says what lay where a rollback journal lies.
+// journalKind classifies the file at the path of the rollback journal.
 type journalKind int
 
 const (
@@ -162,8 +162,8 @@ func copyStore(ctx context.Context, path string, limit int64) (made *image, err 
 	return made, err
 }
 
-// readJournalKind tells a journal from another file of its name. One of no bytes, or that
-// begins with a zero, is what SQLite leaves behind of a transaction that ended.
+// readJournalKind distinguishes a journal from another file of its name. An empty one, or
+// one that begins with a zero, is left behind by SQLite after a finished transaction.
 func readJournalKind(path string) (journalKind, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -270,8 +270,8 @@ func (h fileHeader) writeVersion() byte {
 	return h[18]
 }
 
-// peekHeader reads the header in place and touches nothing, neither locks nor files
-// beside it. That of a file that cannot be read is empty: who reads next says why.
+// peekHeader reads the header in place and touches neither locks nor files beside it. It
+// returns an empty header for a file that cannot be read: the next read reports why.
 func peekHeader(ctx context.Context, path string) fileHeader {
 	db, err := openDB(path, modeImmutable, 0)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// ImportEvidence asks for a run to be stored together with its evidence report.
-// Either Projection is given, or ProjectID and SourceRevision, from which and the
-// report the projection is built.
+// ImportEvidence is a request to store a run together with its evidence report.
+// The caller gives either Projection, or ProjectID and SourceRevision, from which,
+// with the report, the projection is built.
 type ImportEvidence struct {
 	Report          canon.Value // as parsed; held against every rule of a report
 	Projection      *spine.Run

@@ -99,7 +99,7 @@ func readKeyFile(path string, private bool) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// statement is what a note says: this log, of this size, has this root.
+// statement is the content of a note: this log, of this size, has this root.
 type statement struct {
 	origin string
 	size   int64

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/tree"
 )
 
-// Checkpoint is what the store says of its event log at one size.
+// Checkpoint is the root of the store's event log at one size.
 type Checkpoint struct {
 	Origin     string // svc/<store_id>
 	TreeSize   int64
@@ -163,8 +163,8 @@ func (r *Reader) Inclusion(ctx context.Context, eventID string) (Inclusion, erro
 	return p, err
 }
 
-// newest reads the newest checkpoint, in a transaction of its own: what is below
-// it never changes, so nothing keeps writers waiting while it is hashed.
+// newest reads the newest checkpoint in a separate transaction: the events below it
+// never change, so no writer waits while they are hashed.
 func (r *Reader) newest(ctx context.Context) (c Checkpoint, err error) {
 	err = r.source.read(ctx, func(t tx) error {
 		row, err := t.newestCheckpoint()

@@ -20,11 +20,11 @@ const (
 	DefaultLimit = 50
 )
 
-// Reader reads a store. It cannot write and never migrates. It opens the file
-// with the first read and again whenever another file stands at the path, so a
-// store that was away is back with the next read. It leaves the file and what lies
-// beside it as they are, also if a dead writer left its journal. Every method is safe to call
-// from several goroutines; a fault is an [*Error] unless the context ended.
+// Reader reads a store. It cannot write and never migrates. It opens the file with the first
+// read and again whenever the path leads to another file, so a store that was away is back
+// with the next read. It leaves the file and its companions unchanged, even if a dead writer
+// left its journal. Every method is safe for concurrent use; every error is an [*Error]
+// unless the context ended.
 type Reader struct {
 	source *source
 	tiles  tiles
@@ -44,8 +44,8 @@ func NewServerReader(path string) *Reader {
 	return &Reader{source: &source{path: path, wait: ReadWait, copyLimit: MaxServedImage}}
 }
 
-// Notice is a sentence for whoever reads the answers, about what lay beside the file
-// when it was last read, or "".
+// Notice returns a sentence for readers of the answers about the journal beside the file at
+// the last read, or "".
 func (r *Reader) Notice() string { return r.source.journalLeft().notice() }
 
 // Close ends all connections; later reads fail. It is safe to call twice.
@@ -62,8 +62,8 @@ type Page[T any] struct {
 	Next  string
 }
 
-// Window is which part of a listing is asked for. Limit 0 is [DefaultLimit];
-// Cursor "" starts at the beginning.
+// Window selects a part of a listing. Limit 0 is [DefaultLimit]; Cursor "" starts at the
+// beginning.
 type Window struct {
 	Limit  int
 	Cursor *string // nil: from the beginning
@@ -92,8 +92,8 @@ type EventQuery struct {
 	EventFilter
 }
 
-// Check tells what is wrong with the window without looking at the store. That a
-// cursor was issued for this listing shows only against the store's key.
+// Check validates the window without reading the store. Whether a cursor was issued for this
+// listing shows only with the store's key.
 func (w Window) Check() error {
 	if w.Limit < 0 || w.Limit > MaxLimit {
 		return newFault(InvalidLimit, "limit is an integer from 1 to %d.", MaxLimit)
@@ -111,21 +111,20 @@ func (w Window) limit() int {
 	return w.Limit
 }
 
-// Check tells what is wrong with the query's values, in the order in which they
-// are reported.
+// Check validates the query's values, in the order in which they are reported.
 func (q RunQuery) Check() error {
 	return firstOf(q.Window.Check(), checkState(q.State), checkFilter("project_id", q.ProjectID))
 }
 
-// Check tells what is wrong with the query's values.
+// Check validates the query's values.
 func (q WorkUnitQuery) Check() error {
 	return firstOf(q.Window.Check(), checkFilter("project_id", q.ProjectID))
 }
 
-// Check tells what is wrong with the query's values.
+// Check validates the query's values.
 func (q EventQuery) Check() error { return firstOf(q.Window.Check(), q.EventFilter.Check()) }
 
-// Check tells what is wrong with the filter's values.
+// Check validates the filter's values.
 func (f EventFilter) Check() error {
 	return firstOf(checkFilter("project_id", f.ProjectID), checkFilter("run_id", f.RunID),
 		checkFilter("work_unit_id", f.WorkUnitID), checkEventType(f.EventType))
@@ -594,7 +593,7 @@ func (t tx) events(after int64, f EventFilter, limit int) ([]Event, error) {
 			}
 			e, err := row.event()
 			if err == nil && !agrees {
-				err = brokenFault(nil, "The stored event %d is not the one that its run %s stands for.", row.sequence, row.runID)
+				err = brokenFault(nil, "The stored event %d does not match its run %s.", row.sequence, row.runID)
 			}
 			items = append(items, e)
 			return err

@@ -31,7 +31,7 @@ const oursOrClaimed = "(r." + ours +
 	` OR instr(r.metadata_json, '"kind":"` + spine.CreatedRow + `"') > 0` +
 	` OR instr(r.metadata_json, '"kind":"` + spine.ImportedRow + `"') > 0 OR ` + claimed + ")"
 
-// claimed holds for rows that have a key or an event as only runs of ours have.
+// claimed selects rows that have a key or an event as only our runs have.
 const claimed = "(substr(r.idempotency_key, 1, 18) = 'product-spine-cli:' OR EXISTS (SELECT 1 FROM events e WHERE e.run_id = r.run_id))"
 
 func isOurs(kind string) bool { return kind == spine.CreatedRow || kind == spine.ImportedRow }
@@ -52,13 +52,13 @@ type runRow struct {
 	keyAgrees bool // the row of idempotency says the same of run, request and time
 	claimed   bool // of another kind, and yet with the key or an event of a run
 
-	events        int64          // how many the log has of the run; 3 stands for more, too
+	events        int64          // how many the log has of the run; 3 means 3 or more
 	first, second runEvent       // null if there is none
 	elsewhere     bool           // one of the two is of another project or work unit
-	eventsSince   sql.NullString // null if the first event is a run.created: then nobody asks
+	eventsSince   sql.NullString // null if the first event is a run.created: then it is not needed
 }
 
-// runEvent is what a run's row is held against of an event.
+// runEvent holds the columns of an event that a run's row is compared with.
 type runEvent struct {
 	kind, occurredAt sql.NullString
 	payload          sql.NullString // of the first alone
@@ -102,7 +102,7 @@ type record struct {
 	imported            *importedPart // nil on rows of `run create`
 }
 
-// importedPart is what a row with a retained report holds besides.
+// importedPart holds the further fields of a row with a retained report.
 type importedPart struct {
 	initialState    spine.State
 	sourceRunRecord canon.Value // nil if none was given

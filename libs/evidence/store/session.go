@@ -40,10 +40,10 @@ type session struct {
 	seen  strays // of the same state
 }
 
-// read runs fn in a read transaction on pages of the file as it is. SQLite trusts the
-// pages it has as long as the change counter in the file stays the same, which whoever
-// edits the file around SQLite does not move; the kernel knows of every edit. So pages
-// are dropped unless the file's times say that nobody wrote to it since they were read.
+// read runs fn in a read transaction on current pages of the file. SQLite trusts its
+// cached pages as long as the change counter in the file stays the same; an edit that
+// bypasses SQLite does not change it, but the kernel records every edit. So pages are
+// dropped unless the file's times show that it was not written since they were read.
 func (s *session) read(ctx context.Context, now state, fn func(tx) error) error {
 	t := tx{ctx: ctx, conn: s.conn, kept: s.kept, seen: &s.seen}
 	old := s.pages
@@ -67,8 +67,8 @@ func (s *session) read(ctx context.Context, now state, fn func(tx) error) error 
 
 func (s *session) close() error { return errors.Join(s.kept.close(), s.conn.Close()) }
 
-// sessions are the connections of a handle that nobody uses. At most as many as there
-// are places are in use at once.
+// sessions are the unused connections of a handle. At most as many as there are places
+// are in use at once.
 type sessions struct {
 	places chan struct{}
 
@@ -104,9 +104,8 @@ func (p *sessions) take(ctx context.Context, db *sql.DB) (*session, error) {
 	return &session{conn: conn, kept: statements{}}, nil
 }
 
-// give takes a session back from whoever used it, with what came of that. A fault of
-// the store or an interruption ends the session; answers such as that there is no such
-// row are none.
+// give returns a session after use, with the error of that use. A fault of the store or
+// an interruption closes the session; answers such as a missing row do not.
 func (p *sessions) give(s *session, err error) {
 	healthy := err == nil || isBusy(err)
 	if !healthy {
@@ -139,8 +138,8 @@ func (p *sessions) close() error {
 	return errors.Join(errs...)
 }
 
-// statements are what a connection has prepared, by their text: filters make a few
-// dozen different ones at most.
+// statements caches a connection's prepared statements by their text: filters make a
+// few dozen different ones at most.
 type statements map[string]*sql.Stmt
 
 // of gives the statement of this text.

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Stamp stands for a state of the store's file, down to its last byte: whatever is
-// written to the file, by SQLite or around it, changes the time of change that the
-// kernel keeps for it and that no program can set. As long as a file has one stamp,
-// what was read after the stamp was taken is what it still holds.
+// Stamp identifies a state of the store's file, down to its last byte: every write to
+// the file, by SQLite or around it, changes the file's change time, which the kernel
+// keeps and no program can set. As long as the stamp stays the same, the file still
+// holds the bytes that were read after the stamp was taken.
 type Stamp struct {
 	opening uint64 // of another file, another number
 	size    int64
@@ -47,7 +47,7 @@ func (r *Reader) Glance() (stamp Stamp, settled bool) {
 	return s.stamp, s.settled
 }
 
-// look is what a look at the file found.
+// look is the state of the file, or the error of reading it.
 type look struct {
 	state
 	err error
@@ -70,8 +70,8 @@ func (s *source) seen(h *handle) fs.FileInfo {
 	return h.info
 }
 
-// probe takes and releases the file's lock, which is what reading the change counter
-// does. It fails as any read would that cannot read the file now.
+// probe takes and releases the file's lock by reading the change counter. It fails as
+// any read would that cannot read the file now.
 func (h *handle) probe() error {
 	h.probeMu.Lock()
 	defer h.probeMu.Unlock()

@@ -40,7 +40,7 @@ const (
 	FindingRun           = "persisted_state_corrupt"
 	FindingEvidence      = "evidence_integrity_error"
 	FindingForeignKey    = "foreign_key"        // a row refers to a row that is not there
-	FindingIdempotency   = "idempotency_orphan" // a key that leads to no run of its own
+	FindingIdempotency   = "idempotency_orphan" // a key that leads to no run
 	FindingConnection    = "connection_record_invalid"
 	FindingValue         = "value_type"         // a blob or number where text must stand, or the other way round
 	FindingTrigger       = "trigger_missing"    // nothing refuses a change of this table
@@ -95,7 +95,7 @@ type Finding struct {
 	Detail  string `json:"detail"`
 }
 
-// VerifyOptions are what a store is held against besides itself.
+// VerifyOptions are the external references that a store is verified against.
 type VerifyOptions struct {
 	PublicKey  note.Verifier // nil: signatures are not checked
 	Checkpoint []byte        // an older checkpoint: a note, or an svc-event-log-checkpoint document
@@ -165,7 +165,8 @@ type verifier struct {
 	sinceWrong   bool           // events_since does not follow from the runs
 }
 
-// cause is what makes findings one: the same code about the same part of the store.
+// cause groups findings: those with the same code and the same part of the store become
+// one.
 type cause struct{ code, part string }
 
 // group is the findings of one cause: the first, and how many more there are.
@@ -238,7 +239,7 @@ func (v *verifier) finish() {
 
 func toPrintable(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
-// fault turns the fault of a row into a finding; other errors go on.
+// fault turns the fault of a row into a finding and returns other errors.
 func (v *verifier) fault(subject string, err error) error {
 	var e *Error
 	if !errors.As(err, &e) || e.Code == StoreError {

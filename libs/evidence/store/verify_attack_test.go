@@ -41,7 +41,7 @@ func sinceText(text string) string {
 
 const justPast = "2026-01-02T03:04:05.000000001Z" // at, and a nanosecond
 
-// What somebody who can write the file, and has no key, may try.
+// Attacks by a user who can write the file and has no key.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	source, options := signedStore(t)
@@ -138,7 +138,7 @@ func TestRegrownLog(t *testing.T) {
 	if v = mustGet(store.Verify(t.Context(), path, options)); v.OK || faultCodes(v) != "checkpoint_unsigned(event 2)" || v.Checked.SignedEvents != 1 {
 		t.Fatalf(`%s %+v; want !v.OK && faultCodes(v) == "checkpoint_unsigned(event 2)" && v.Checked.SignedEvents == 1`, faultCodes(v), v.Checked)
 	}
-	// Whoever has the key vouches for them with the next act.
+	// The holder of the key vouches for them with the next act.
 	w = openWriter(t, path, store.WriterOptions{Signer: signer})
 	mustGet(w.CancelRun(t.Context(), numberedRun(2).RunID, at.Add(time.Hour)))
 	_ = w.Close()

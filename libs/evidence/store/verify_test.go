@@ -288,7 +288,7 @@ func TestKeyFiles(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Opened, it would be waited for until somebody writes.
+	// Opening it would block until a process writes to it.
 	if _, err := store.LoadSigner(pipe); err == nil {
 		t.Fatal("a pipe is no key")
 	}

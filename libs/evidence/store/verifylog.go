@@ -113,7 +113,7 @@ func (v *verifier) end(t tx, f *frontier, newest int64, sizes []int64) error {
 		v.find(FindingUnsigned, "checkpoints", "No checkpoint is signed by the given key.")
 	case n.SignedEvents < f.size:
 		v.find(FindingUnsigned, fmt.Sprintf("event %d", n.SignedEvents+1),
-			"From here on no checkpoint is signed by the given key: whoever can write the file could have written these events.")
+			"From here on no checkpoint is signed by the given key: anyone with write access to the file could have written these events.")
 	}
 	if v.options.Checkpoint != nil && (v.older.size > f.size || v.older.size < 0) {
 		v.find(FindingInconsistent, "older checkpoint", "It covers %d events; the log has %d.", v.older.size, f.size)
@@ -149,9 +149,9 @@ func (v *verifier) missingCheckpoints(size int64, sizes []int64) {
 	missing(size + 1)
 }
 
-// eventless tells of the runs without the event of their state, unless events are gone:
-// then theirs are among them. So it is with events_since, which takes such a run for one
-// that was there before the events.
+// eventless reports the runs without the event of their state, unless events are lost:
+// then the events of these runs are among the lost ones. The same applies to
+// events_since, which takes such a run for one older than the events.
 func (v *verifier) eventless(tx) error {
 	if int64(len(v.withoutEvent)) > v.lostEvents {
 		for _, f := range v.withoutEvent {

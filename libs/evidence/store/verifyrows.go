@@ -115,7 +115,7 @@ func (v *verifier) compare(stored *eventRow, want spine.Event) {
 	}
 	row, err := rowOf(want)
 	if err != nil || string(row.envelope()) != string(stored.envelope()) {
-		v.find(FindingEventMismatch, fmt.Sprintf("event %d", stored.sequence), "It is not the %s that the run %s stands for.", stored.kind, want.RunID)
+		v.find(FindingEventMismatch, fmt.Sprintf("event %d", stored.sequence), "It does not match the %s of the run %s.", stored.kind, want.RunID)
 	}
 }
 

@@ -59,8 +59,8 @@ type shape struct {
 	types   map[string][]string // of the columns
 }
 
-// reference is the shape that the migrations give a new store. What a store was
-// made with is what keeps rows single and events unchanged, so it is compared whole.
+// reference is the schema that the migrations give a new store. Its constraints keep
+// rows unique and events unchanged, so it is compared as a whole.
 var reference = sync.OnceValues(func() (s shape, err error) {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -107,7 +107,8 @@ func (t tx) shape() (shape, error) {
 	return s, err
 }
 
-// statistics are what SQLite's ANALYZE leaves: they steer how it looks rows up.
+// statistics are the tables that SQLite's ANALYZE leaves: they influence its query
+// plans.
 var statistics = []object{{"table", "sqlite_stat1"}, {"table", "sqlite_stat4"}}
 
 // schema reports whether the tables have the columns that the other checks read.
@@ -122,7 +123,7 @@ func (v *verifier) schema(t tx) (usable bool, err error) {
 	}
 	for _, o := range sortedObjects(have.texts) {
 		if _, ok := want.texts[o]; !ok && !slices.Contains(statistics, o) {
-			v.find(FindingSchema, o.name, "The store has a %s of this name that is none of its own.", o.kind)
+			v.find(FindingSchema, o.name, "The store has a %s of this name that does not belong to it.", o.kind)
 		}
 	}
 	usable = true
@@ -188,7 +189,7 @@ func (v *verifier) values(t tx) error {
 	return nil
 }
 
-// leftovers tells what lay beside the file.
+// leftovers reports files left beside the store.
 func (v *verifier) leftovers() {
 	if v.file.image == nil {
 		return
@@ -202,7 +203,7 @@ func (v *verifier) leftovers() {
 }
 
 // header finds a file that another program marked as its own, that other writers
-// understand differently, or that goes on behind its last page.
+// understand differently, or that continues behind its last page.
 func (v *verifier) header(t tx) error {
 	var application, pages, pageSize int64
 	for pragma, value := range map[string]*int64{"application_id": &application, "page_count": &pages, "page_size": &pageSize} {
@@ -279,7 +280,7 @@ func (v *verifier) meta(t tx) error {
 		var key string
 		err := rows.Scan(&key)
 		if !slices.Contains(metaKeys, key) {
-			v.find(FindingMeta, key, "The store has a key of this name that is none of its own.")
+			v.find(FindingMeta, key, "The store has a key of this name that does not belong to it.")
 		}
 		return err
 	})

@@ -27,8 +27,8 @@ type WriterOptions struct {
 	born *identity // of a new store; nil: a new one
 }
 
-// Writer changes a store. Each method is one transaction: the rows, their event
-// and the checkpoint over it, or nothing. It has no reads of its own.
+// Writer changes a store. Each method is one transaction: the rows, their event and the
+// checkpoint over it, or nothing. It has no read methods.
 type Writer struct {
 	path   string
 	wait   time.Duration
@@ -126,9 +126,9 @@ func (w *Writer) openMigrated(ctx context.Context, path string) (db *sql.DB, fro
 	return db, from, nil
 }
 
-// writeFirst makes the store with its first act: beside its place, where it is moved
-// only once the act is done. So a refused act leaves nothing, and nobody meets a store
-// without what it was made for.
+// writeFirst creates the store with its first act: under a temporary path, from which it
+// is moved only once the act is done. So a refused act leaves nothing, and no reader
+// meets a store without its first act.
 func (w *Writer) writeFirst(ctx context.Context, fn func(*log) error) (err error) {
 	made, err := makeFolders(filepath.Dir(w.path))
 	defer func() {

@@ -43,7 +43,7 @@ func TestReadBody(t *testing.T) {
 		if res, got := parseAnswer(t, "POST", exchangeText(t, addr, text+"GET / HTTP/1.1\r\n\r\n")); res.StatusCode != 200 || got != body {
 			t.Errorf("followed: %v, %d bytes; want res.StatusCode == 200 && got == body", res, len(got))
 		}
-		// The body in a packet of its own.
+		// The body in a separate packet.
 		c := dialServer(t, addr)
 		head, _, _ := strings.Cut(text, "\r\n\r\n")
 		for _, part := range []string{head + "\r\n\r\n", body} {

@@ -280,7 +280,7 @@ func TestDripDoesNotMoveTheDeadline(t *testing.T) {
 	}
 }
 
-// TestStalledHeads: a thousand connections that send half a head hold nobody up.
+// TestStalledHeads: a thousand connections that send half a head delay no one.
 func TestStalledHeads(t *testing.T) {
 	t.Parallel()
 	const due = 500 * time.Millisecond

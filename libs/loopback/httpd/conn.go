@@ -17,7 +17,7 @@ const (
 	discardTime = 500 * time.Millisecond
 )
 
-// buffer is what a connection borrows while it lasts.
+// buffer holds the memory that a connection borrows while it lasts.
 type buffer struct {
 	first []byte // what the pool keeps
 	spans []span
@@ -47,7 +47,7 @@ type conn struct {
 	bodyDue  time.Time // zero until the first read
 	mayWait  bool      // a read took all that it had room for, so more may be waiting
 	large    bool      // counted among the large heads
-	broken   bool      // a write failed: nobody is there to see more
+	broken   bool      // a write failed: the peer is gone
 	borrowed *buffer
 
 	request Request
@@ -56,8 +56,8 @@ type conn struct {
 	fields  [16]Field // most requests have fewer
 }
 
-// readHead fills the request. ok is false if there is nobody to answer; a status
-// other than 0 is the parser's own answer.
+// readHead fills the request. ok is false if the peer is gone; a status other than
+// 0 is the parser's own answer.
 func (c *conn) readHead() (status int, ok bool) {
 	if c.nc.SetReadDeadline(c.request.Accepted.Add(c.server.RequestTimeout)) != nil {
 		return 0, false
@@ -165,7 +165,7 @@ func (c *conn) finish() {
 	c.discard(c.borrowed.first)
 }
 
-// discard reads what nobody wants, up to its bound, the peer's end or the deadline.
+// discard reads and drops input, up to its limit, the peer's end or the deadline.
 func (c *conn) discard(b []byte) {
 	for left := discardSize; left > 0; {
 		n, err := c.nc.Read(b[:min(len(b), left)])

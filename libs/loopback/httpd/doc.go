@@ -3,7 +3,8 @@
 //
 // # Why not net/http
 //
-// The contract of the local servers fixes what net/http decides by itself:
+// The contract of the local servers fixes details that net/http does not let a
+// caller choose:
 //
 //   - 414 for a request line over 65,536 bytes, 431 for one header line over 65,536
 //     bytes or for more than 99 fields. net/http has one bound for the whole head,

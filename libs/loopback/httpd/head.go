@@ -80,7 +80,7 @@ func (h *head) next(buf []byte) (done bool, status int) {
 	}
 }
 
-// requestLine takes the line apart; it stands at the buffer's start.
+// requestLine parses the line, which is at the buffer's start.
 func (h *head) requestLine(line []byte) (status int) {
 	method := bytes.IndexByte(line, ' ')
 	version := bytes.LastIndexByte(line, ' ')

@@ -161,7 +161,7 @@ func (s *Server) serve(ctx context.Context, c *conn) {
 	c.nc.Work()
 	defer c.nc.Wait()
 	if status != 0 {
-		_ = c.writer.refuse(status) // nobody to tell if it fails
+		_ = c.writer.refuse(status) // best effort: there is no caller to report an error to
 		return
 	}
 	defer func() {

@@ -33,8 +33,8 @@ func (w *Writer) Stream(status int, h Header, writeTimeout time.Duration) (*Stre
 }
 
 // watch reads until the peer leaves. A client that half-closes counts as gone: it
-// cannot be told from one that went away, which must not hold its place. So does
-// one that sends more than is discarded of any request.
+// is indistinguishable from one that went away, which must not hold its place. So
+// does one that sends more than is discarded of any request.
 func (s *Stream) watch() {
 	defer close(s.gone)
 	s.c.discard(make([]byte, 512))

@@ -33,7 +33,7 @@ func readAsset(name string) string {
 	return string(data)
 }
 
-// Page is what one page has of its own. All of it is constant text of the program.
+// Page holds the parts specific to one page. All of it is constant text of the program.
 type Page struct {
 	Title  string
 	Body   string // markup inside body
@@ -41,7 +41,7 @@ type Page struct {
 	Script string // after the kit, in its scope
 }
 
-// Boot is what the first load alone carries.
+// Boot is the data that only the first load carries.
 type Boot struct {
 	Token    string `json:"token"`
 	Document string `json:"document"` // the text the page opens with; "" is none
@@ -66,8 +66,8 @@ var frame = template.Must(template.New("page").Parse(`<!doctype html>
 </html>
 `))
 
-// HTML writes the page for one answer, whose Content-Security-Policy names the same nonce. A nil boot is the bare page,
-// which asks for the token.
+// HTML renders the page for one answer, whose Content-Security-Policy names the same nonce. A nil boot renders the bare
+// page, which prompts for the token.
 func (p Page) HTML(nonce string, boot *Boot) ([]byte, error) {
 	if !nonceForm.MatchString(nonce) {
 		return nil, errors.New("localpage: the nonce must be 16 to 128 characters of base64")

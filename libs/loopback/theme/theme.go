@@ -6,7 +6,7 @@ package theme
 
 import _ "embed"
 
-// CSS is the style sheet. It holds no "</", so it may stand in a style element as it is.
+// CSS is the style sheet. It holds no "</", so it can be put into a style element unescaped.
 //
 //go:embed theme.css
 var CSS string

@@ -24,7 +24,7 @@ type checker struct {
 
 func (c *checker) checkModel(mp *onnxpb.ModelProto, widths map[string]int64) error {
 	if len(mp.Functions) > 0 {
-		return errors.New("the model has functions of its own, which are not served; inline them before the export")
+		return errors.New("the model defines functions, which are not served; inline them before the export")
 	}
 	return c.checkGraph(mp.Graph, widths, 1)
 }
@@ -77,7 +77,7 @@ func (c *checker) checkNode(n *onnxpb.NodeProto, widths map[string]int64, depth 
 	return checkAttributes(n, widths)
 }
 
-// checkTensor refuses a constant that is kept elsewhere, or whose dimensions ask for more than it has.
+// checkTensor refuses a constant that is kept elsewhere, or whose dimensions need more data than it has.
 func checkTensor(t *onnxpb.TensorProto) error {
 	if t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL || len(t.GetExternalData()) > 0 { // external.takeIn leaves none
 		return fmt.Errorf("constant %q is kept in another file", shorten(t.GetName()))

@@ -33,7 +33,7 @@ func CheckEncoding(data []byte) error {
 	return s.message(data, fieldsOf((*onnxpb.ModelProto)(nil).ProtoReflect().Descriptor()), 1)
 }
 
-// field is what the scan has to know of one field.
+// field is the scan's description of one field.
 type field struct {
 	known    bool
 	numbers  bool           // packed or single numbers

@@ -98,8 +98,8 @@ func eachName(g *onnxpb.GraphProto, f func(name *string)) {
 	}
 }
 
-// roundHalves rounds single floats to what half precision holds of them. The library leaves out casts between the two, and
-// computes with more digits than the file says.
+// roundHalves rounds single floats to half precision. The library leaves out casts between the two, and computes with
+// more digits than the file states.
 func roundHalves(values []float32) []float32 {
 	out := make([]float32, len(values))
 	for i, v := range values {
@@ -108,7 +108,7 @@ func roundHalves(values []float32) []float32 {
 	return out
 }
 
-// HalfToFloat is the number that 16 bits stand for: a sign, 5 bits of exponent and 10 of fraction (IEEE 754 binary16).
+// HalfToFloat converts 16 bits: a sign, 5 bits of exponent and 10 of fraction (IEEE 754 binary16).
 func HalfToFloat(h uint16) float32 {
 	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10&0x1f), uint32(h&0x3ff)
 	switch exponent {

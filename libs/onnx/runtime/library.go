@@ -14,8 +14,8 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// ErrMissing says that no usable ONNX Runtime library was found. Models cannot be opened until Init
-// succeeds; trying again later is fine.
+// ErrMissing means that no usable ONNX Runtime library was found. Models cannot be opened until Init succeeds; Init may
+// be retried later.
 var ErrMissing = errors.New("ONNX Runtime library missing")
 
 // FetchedDigest is the SHA-256 of the library that the set-up script fetches (npm onnxruntime-node

@@ -13,7 +13,7 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// ErrClosed is what Run answers after Close.
+// ErrClosed is returned by Run after Close.
 var ErrClosed = errors.New("model is closed")
 
 // Options of a session; the zero value suits serving.
@@ -22,10 +22,10 @@ type Options struct {
 	Threads int
 	// RunLimit ends a run that takes longer; 0 means no limit.
 	RunLimit time.Duration
-	// Clock is what RunLimit counts by, never faster than time itself; nil: time.
+	// Clock is the clock of RunLimit, never faster than real time; nil: real time.
 	Clock func() time.Duration
-	// Overran is called when a run takes longer than RunLimit, beside the run, which may go on until its current
-	// operator is done. It must not block; nil: not called.
+	// Overran is called when a run takes longer than RunLimit, concurrently with the run, which may continue until its
+	// current operator is done. It must not block; nil: not called.
 	Overran func()
 	// ReadFile reads a file in which the model keeps constants, by its path from the model file's folder; nil refuses such
 	// models. The path is local: it has no "..".
@@ -94,7 +94,8 @@ func OpenBytes(data []byte, o Options) (*Session, error) {
 	return s, nil
 }
 
-// IsOutOfMemory reports whether opening or running failed because the library got no memory; it says so in words alone.
+// IsOutOfMemory reports whether opening or running failed because the library got no memory; the library reports it
+// only in the error text.
 func IsOutOfMemory(err error) bool {
 	for _, words := range []string{"bad_alloc", "bad allocation", "Failed to allocate memory", "out of memory"} {
 		if strings.Contains(err.Error(), words) {
@@ -125,8 +126,8 @@ func (s *Session) ReadsSize() bool { return s.readsSize }
 // KnownTexts are texts that the encoders behind a text input know, a few of them; none where they are not listed.
 func (s *Session) KnownTexts(input string) []string { return s.texts[input] }
 
-// Classes are the names of the classes that the graph tells apart, in the order of their probabilities; nil where it names
-// none, or several lists of them.
+// Classes are the names of the classes that the graph distinguishes, in the order of their probabilities; nil if it
+// names none, or several lists of them.
 func (s *Session) Classes() []string { return s.classes }
 
 func (s *Session) newGuard() (*guard, error) { return newGuard(s.options) }
@@ -234,7 +235,7 @@ func sameRows(in []Tensor) (int, bool) {
 	return int(rows), true
 }
 
-// errSlot says that the run may still succeed with tensors of its own.
+// errSlot means that the run may still succeed with newly made tensors.
 var errSlot = errors.New("slot")
 
 func (s *Session) runSlot(in []Tensor, rows int) ([]Tensor, error) {

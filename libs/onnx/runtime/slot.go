@@ -42,7 +42,7 @@ func (p *slots) take(rows int) *slot {
 	return s
 }
 
-// put keeps s for the next run, or tells that there are enough.
+// put keeps s for the next run, or returns false if there are enough.
 func (p *slots) put(s *slot) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

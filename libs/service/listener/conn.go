@@ -102,8 +102,8 @@ func (c *Conn) usefulness() (usefulness, int64) {
 	return useful, since
 }
 
-// Keep notes that the caller has shown a credential. Its connection then stays when the port is full, up to the
-// caller's share; an empty name has no share of its own.
+// Keep records that the caller has shown a credential. Its connection then stays when the port is full, up to the
+// caller's share; an empty name has no separate share.
 func (c *Conn) Keep(caller string) { c.l.keep(c, caller) }
 
 // Read implements net.Conn.
@@ -120,7 +120,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// ReadFrom keeps what the kernel can do by itself for files.
+// ReadFrom keeps the kernel's fast path for files.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
 	defer c.endStep(c.beginStep())
 	return io.Copy(c.Conn, r)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Times of HTTP. There is no ReadTimeout, which would end long streams: a body has a deadline of its own.
+// HTTP timeouts. There is no ReadTimeout, which would end long streams: a body has a separate deadline.
 const (
 	headerTime = 10 * time.Second
 	idleTime   = 120 * time.Second
@@ -142,7 +142,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.ResponseWriter.Write(p)
 }
 
-// FlushError is what http.ResponseController flushes by.
+// FlushError implements the flush of http.ResponseController.
 func (a *answer) FlushError() error {
 	a.settle()
 	return a.body.control.Flush()

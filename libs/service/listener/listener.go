@@ -21,11 +21,11 @@ import (
 const (
 	// mostConns is the largest number of connections of a port, fewestConns the smallest.
 	mostConns, fewestConns = 2048, 64
-	// filesShare is what one port may take of the files that the process may open: bin/platform has a dozen ports.
+	// filesShare limits one port to this fraction of the process' open files: bin/platform has a dozen ports.
 	filesShare = 24
-	// largestShare is what a port may take whose server asks for more.
+	// largestShare is the fraction for a port whose server requests more.
 	largestShare = 4
-	// fallbackFiles stands for a limit of open files that cannot be read.
+	// fallbackFiles is used if the limit of open files cannot be read.
 	fallbackFiles = 4096
 )
 
@@ -61,7 +61,7 @@ type Listener struct {
 	closed    bool
 }
 
-// share is what one address holds.
+// share counts the connections of one address.
 type share struct{ conns, kept int }
 
 // New returns a listener of at most that many connections, 0 for DefaultMax. A listener that has limits stays as it is.
@@ -121,7 +121,7 @@ func (l *Listener) findRoom(c *Conn) (admitted bool, err error) {
 		if ok || victim == c {
 			return ok, nil
 		}
-		// Every connection is being worked on, which ends by itself.
+		// Every connection is in use; one of them will end.
 		select {
 		case <-l.room:
 		case <-l.done:
@@ -160,8 +160,8 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// addressShare is how many connections one address may have: half of all, or seven eighths from this machine, where
-// many callers may be. Nobody else reaches a port of loopback.
+// addressShare limits the connections of one address: half of all, or seven eighths from this machine, where many
+// callers may be. A loopback port has no other callers, so there one address may have all.
 func (l *Listener) addressShare(address string) int {
 	switch {
 	case l.private:

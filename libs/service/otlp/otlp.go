@@ -1,5 +1,5 @@
 // Package otlp sends a service's spans to an OpenTelemetry collector. A collector that is slow, away or refuses costs
-// spans and nothing else: the queue is bounded, a full one drops, and the log tells of an outage once.
+// spans and nothing else: the queue is bounded, a full one drops, and an outage is logged once.
 package otlp
 
 import (

@@ -22,8 +22,8 @@ type usageError struct{ detail string }
 
 func (e *usageError) Error() string { return e.detail }
 
-// CheckHealth asks a service whether it is ready: nil means yes, the error says what is not. A URL
-// without a path means /readyz. It is what containers without a shell use as their health check.
+// CheckHealth queries a service's readiness: nil means ready, the error names what is not. A URL
+// without a path means /readyz. Containers without a shell use it as their health check.
 func CheckHealth(ctx context.Context, target string) error {
 	u, err := url.Parse(target)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -1,5 +1,6 @@
-// Package startup opens what every service with state stands on, in one order and with one set of
-// rules: database pool, schema check, coordinator, HTTP server, event relay. Main runs its binary.
+// Package startup opens the foundation of every service with state, in one order and with one set
+// of rules: database pool, schema check, coordinator, HTTP server, event relay. Main runs its
+// binary.
 package startup
 
 import (
@@ -55,7 +56,8 @@ func Migrate(ctx context.Context, o Options) error {
 	return postgres.MigrateAfter(ctx, o.Base.StartTimeout, o.Base.DatabaseURL.Reveal(), o.Schema, o.tables()...)
 }
 
-// Foundation is what Open opened. Wire the service onto it, then Run; if wiring fails, Close.
+// Foundation holds the parts that Open opened. Wire the service onto it, then Run; if wiring fails,
+// Close.
 type Foundation struct {
 	Pool        *pgxpool.Pool
 	Coordinator coord.Coordinator
@@ -196,7 +198,7 @@ func (f *Foundation) checkOutbox(ctx context.Context) service.Check {
 	return service.Check{Status: service.OK}
 }
 
-// CheckSchema reports whether the schema is up to date; the error says how to migrate.
+// CheckSchema reports whether the schema is up to date; the error explains how to migrate.
 func (f *Foundation) CheckSchema(ctx context.Context) error {
 	return postgres.Check(ctx, f.Pool, f.opt.tables()...)
 }

@@ -17,7 +17,7 @@ import (
 type File struct {
 	// Kind groups inputs in the table.
 	Kind string
-	// Name says how the input was made.
+	// Name describes how the input was made.
 	Name string
 	Data []byte
 	// Then follows Body, Times over, which Write does not hold: the memory that is measured is the reader's.

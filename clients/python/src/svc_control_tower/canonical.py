@@ -231,7 +231,7 @@ class _Parser:
             if 0xDC00 <= low < 0xE000:
                 return chr(0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00))
         if 0xD800 <= unit < 0xE000:
-            raise self.fail("half a surrogate pair stands for no character", start)
+            raise self.fail("half a surrogate pair is no character", start)
         return chr(unit)
 
     def hex4(self) -> int:

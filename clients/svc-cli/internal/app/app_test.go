@@ -209,7 +209,7 @@ func TestHelpAndVersionCommands(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"help rn":       "error: unknown command \"rn\" for svc; did you mean: svc run\n",
-		"help verify x": "error: svc verify has no commands of its own; see: svc verify --help\n",
+		"help verify x": "error: svc verify has no subcommands; see: svc verify --help\n",
 		"version x":     "error: unexpected argument x; see: svc version --help\n",
 	} {
 		if got := apptest.Run(t, strings.Fields(line)...); got.Code != 2 || got.Err != want || got.Out != "" {

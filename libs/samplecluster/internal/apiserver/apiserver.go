@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/internal/store"
 )
 
-// maxBody is what a real API server takes by default: 3 MiB.
+// maxBody is a real API server's default: 3 MiB.
 const maxBody = 3 << 20
 
 // LogLine is one line a container wrote.
@@ -29,7 +29,7 @@ type LogLine struct {
 	Text string
 }
 
-// Kubelet is what the API server asks a pod's node.
+// Kubelet is the API server's view of a pod's node.
 type Kubelet interface {
 	// Logs returns the lines of a container's current or previous run, oldest first, and whether there is such a run.
 	Logs(tx store.Tx, pod *corev1.Pod, container string, previous bool, now time.Time) ([]LogLine, bool)

@@ -17,7 +17,7 @@ const openAPI = "/openapi/v3"
 
 type object = map[string]any
 
-// documents keeps each group's document once it was asked for: it never changes.
+// documents caches each group's document after the first request: it never changes.
 var documents sync.Map // of schema.GroupVersion to func() object
 
 // serveOpenAPI answers what the fields of the kinds are. Clients read from it what explain prints.

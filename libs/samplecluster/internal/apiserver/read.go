@@ -40,7 +40,7 @@ func (s *Server) get(w http.ResponseWriter, r request) (err error) {
 	return nil
 }
 
-// list is what every list looks like on the wire.
+// list is the wire form of every list.
 type list struct {
 	metav1.TypeMeta
 	Metadata metav1.ListMeta   `json:"metadata"`

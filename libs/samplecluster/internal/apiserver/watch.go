@@ -117,7 +117,7 @@ func (s *Server) watch(w http.ResponseWriter, r request) error {
 	}
 }
 
-// shownAs says what a change is to a watcher that sees only what matches.
+// shownAs converts a change for a watcher that sees only matching objects.
 func shownAs(c store.Change, match func(resource.Object) bool, shown map[types.UID]bool) (watchEvent, bool) {
 	uid := c.Object.GetUID()
 	was, is := shown[uid], c.Type != watch.Deleted && match(c.Object)

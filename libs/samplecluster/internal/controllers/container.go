@@ -72,7 +72,7 @@ func (p *pass) start(pod *corev1.Pod, spec *corev1.Container, c *container) bool
 	return true
 }
 
-// doomed says that a container started now would end badly again. A back-off whose cause has gone is cut short.
+// doomed reports whether a container started now would fail again. A back-off whose cause has gone is cut short.
 func (p *pass) doomed(pod *corev1.Pod, spec *corev1.Container) bool {
 	f := p.predict(pod, spec)
 	if f.Ends {
@@ -164,7 +164,7 @@ func (p *pass) source(pod *corev1.Pod) program.Source {
 	}
 }
 
-// environment resolves a container's variables, or says what is missing in the kubelet's words.
+// environment resolves a container's variables, or returns what is missing, as the kubelet words it.
 func (p *pass) environment(pod *corev1.Pod, spec *corev1.Container) (map[string]string, string) {
 	env, missing, _ := p.source(pod).ResolveEnvironment(pod.Namespace, spec) // this source has no errors
 	return env, missing
@@ -174,7 +174,7 @@ func (p *pass) environment(pod *corev1.Pod, spec *corev1.Container) (map[string]
 func (p *pass) predict(pod *corev1.Pod, spec *corev1.Container) program.Outcome {
 	repository, _ := program.SplitImage(spec.Image)
 	prog, ok := p.registry.Find(repository)
-	if !ok { // the image ran once and its name changed since: it goes on
+	if !ok { // the image ran once and its name changed since: it keeps running
 		return program.Outcome{}
 	}
 	env, _ := p.environment(pod, spec) // what is missing has stopped the container before this
@@ -271,7 +271,7 @@ func (m *Manager) Logs(_ store.Tx, pod *corev1.Pod, name string, previous bool, 
 	return lines, true
 }
 
-// Usage is what a running container's program uses: never more than its limits allow.
+// Usage returns the resources that a running container's program uses: never more than its limits allow.
 func (m *Manager) Usage(_ store.Tx, pod *corev1.Pod, spec *corev1.Container) (corev1.ResourceList, bool) {
 	r := m.pods[pod.UID]
 	if r == nil || r.containers[spec.Name] == nil {

@@ -31,7 +31,7 @@ func backoffDelay(tries int32) time.Duration {
 	return min(backoffFirst<<max(min(tries-1, 10), 0), backoffMost)
 }
 
-// podRun is what a node remembers about a pod it runs.
+// podRun is a node's record of a pod it runs.
 type podRun struct {
 	seen       time.Time // when the node first saw it
 	stopping   time.Time
@@ -79,7 +79,7 @@ func (p *pass) kubelets() {
 		}
 		node, ok := store.Get[*corev1.Node](p.Tx, resource.Nodes, "", pod.Spec.NodeName)
 		if !ok || !nodeReady(node) {
-			continue // nobody is there to act; the node controller says so in the pod's conditions
+			continue // the node is down; the node controller reports it in the pod's conditions
 		}
 		r := p.pods[pod.UID]
 		if r == nil {

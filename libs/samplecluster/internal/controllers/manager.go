@@ -1,8 +1,9 @@
-// Package controllers carries out in the sample cluster what controllers, scheduler and kubelets carry out in a real one.
+// Package controllers does in the sample cluster the work of a real cluster's controllers, scheduler and kubelets.
 //
-// One pass looks at everything, in a fixed order, and says when it wants to look again. Passes are repeated until nothing changes,
-// so the same cluster at the same time always ends in the same state. Times that nobody wants to wait for (pulling an image,
-// the first probe, a crash loop whose cause has gone) are shorter than in a real cluster; all others are kept.
+// One pass processes everything, in a fixed order, and returns the time of the next pass. Passes are repeated until
+// nothing changes, so the same cluster at the same time always ends in the same state. Waits that only cost the user
+// time (pulling an image, the first probe, a crash loop whose cause has gone) are shorter than in a real cluster; all
+// others are kept.
 package controllers
 
 import (
@@ -41,7 +42,7 @@ type pass struct {
 	next time.Time
 }
 
-// again asks for a pass at a later time.
+// again schedules a pass at a later time.
 func (p *pass) again(at time.Time) {
 	if at.After(p.now) && (p.next.IsZero() || at.Before(p.next)) {
 		p.next = at
@@ -90,7 +91,7 @@ var steps = []struct {
 	{(*pass).expireEvents, []schema.GroupResource{resource.Events}},
 }
 
-// taken is what a step saw when it was last taken, and when it wants to be taken again.
+// taken records the input of a step at its last run, and when it must run again.
 type taken struct {
 	version uint64
 	next    time.Time

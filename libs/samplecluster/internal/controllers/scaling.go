@@ -30,7 +30,7 @@ func (p *pass) budgets() {
 		}
 		need := int32(0)
 		if b.Spec.MinAvailable != nil {
-			n, _ := intstr.GetScaledValueFromIntOrPercent(b.Spec.MinAvailable, int(expected), true) // a bad percentage asks for nothing
+			n, _ := intstr.GetScaledValueFromIntOrPercent(b.Spec.MinAvailable, int(expected), true) // an invalid percentage requires no pods
 			need = int32(n)
 		} else if b.Spec.MaxUnavailable != nil {
 			n, _ := intstr.GetScaledValueFromIntOrPercent(b.Spec.MaxUnavailable, int(expected), true) // as above
@@ -70,7 +70,7 @@ func (p *pass) autoscalers() {
 	}
 }
 
-// load is what the running pods of a deployment use and ask of processors, or why that is not known.
+// load returns the CPU usage and requests of a deployment's running pods, or why they are unknown.
 func (p *pass) load(d *appsv1.Deployment) (used, asked int64, why string) {
 	const failed = "the HPA was unable to compute the replica count: failed to get cpu utilization: "
 	for _, c := range d.Spec.Template.Spec.Containers {

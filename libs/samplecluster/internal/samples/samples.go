@@ -18,11 +18,11 @@ import (
 //go:embed manifests/*.yaml
 var manifests embed.FS
 
-// history is what was done to the cluster before the process started, oldest first.
+// history lists the changes to the cluster before the process started, oldest first.
 var history = []struct {
 	ago  time.Duration
 	file string
-	// quiet says that nothing happens between the first minutes and the next step, so that time is skipped.
+	// quiet reports that nothing happens between the first minutes and the next step, so that time is skipped.
 	quiet bool
 }{
 	{72 * time.Hour, "system", true},
