@@ -320,7 +320,7 @@ func readFile(t *testing.T, dir, name string) []byte {
 	return data
 }
 
-// The help is what people wait for most often: reach 20 ms.
+// The help is the command users wait for most often: reach 20 ms.
 func BenchmarkHelp(b *testing.B) {
 	bin := buildProgram(b)
 	for b.Loop() {

@@ -72,7 +72,7 @@ func TestBothClientsReadTheSame(t *testing.T) {
 	}
 }
 
-// collectFacts is what clients/python/tests/facts.py prints, read by the Go client.
+// collectFacts returns the output of clients/python/tests/facts.py, read by the Go client.
 func collectFacts(t *testing.T, c *controltower.Client, report string) string {
 	t.Helper()
 	defer func() {

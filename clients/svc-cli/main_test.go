@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// result is what one run of svc printed and returned.
+// result holds the output and exit code of one run of svc.
 type result struct {
 	out, err string
 	code     int

@@ -64,7 +64,7 @@ func (p *process) signal(t *testing.T, s os.Signal) {
 	}
 }
 
-// ends waits for exit code 0 and gives what was left to read.
+// ends waits for exit code 0 and returns the remaining output.
 func (p *process) ends(t *testing.T) string {
 	t.Helper()
 	rest, err := io.ReadAll(p.out)
@@ -210,7 +210,7 @@ func TestControlTower(t *testing.T) {
 	}
 }
 
-// The access log is a line on stderr for every request, if the environment asks for it.
+// The access log is a line on stderr for every request, if enabled in the environment.
 func TestControlTowerAccessLog(t *testing.T) {
 	t.Parallel()
 	p := startTower(t, t.TempDir(), []string{"SVC_CONTROL_TOWER_TOKEN=" + token, "SVC_HTTP_ACCESS_LOG=on"}, "control-tower", "--no-browser", "--port", "0")
@@ -289,7 +289,7 @@ func TestRow48Drain(t *testing.T) {
 	}
 }
 
-// busy is what a machine that runs all tests at once may take longer.
+// busy is the extra time for a machine that runs all tests at once.
 const busy = 10 * time.Second
 
 // sendRequest writes a request line, the rest of its head and what follows, with Host and token, and gives what comes back.
@@ -410,7 +410,7 @@ func TestFollowURL(t *testing.T) {
 	p.signal(t, os.Interrupt)
 	p.ends(t)
 
-	// Nobody listens there any more.
+	// The server has stopped listening.
 	c = svcProcess(t, dir, "events", "follow", "--json", "--url", url)
 	c.Env = append(c.Env, env...)
 	out, _ := c.Output()

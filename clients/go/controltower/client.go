@@ -30,9 +30,9 @@ type Option func(*Client) error
 var tokenPattern = regexp.MustCompile(`^[A-Za-z0-9._~-]+$`)
 
 // New makes a client of the server at baseURL, http://127.0.0.1:PORT or
-// http://localhost:PORT. The token is the server's SVC_CONTROL_TOWER_TOKEN. The
-// timeout holds for a whole exchange, from connect to last byte; of a stream, for
-// its opening. Nothing is sent yet; a fault is a *ConfigError.
+// http://localhost:PORT. The token is the server's SVC_CONTROL_TOWER_TOKEN. The timeout
+// applies to a whole exchange, from connect to last byte; for a stream, to its opening.
+// Nothing is sent yet; a fault is a *ConfigError.
 func New(baseURL, token string, timeout time.Duration, options ...Option) (*Client, error) {
 	at, err := parseEndpoint(baseURL)
 	if err != nil {

@@ -50,9 +50,9 @@ func parseEndpoint(baseURL string) (endpoint, error) {
 
 // exchange is one request on one connection and the head of its answer.
 //
-// net/http's client is not used: it may follow redirects, use proxies, keep
-// connections, undo content codings and repeat a request by itself, and it does not
-// tell a broken answer from a broken connection.
+// net/http's client is not used: it may follow redirects, use proxies, keep connections,
+// undo content codings and retry a request, and it does not distinguish a broken answer
+// from a broken connection.
 type exchange struct {
 	*http.Response
 	ctx    context.Context
@@ -62,8 +62,8 @@ type exchange struct {
 	detach func() bool // from ctx
 }
 
-// noting remembers why reading from the connection failed, so that what http's
-// parser then says can be told from what it says of bytes that did come.
+// noting records why reading from the connection failed, so that an error of http's parser
+// can be attributed to the connection or to the bytes received.
 type noting struct {
 	r    io.Reader
 	left int64 // bytes that may still come
@@ -126,7 +126,7 @@ func (x *exchange) close() {
 	_ = x.conn.Close()
 }
 
-// broke tells why the connection failed; a caller who gave up is the cause of all.
+// broke returns the error of a failed connection; if the caller gave up, that is its cause.
 func (x *exchange) broke(detail string, err error) error {
 	if gaveUp := context.Cause(x.ctx); gaveUp != nil {
 		err = gaveUp

@@ -198,7 +198,7 @@ func (a *documentReply) page(asked int) ([]*canon.Object, error) {
 	case !ok || limit < 1 || limit > 200:
 		return nil, a.broken("the limit of the page is not from 1 to 200")
 	case asked > 0 && limit != int64(asked):
-		return nil, a.broken("the page has another limit than the one asked for")
+		return nil, a.broken("the page has another limit than the one requested")
 	case int64(len(items)) > limit:
 		return nil, a.broken("the page holds more items than its limit")
 	}

@@ -36,8 +36,8 @@ func WithRetry(p RetryPolicy) Option {
 	}
 }
 
-// pause tells how long to wait after this attempt, counted from 1, failed, and
-// whether to try again at all. jitter is from [0,1).
+// pause returns how long to wait after this attempt, counted from 1, failed, and
+// whether to retry at all. jitter is from [0,1).
 func (p RetryPolicy) pause(attempt int, err error, jitter float64) (time.Duration, bool) {
 	if attempt >= p.MaxAttempts {
 		return 0, false

@@ -5,7 +5,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// Status is what the server can do and within which limits.
+// Status lists the server's capabilities and limits.
 type Status struct {
 	document.Head
 	Service         string            `json:"service"`

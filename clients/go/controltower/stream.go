@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// StreamOptions says what to stream and for how long.
+// StreamOptions selects the events to stream and limits the stream.
 type StreamOptions struct {
 	// IdleTimeout is how long the stream may be without a frame; it must be given.
 	// The server writes one at least every 15 seconds, so take 20 or more.
@@ -33,7 +33,7 @@ type StreamOptions struct {
 // the stream.
 type StreamState struct {
 	RequestID   string
-	LastEventID int64  // of the last event that was yielded; at first the one asked for
+	LastEventID int64  // of the last event that was yielded; at first the requested one
 	EndReason   string // "" until the end
 }
 
@@ -58,10 +58,10 @@ type StreamedEvent struct {
 	Envelope  spine.Event
 }
 
-// Stream reads the event stream. Each range opens a connection of its own and
-// leaving the loop closes it. The sequence ends without an error on a marker of the
-// server or a bound of o, which o.State then names, and after any error. It never
-// reconnects: to go on, stream again with the last event's sequence as LastEventID.
+// Stream reads the event stream. Each range opens a new connection, and leaving the
+// loop closes it. The sequence ends without an error on a marker of the server or a
+// limit of o, which o.State then names, and after any error. It never reconnects: to
+// continue, stream again with the last event's sequence as LastEventID.
 func (c *Client) Stream(ctx context.Context, o StreamOptions) iter.Seq2[StreamedEvent, error] {
 	return func(yield func(StreamedEvent, error) bool) {
 		s := &readStream{client: c, options: o, state: o.State}
@@ -218,8 +218,9 @@ func (s *readStream) event(f *eventFields) (StreamedEvent, error) {
 	return StreamedEvent{Sequence: e.Sequence, EventType: e.EventType, Envelope: e}, nil
 }
 
-// block reads the next block; false says that MaxDuration has passed. The idle clock
-// runs only while this waits: a slow caller is no silent server.
+// block reads the next block; false means that MaxDuration has passed. The idle
+// clock runs only while this waits: a slow caller is not mistaken for a silent
+// server.
 func (s *readStream) block(x *exchange) (string, bool, error) {
 	idleAt := time.Now().Add(s.options.IdleTimeout)
 	for {
@@ -273,7 +274,7 @@ func (s *readStream) expectEnd(x *exchange) error {
 		_ = s.receive(x, time.Now().Add(min(s.options.IdleTimeout, s.client.timeout)))
 	}
 	if !s.frames.empty() {
-		return s.answer.broken("the stream goes on after its end marker")
+		return s.answer.broken("the stream continues after its end marker")
 	}
 	return nil
 }

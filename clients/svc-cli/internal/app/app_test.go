@@ -38,7 +38,7 @@ func TestHelp(t *testing.T) {
 			if c.Usage == "" || strings.HasSuffix(c.Usage, ".") {
 				t.Errorf(`%q: usage %q; want c.Usage != "" && !strings.HasSuffix(c.Usage, ".")`, words, c.Usage)
 			}
-			// Help wins over whatever else stands on the line.
+			// Help takes precedence over all other options on the line.
 			r := apptest.Run(t, append(append([]string{}, words...), "--help")...)
 			if c.Name == "help" {
 				if r != whole {
@@ -218,7 +218,7 @@ func TestHelpAndVersionCommands(t *testing.T) {
 	}
 }
 
-// Every option that a command cannot do without is asked for in one line.
+// Every required option that is missing is reported in one line.
 func TestMissingOptionsAreUsageErrors(t *testing.T) {
 	t.Parallel()
 	for line, option := range map[string]string{

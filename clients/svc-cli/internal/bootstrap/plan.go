@@ -29,11 +29,11 @@ type DryRun struct {
 	RenderedConfigFiles     []Rendered `json:"rendered_config_files"` // by path
 }
 
-// Plan is what would be there afterwards.
+// Plan lists the files and settings that the bootstrap would leave.
 type Plan struct {
 	PlanVersion          string   `json:"plan_version"`
 	SvcRef               string   `json:"svc_ref"`
-	RefExistenceVerified bool     `json:"ref_existence_verified"` // a tag may not exist: nobody was asked
+	RefExistenceVerified bool     `json:"ref_existence_verified"` // a tag may not exist: no request was made
 	DefaultBranch        string   `json:"default_branch"`
 	Files                []File   `json:"files"` // by path
 	OwnerActions         []Action `json:"owner_actions"`
@@ -52,7 +52,7 @@ type File struct {
 	IntegrationAuthority bool   `json:"integration_authority"`
 }
 
-// Action is what only the repository's owner can do.
+// Action is a step that only the repository's owner can do.
 type Action struct {
 	Code                    string `json:"code"`
 	Summary                 string `json:"summary"`
@@ -127,7 +127,7 @@ func planFiles(ref string) []File {
 		config("README.md", managed, "Tells people what the files beside it are and who changes them."),
 		config("connections.json", seed, "Connector profiles of the project; the one that is there to begin with is disabled."),
 		config(domainPack, managed, "Names the kinds of work, tasks and evidence of software engineering."),
-		config("project.json", seed, "The project's policy: people decide, nothing merges by itself."),
+		config("project.json", seed, "The project's policy: people decide, nothing merges automatically."),
 	}
 }
 

@@ -36,7 +36,7 @@ func JSONFlags() []cli.Flag {
 	}
 }
 
-// WantsJSON says that the result is asked for as a document.
+// WantsJSON reports whether the result is requested as a document.
 func WantsJSON(c *cli.Context) bool { return c.Bool("json") || c.String("output") == "json" }
 
 // Exit is the end of a command whose fault is printed already.

@@ -92,7 +92,7 @@ func writeFile(path string, data []byte) error {
 	return replaceFile(path, data, info)
 }
 
-// writeInto writes to what is no regular file. A pipe that nobody reads is not waited for.
+// writeInto writes to a special file. It does not wait for a pipe without a reader.
 func writeInto(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package configdir reads the documents that a config names by relative paths. They must lie in the config's folder:
-// a config that somebody handed over shall not read other files of the one who runs it, not even through a link.
+// Package configdir reads the documents that a config names by relative paths. They must lie in the config's folder: a
+// config from another person must not read other files of the user who runs it, not even through a link.
 package configdir
 
 import (
@@ -26,7 +26,7 @@ const (
 // maxPath is how long a path in a config may be.
 const maxPath = 1024
 
-// IsRelative says that name is a path, with slashes, that stays below the folder it starts in.
+// IsRelative reports whether name is a path, with slashes, that stays below the folder it starts in.
 func IsRelative(name string) bool {
 	return name != "" && len(name) <= maxPath && !strings.ContainsAny(name, "\\\x00") && filepath.IsLocal(name) && path.Clean(name) != "."
 }
@@ -106,8 +106,8 @@ func (f *Folder) unreadable(name string, err error) error {
 	return &closed.Fault{Code: Unreadable, Detail: fmt.Sprintf("cannot read %s: %v", f.Path(name), err)}
 }
 
-// Distinct says whether two of the names mean one file, by their text or through links. What cannot be looked at is
-// left to Read.
+// Distinct returns a fault if two of the names mean one file, by their text or through links. A name that cannot be
+// checked is left to Read.
 func (f *Folder) Distinct(names ...string) error {
 	for i, a := range names {
 		for _, b := range names[:i] {

@@ -50,7 +50,7 @@ func Tiers() []string { return []string{"T0", "T1", "T2", "T3", "T4"} }
 // only routing asks for.
 type Connector struct {
 	spine.Connection              // its lists are sorted
-	Independence     Independence // from whom a review by this connector is not independent
+	Independence     Independence // the parties from which a review by this connector is not independent
 }
 
 // Independence names the families a connector belongs to; "" is unknown.
@@ -173,7 +173,7 @@ func readPolicy(rd *closed.Reader, profile closed.Object, c *Connector) {
 	}
 }
 
-// hasMember says that a profile gives a key inside one of its optional objects.
+// hasMember reports whether a profile has a key inside one of its optional objects.
 func hasMember(profile closed.Object, part, key string) bool {
 	o, _ := profile.Value(part).(*canon.Object)
 	_, ok := o.Get(key)
@@ -187,7 +187,7 @@ func readRisks(rd *closed.Reader, o closed.Object, key string) []string {
 	o.Array(key, 0, func(v canon.Value, path string) {
 		s := rd.Match(v, path, InvalidRisk, "one of "+strings.Join(spine.Risks(), ", "), func(s string) bool { return slices.Contains(spine.Risks(), s) })
 		if slices.Contains(out, s) {
-			rd.Fail(DuplicateValue, path, "the risk stands in the list twice")
+			rd.Fail(DuplicateValue, path, "the risk occurs twice in the list")
 		}
 		out = append(out, s)
 	})
@@ -210,7 +210,7 @@ func Words(rd *closed.Reader, o closed.Object, key, code string, allowed []strin
 		case strings.TrimSpace(s) == "":
 			rd.Fail(code, path, "the text must not be blank")
 		case slices.Contains(out, s):
-			rd.Fail(DuplicateValue, path, "the text stands in the list twice")
+			rd.Fail(DuplicateValue, path, "the text occurs twice in the list")
 		}
 		out = append(out, s)
 	})

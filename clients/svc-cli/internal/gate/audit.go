@@ -107,8 +107,8 @@ func heuristicVotes(members int, rho *float64) *float64 {
 	return &n
 }
 
-// votesCeiling is what any number of verifiers of this accuracy and correlation is worth: the share of errors that they
-// have in common stays, whatever their number.
+// votesCeiling limits the effective votes of any number of verifiers of this accuracy and correlation: the share of
+// errors that they have in common stays, whatever their number.
 func votesCeiling(x Measures) any {
 	if x.Correlation == nil || x.Accuracy <= 0.5 {
 		return nil
@@ -120,7 +120,7 @@ func votesCeiling(x Measures) any {
 	return votes
 }
 
-// unspecified stands for the kind of a probe that has none.
+// unspecified is the kind of probes that name none.
 const unspecified = "unspecified"
 
 func (m *Matrix) probeReport(p *Panel) *Probes {

@@ -21,7 +21,7 @@ import (
 	"github.com/mlp-platform/platform/libs/loopback"
 )
 
-// screen is what a command prints; it tells when something came.
+// screen collects a command's output and signals new text.
 type screen struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer

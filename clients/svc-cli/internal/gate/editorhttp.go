@@ -72,11 +72,11 @@ func (x *exchange) route() {
 			x.text("ok\n")
 		}
 	case strings.HasPrefix(r.Path, "/api/") && !loopback.TokenMatches(r, x.token):
-		x.fail(http.StatusForbidden, "invalid_session_token", "The token is missing or wrong; it stands in the "+loopback.TokenHeader+" field.")
+		x.fail(http.StatusForbidden, "invalid_session_token", "The token is missing or wrong; it must be in the "+loopback.TokenHeader+" field.")
 	case r.Path != auditPath:
 		x.fail(http.StatusNotFound, "not_found", "Nothing is here. The editor is at /.")
 	case r.Method != http.MethodPost:
-		x.notAllowed("method_not_allowed", "Audits are asked for by POST.")
+		x.notAllowed("method_not_allowed", "Audits are requested by POST.")
 	case x.noQuery():
 		x.judge()
 	}
@@ -241,6 +241,6 @@ func (x *exchange) text(body string) {
 
 func (x *exchange) send(status int, h httpd.Header, contentType string, body []byte) {
 	h = append(h, httpd.Field{Name: "Content-Type", Value: contentType}, httpd.Field{Name: "X-Request-ID", Value: loopback.RequestID(x.r)})
-	// A peer that went away misses the answer; there is nobody else to tell.
+	// If the peer has gone, the answer is lost; there is no one else to report it to.
 	_ = x.w.Answer(status, h, body)
 }

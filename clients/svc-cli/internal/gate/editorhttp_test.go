@@ -260,8 +260,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// FuzzRead: every body is a report that can be sent or a fault with a code of its own, found without a panic. It goes
-// past the connection, whose goroutines would make the coverage of one body differ from time to time.
+// FuzzRead: every body is a report that can be sent or a fault with a specific code, found without a panic. It bypasses
+// the connection, whose goroutines would make the coverage of one body vary.
 func FuzzRead(f *testing.F) {
 	s := &server{version: "test", audit: Audit}
 	f.Add([]byte(`{"gate_id":"g","evidence_class":"observed","quorum":0,"candidates":[{"id":"a","ground_truth":"accept"},{"id":"b","ground_truth":"reject"}],"verifiers":[{"id":"v","verdicts":{"a":"accept","b":"accept"}}]}`))

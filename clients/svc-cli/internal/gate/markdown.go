@@ -147,7 +147,7 @@ func ceilingText(x any) string {
 	return undefined
 }
 
-// clipNumber keeps a number that somebody chose, of up to 4,300 digits, on its line.
+// clipNumber shortens a number from the input, of up to 4,300 digits, to fit its line.
 func clipNumber(s string) string {
 	if len(s) > 40 {
 		return s[:40] + "…"

@@ -37,7 +37,7 @@ const (
 	MaxID        = 256 // characters of an id, a gate's id or a kind of probe
 )
 
-// Matrix is what was decided about each candidate.
+// Matrix holds the verdicts on each candidate.
 type Matrix struct {
 	GateID        string
 	EvidenceClass string  // "synthetic" or "observed"
@@ -64,7 +64,7 @@ type Verifier struct {
 	Accepts []bool // by candidate
 }
 
-// IsID says that s may name something in documents of the gate family.
+// IsID reports whether s is a valid name in documents of the gate family.
 func IsID(s string) bool { return s != "" && len(s) <= 4*MaxID && utf8.RuneCountInString(s) <= MaxID }
 
 // WhatID describes what IsID takes.

@@ -81,7 +81,7 @@ func (o Outputs) Write(e *command.Env, report any, markdown []byte) error {
 	return err
 }
 
-// sameFile says whether two paths lead to one file, which need not exist yet.
+// sameFile reports whether two paths lead to one file, which need not exist yet.
 func sameFile(a, b string) bool {
 	x, errA := os.Stat(a)
 	y, errB := os.Stat(b)

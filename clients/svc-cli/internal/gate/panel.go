@@ -99,7 +99,7 @@ type Measures struct {
 	Votes       *float64 // effective votes; nil if the members are no better than chance, or no panel of independent ones errs as often
 }
 
-// Censored says that the panel is worth as many votes as can be told, or more.
+// Censored reports whether the panel is worth the largest number of votes that can be measured, or more.
 func (m Measures) Censored() bool { return Censored(m.Votes) }
 
 // UndefinedAtQuorum reports whether the members are better than chance, yet no panel of independent ones errs as often.

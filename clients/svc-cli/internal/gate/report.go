@@ -91,7 +91,7 @@ type VotesMetric struct {
 	HighCensored bool `json:"ci_high_censored"`
 }
 
-// Probes tells how many probes the panel let through.
+// Probes counts the probes that the panel accepted.
 type Probes struct {
 	ProbeCount
 	ByKind map[string]ProbeCount `json:"by_kind"`
@@ -104,7 +104,7 @@ type ProbeCount struct {
 	Rate     float64 `json:"breach_rate"`
 }
 
-// Provenance says what made a report of what.
+// Provenance names the tool and the input of a report.
 type Provenance struct {
 	Tool        string `json:"tool"`
 	ToolVersion string `json:"tool_version"`
@@ -114,7 +114,7 @@ type Provenance struct {
 // Tool is the name of the program in a provenance.
 const Tool = "svc"
 
-// Dependence tells which verifiers are wrong together.
+// Dependence shows which verifiers are wrong together.
 type Dependence struct {
 	Schema        string     `json:"schema"`
 	GateID        string     `json:"gate_id"`

@@ -33,7 +33,7 @@ const (
 	TooMuchWork            = "too_much_work"
 )
 
-// Check says what is wrong with the numbers: a *closed.Fault without a path, or nil.
+// Check validates the numbers: it returns a *closed.Fault without a path, or nil.
 func (b Bootstrap) Check() error {
 	if b.Replicates < MinReplicates || b.Replicates > MaxReplicates {
 		return &closed.Fault{Code: InvalidReplicates, Detail: fmt.Sprintf("the number of replicates is from %d to %d", MinReplicates, MaxReplicates)}
@@ -81,7 +81,7 @@ func (d *Draws) Fill(rows []int) {
 	}
 }
 
-// Progress is told how far a bootstrap is; nil is allowed.
+// Progress is called with the progress of a bootstrap; nil is allowed.
 type Progress func(done, total int)
 
 // Run draws the rows of every replicate and hands them to each, which must not keep them.
@@ -108,8 +108,8 @@ func (b Bootstrap) Run(ctx context.Context, n int, progress Progress, each func(
 // MaxWork bounds the steps of a bootstrap, all replicates together: a few tens of seconds.
 const MaxWork = 10_000_000_000
 
-// Affordable says whether a bootstrap whose replicates take so many steps each is within bounds, before it starts. A
-// step is a verdict looked up, or as long as that.
+// Affordable returns a fault if a bootstrap whose replicates take so many steps each exceeds the limits, before it
+// starts. A step is a verdict looked up, or as long as that.
 func (b Bootstrap) Affordable(steps int) error {
 	if most := MaxWork / max(steps, 1); b.Replicates > most {
 		return &closed.Fault{Code: TooMuchWork, Detail: fmt.Sprintf(

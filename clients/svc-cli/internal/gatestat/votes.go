@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Saturated is the largest number of effective votes that is told apart; a panel worth that is worth that or more.
+// Saturated is the largest number of effective votes that can be measured; a panel worth that is worth that or more.
 const Saturated = 199.0
 
 const sizes = 100 // panels of 1, 3, …, 199 independent verifiers
@@ -34,7 +34,7 @@ var binomials = sync.OnceValue(func() *[sizes][]float64 {
 	return &out
 })
 
-// Setting is what the error of a panel of independent verifiers depends on, besides its size.
+// Setting holds the parameters, besides its size, of the error of a panel of independent verifiers.
 type Setting struct {
 	Accuracy float64 // of each verifier: above 1/2 and at most 1
 	Good     float64 // share of the candidates that are good; without effect on a majority

@@ -36,7 +36,7 @@ func isGuardedDispatch(op string) bool {
 	return op == "secret_bearing_dispatch" || op == "high_risk_dispatch" || isCloudDispatch(op)
 }
 
-// finding is what a guard makes of an observation.
+// finding is a guard's result for an observation.
 type finding int
 
 const (
@@ -98,7 +98,7 @@ var guards = []guard{
 		wide := slices.ContainsFunc(*o.Rules.BypassActors, func(a Actor) bool {
 			return a.Mode == "always" && !a.isProgram()
 		})
-		return passOrBreak(!wide, "nobody but keys and apps may always bypass", "an actor other than a deploy key or app may always bypass")
+		return passOrBreak(!wide, "only keys and apps may always bypass", "an actor other than a deploy key or app may always bypass")
 	}},
 	{"required-checks-enforced", Required, needsPullRequest, []string{repositoryRules},
 		func(o Observation) bool { return !o.Context.RequiredChecksDeclared },

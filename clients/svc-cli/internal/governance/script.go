@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 )
 
-// An expression in a script is put into it as text before the shell reads it: whoever decides the text writes the script.
+// An expression in a script is put into it as text before the shell reads it: its author can inject shell commands.
 
 // scopes are the mappings in which env and the matrix of an expression are defined, the innermost first.
 type scopes []*canon.Object

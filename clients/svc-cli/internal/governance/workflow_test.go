@@ -199,7 +199,7 @@ func TestTriggersJobsAndEnvironments(t *testing.T) {
 	}
 }
 
-// aliasBomb is a document of few lines whose aliases stand for 10^9 values.
+// aliasBomb returns a document of few lines whose aliases expand to 10^9 values.
 func aliasBomb() string {
 	var b strings.Builder
 	b.WriteString("on: push\na0: &a0 [x]\n")

@@ -50,7 +50,7 @@ func (a AttemptConfig) ResultFile() string { return "verification-result-" + fil
 // fileName makes a file name of an identifier.
 func fileName(id string) string { return strings.NewReplacer("/", "_", ":", "_").Replace(id) }
 
-// DefaultOutput is where a run is written if nothing else is asked for.
+// DefaultOutput returns the folder of a run for which no other is requested.
 func DefaultOutput(runID string) string { return filepath.Join("svc-local-loop", fileName(runID)) }
 
 // ReadConfig checks a parsed config; a fault is a *closed.Fault.
@@ -118,7 +118,7 @@ func (c *Config) checkAttempts(r *closed.Reader) {
 	}
 }
 
-// isWithin says that path is root or lies below it.
+// isWithin reports whether path is root or lies below it.
 func isWithin(root, path string) bool {
 	return path == root || strings.HasPrefix(path, root+"/")
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/closed"
 )
 
-// Whatever a config says, its paths stay within its folder and its files have names of
-// their own there; anything else is a fault that says where.
+// Whatever a config contains, its paths stay within its folder and its files have
+// separate names there; anything else is a fault that names the place.
 func FuzzConfig(f *testing.F) {
 	for _, l := range looptest.Samples() {
 		f.Add([]byte(l.Render()["config.json"]))

@@ -73,7 +73,8 @@ func attemptText(p func(string, ...any), shown report.Attempt, a *attempt) {
 	p("Semantic digest: `%s`\n", shown.Verifier.VerificationSemanticDigest)
 }
 
-// plainText makes text of others stand for itself in Markdown, on one line.
+// plainText escapes external text so that Markdown shows it literally, on one
+// line.
 func plainText(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -92,7 +93,7 @@ func plainText(s string) string {
 	return b.String()
 }
 
-// nextSteps tells what a person can do with the folder.
+// nextSteps lists what a person can do with the folder.
 func nextSteps(o *Outcome, revision string) []byte {
 	if revision == "" {
 		revision = "REVISION"

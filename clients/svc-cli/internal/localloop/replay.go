@@ -21,13 +21,13 @@ type Difference struct {
 	Detail string `json:"detail"`
 }
 
-// Comparison is what a replay found.
+// Comparison is the result of a replay.
 type Comparison struct {
 	Outcome     *Outcome
 	Differences []Difference // by file
 }
 
-// maxDifferences bounds what is told of one file.
+// maxDifferences limits the differences reported for one file.
 const maxDifferences = 20
 
 // Replay runs again and compares, byte for byte, what the run would write with what

@@ -37,7 +37,7 @@ type Outcome struct {
 	Files   map[string][]byte               // all that a run writes
 }
 
-// attempt is what came of one attempt.
+// attempt is the outcome of one attempt.
 type attempt struct {
 	config   AttemptConfig
 	state    string

@@ -21,7 +21,7 @@ type Report struct {
 	Provenance    Provenance  `json:"provenance"`
 }
 
-// Analysis is what was compared. Ids stand in the order of the matrix.
+// Analysis describes the comparison. Ids are in the order of the matrix.
 type Analysis struct {
 	Current    []string            `json:"current_verifier_ids"`
 	Candidates []string            `json:"candidate_verifier_ids"`
@@ -112,7 +112,7 @@ type Uncertainty struct {
 	VotesDelta gatestat.Metric `json:"delta_effective_votes"`
 }
 
-// Provenance says what made the report of what.
+// Provenance names the tool and the input of the report.
 type Provenance struct {
 	gate.Provenance
 	AnalysisDigest string `json:"analysis_digest_sha256"`

@@ -20,7 +20,7 @@ const maxDeltas = 10_000_000
 func resamplePanels(ctx context.Context, m *gate.Matrix, current *gate.Panel, augmented []*gate.Panel, b gatestat.Bootstrap, progress gatestat.Progress) ([]deltas, error) {
 	n := len(m.Rows())
 	if b.Replicates > maxDeltas/len(augmented) {
-		return nil, &closed.Fault{Code: gatestat.TooMuchWork, Detail: "that many replicates of that many candidates are more than this command keeps; ask for fewer of either"}
+		return nil, &closed.Fault{Code: gatestat.TooMuchWork, Detail: "that many replicates of that many candidates are more than this command keeps; use fewer of either"}
 	}
 	const votes = 500 // the search on the curve, for each candidate
 	if err := b.Affordable(n*(len(current.Members)+2*len(augmented)) + len(augmented)*(len(current.Members)+votes)); err != nil {

@@ -19,7 +19,7 @@ import (
 
 type object = map[string]any
 
-// opinion is what testdata/second_opinion.py says of a case.
+// opinion is the result of testdata/second_opinion.py for a case.
 type opinion struct {
 	Digest string `json:"digest"`
 	Panel  struct {

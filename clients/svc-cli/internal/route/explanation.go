@@ -31,7 +31,7 @@ type Ineligible struct {
 	Reasons      []string `json:"reasons"`
 }
 
-// Question is what gets explained.
+// Question is the routing question to explain.
 type Question struct {
 	Connectors []connectors.Connector
 	Probes     []connectors.Inspection // of Connectors, in their order

@@ -291,7 +291,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// A run that is told of damaged evidence still shows its state.
+// A run whose evidence is damaged still shows its state.
 func TestStatusNeedsNoReport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -301,7 +301,7 @@ func TestStatusNeedsNoReport(t *testing.T) {
 	}
 }
 
-// A text that somebody else wrote cannot steer the terminal.
+// A text from another user cannot control the terminal.
 func TestFaultsAreCleaned(t *testing.T) {
 	t.Parallel()
 	r := apptest.Run(t, "run", "status", "\x1b[2Jrun", "--store", filepath.Join(t.TempDir(), "\x1b]0;x\x07.db"))

@@ -109,7 +109,7 @@ func newestEvent(ctx context.Context, client *controltower.Client) (int64, error
 	return 0, &command.Fault{Code: "protocol_error", Message: "the control tower took a sequence that no log has"}
 }
 
-// isPassing says that a fault of a stream may be gone with the next one.
+// isPassing reports whether a fault of a stream may be gone with the next one.
 func isPassing(err error) bool {
 	var refused *controltower.APIError
 	if errors.As(err, &refused) {

@@ -209,7 +209,7 @@ var typeNames = map[string]string{
 func describeTypes(types []string) string {
 	var names []string
 	types = slices.Clone(types)
-	slices.SortStableFunc(types, func(a, b string) int { // null is what else may stand there
+	slices.SortStableFunc(types, func(a, b string) int { // null comes last: it is the alternative
 		return cmp.Compare(strings.Count(a, "null"), strings.Count(b, "null"))
 	})
 	for _, t := range types {

@@ -25,8 +25,8 @@ type Schema struct {
 type Codes struct {
 	closed.Codes
 	Duplicate string
-	// Terms say what a value must be, and the code of a wrong one, by the JSON pointer of the value or by the name of
-	// its definition in the schema. A term without a code has Codes.Value.
+	// Terms describe the valid form of a value, and the code of an invalid one, by the JSON pointer of the value or by
+	// the name of its definition in the schema. A term without a code has Codes.Value.
 	Terms map[string]Term
 }
 

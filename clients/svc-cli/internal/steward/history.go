@@ -21,7 +21,8 @@ const (
 	NoReports          = "no_reports"
 )
 
-// Entry is what a history keeps of one report: a thousand whole ones would not fit.
+// Entry holds the part of one report that a history keeps: a thousand whole ones
+// would not fit.
 type Entry struct {
 	Repository string
 	Run        Run
@@ -36,7 +37,7 @@ func NewEntry(source string, r *Report) Entry {
 	}}
 }
 
-// History is what the reports of one repository say together.
+// History summarises the reports of one repository.
 type History struct {
 	Schema           string        `json:"schema"`
 	Repository       string        `json:"repository"`
@@ -67,14 +68,14 @@ type Outcomes struct {
 	PRAlreadyExists int `json:"pr_already_exists"`
 }
 
-// APIBudget tells what was left of the forge's rate limit.
+// APIBudget is the remaining rate limit of the forge.
 type APIBudget struct {
 	ObservedRuns int    `json:"observed_runs"`
 	MinRemaining *int64 `json:"min_remaining"`
 	MaxRemaining *int64 `json:"max_remaining"`
 }
 
-// PolicyHistory tells how often the policy changed.
+// PolicyHistory counts the changes of the policy.
 type PolicyHistory struct {
 	DistinctDigests int    `json:"distinct_digests"`
 	Changes         int    `json:"changes"` // from one run to the next

@@ -109,7 +109,8 @@ type Provenance struct {
 	TrustedHeadSHA *string `json:"trusted_head_sha"`
 }
 
-// Ordinal is a number of 1 or more. A workflow knows its own as texts, the forge's API as numbers; both stand in reports.
+// Ordinal is a number of 1 or more. A workflow has its own numbers as texts, the forge's API as numbers; reports
+// contain both.
 type Ordinal int64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -183,9 +184,9 @@ func checkEntries(rd *closed.Reader, r *Report) {
 		path := canon.Element("/skipped", i) + "/current_head_sha"
 		switch there := s.CurrentHeadSHA != ""; {
 		case there && s.Reason != HeadMoved:
-			rd.Fail(UnknownField, path, "the key stands beside the reason head_moved only")
+			rd.Fail(UnknownField, path, "the key is allowed with the reason head_moved only")
 		case !there && s.Reason == HeadMoved:
-			rd.Fail(MissingField, path, "the key must stand beside the reason head_moved")
+			rd.Fail(MissingField, path, "the key is required with the reason head_moved")
 		}
 	}
 }

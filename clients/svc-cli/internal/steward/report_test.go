@@ -166,7 +166,7 @@ func TestReportSchemaAgrees(t *testing.T) {
 	}
 }
 
-// A report that is taken adds up: it has a history of its own that fits the schema.
+// A report that is accepted adds up: it has a history that fits the schema.
 func FuzzReport(f *testing.F) {
 	for _, name := range []string{completed, blocked, "not-planned"} {
 		f.Add(samples.File("steward/" + name + ".json"))

@@ -63,7 +63,7 @@ func textOr(s *string, absent string) string {
 	return *s
 }
 
-// Note is what the reason of a skipped branch says, with the head that it found.
+// Note is the reason of a skipped branch, with the head that it found.
 func (s Skipped) Note() string {
 	if s.Reason == HeadMoved {
 		return HeadMoved + " to " + s.CurrentHeadSHA

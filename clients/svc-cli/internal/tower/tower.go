@@ -101,7 +101,7 @@ func readConfig(e *command.Env, c *cli.Context) (evidenceapi.Config, error) {
 			return
 		}
 		if *into = n; n == 0 && option != "port" {
-			*into = -1 // 0 would be the default, which nobody asked for
+			*into = -1 // 0 would select the default, which the user did not request
 		}
 	}
 	number("port", &cfg.Port)

@@ -29,7 +29,7 @@ const (
 type Fault struct {
 	Path   string
 	Reason string // what follows the path in a sentence
-	// Absent says that nothing stands there.
+	// Absent means that there is no file at the path.
 	Absent bool
 }
 
@@ -143,12 +143,12 @@ func (f *Folder) Read(name string, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// Content is what a file holds: its digest, its size, and its bytes if they are not
-// more than were asked for.
+// Content is the content of a file: its digest, its size, and its bytes if they are
+// within the requested limit.
 type Content struct {
 	Digest string
 	Size   int64
-	Bytes  []byte // nil if larger than asked for
+	Bytes  []byte // nil if larger than the requested limit
 }
 
 // Inspect reads a regular file of at most MaxFileBytes, hashes all of it and keeps its
@@ -194,7 +194,7 @@ func (k *keeper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Listing is what lies below a folder, by path.
+// Listing holds the entries below a folder, by path.
 type Listing struct {
 	Files []string // regular files
 	Other []string // links, pipes and what else a candidate cannot hold
@@ -261,7 +261,7 @@ func (f *Folder) names(dir string, most int) ([]string, error) {
 	return names, nil
 }
 
-// Contains says that the file or folder at name is other or lies within it, however
+// Contains reports whether the file or folder at name is other or lies within it, however
 // either is spelled.
 func (f *Folder) Contains(other, name string) bool {
 	outer, err := f.root.Stat(other)

@@ -56,7 +56,7 @@ func Identifier(o closed.Object, key string) string {
 	return o.Match(key, InvalidValue, "an identifier", spine.IsIdentifier)
 }
 
-// Path reads a path within a folder that the document stands for.
+// Path reads a path within the document's folder.
 func Path(o closed.Object, key string) string {
 	return o.Match(key, InvalidValue, "a relative path with / between its parts and without . or ..", IsPath)
 }
@@ -64,9 +64,8 @@ func Path(o closed.Object, key string) string {
 // MaxPath is how many characters a path may have.
 const MaxPath = 1024
 
-// IsPath says that s is a path within a folder in the one spelling that names it:
-// relative, / between its parts, no empty part, no . and no .., nothing that cannot
-// be shown or that another system reads differently.
+// IsPath reports whether s is a path within a folder in its one canonical spelling: relative, / between its parts, no
+// empty part, no . and no .., nothing that cannot be shown or that another system reads differently.
 func IsPath(s string) bool {
 	return s != "." && utf8.RuneCountInString(s) <= MaxPath && fs.ValidPath(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return r < 0x20 || r == 0x7f || r == '\\' || r == ':'
@@ -102,15 +101,15 @@ func IsGlob(s string) bool {
 	return s != "" && utf8.RuneCountInString(s) <= maxGlob && strings.Count(s, "{") <= maxAlternation && doublestar.ValidatePattern(s) && !hasDotPart(s)
 }
 
-// hasDotPart says that a part of a pattern before a final slash is empty, "." or "..".
+// hasDotPart reports whether a part of a pattern before a final slash is empty, "." or "..".
 func hasDotPart(glob string) bool {
 	return slices.ContainsFunc(strings.Split(strings.TrimSuffix(glob, "/"), "/"), func(part string) bool {
 		return part == "" || part == "." || part == ".."
 	})
 }
 
-// Equal says that two values are the same document: the same type and content at
-// every place, in whatever order the keys came.
+// Equal reports whether two values are the same document: the same type and content at every place, whatever the order
+// of the keys.
 func Equal(a, b canon.Value) bool {
 	x, errX := canon.C1(a)
 	y, errY := canon.C1(b)

@@ -30,8 +30,8 @@ const (
 // Checks lists what this verifier can check.
 var Checks = []string{ArtifactDigest, CandidateScope, IndependentAcceptance}
 
-// Verify judges a candidate whose control binds. What it cannot read makes a check
-// that could not be done, never an error of its own.
+// Verify judges a candidate whose control binds. Input that it cannot read makes a check
+// that could not be done, never an error of Verify.
 func Verify(in verification.Input) (*verification.Result, error) {
 	d := verification.NewDraft(in, Adapter, Version)
 	artifact, _ := in.Manifest.Artifact(in.Control.CandidateArtifactID)

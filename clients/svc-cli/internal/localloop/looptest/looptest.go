@@ -120,7 +120,7 @@ func Failing() *Loop {
 	return l
 }
 
-// GoodPatch is what the first attempt of a patch loop made.
+// GoodPatch is the first attempt's patch in a patch loop.
 const GoodPatch = `diff --git a/src/answer.txt b/src/answer.txt
 index 1111111..2222222 100644
 --- a/src/answer.txt
@@ -131,7 +131,7 @@ index 1111111..2222222 100644
  The end.
 `
 
-// OtherPatch is what the second attempt made: it writes where nothing may be written.
+// OtherPatch is the second attempt's patch: it writes where nothing may be written.
 const OtherPatch = GoodPatch + `diff --git a/src/secrets/key.txt b/src/secrets/key.txt
 new file mode 100644
 index 0000000..3333333

@@ -58,7 +58,7 @@ func Parse(data []byte) (*Manifest, error) {
 
 var schema = shape.New("result-manifest", "", field.Codes)
 
-// document is what a loop uses of a manifest.
+// document holds the fields of a manifest that a loop uses.
 type document struct {
 	ID              string `json:"id"`
 	WorkUnitID      string `json:"work_unit_id"`
@@ -127,7 +127,7 @@ func (m *Manifest) Artifact(id string) (Artifact, bool) {
 	return m.Artifacts[i], true
 }
 
-// CheckUnit says where the manifest is not about this revision of this work unit.
+// CheckUnit reports where the manifest is not about this revision of this work unit.
 func (m *Manifest) CheckUnit(u workunit.Ref) error {
 	switch {
 	case m.WorkUnit.ID != u.ID:

@@ -31,8 +31,8 @@ const (
 // Checks lists what this verifier can check.
 var Checks = []string{ResultManifestSchema, IndependentReview}
 
-// Verify judges a candidate whose control binds. What it cannot read makes a check
-// that could not be done, never an error of its own.
+// Verify judges a candidate whose control binds. Input that it cannot read makes a check
+// that could not be done, never an error of Verify.
 func Verify(in verification.Input) (*verification.Result, error) {
 	d := verification.NewDraft(in, Adapter, versions[in.Control.SchemaVersion])
 	schema := d.Check(ResultManifestSchema) // a manifest that does not fit its schema comes to no verifier
@@ -151,9 +151,9 @@ func matchesAny(globs []string, path string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { return doublestar.MatchUnvalidated(g, path) })
 }
 
-// forbidsPath says that a path matches a glob or lies in a folder that one names: its last
-// part is a name without *, or a slash ends it. That nothing lies in a forbidden folder
-// is what its author means, and a file could not match "src/" at all.
+// forbidsPath reports whether a path matches a glob or lies in a folder that a glob names:
+// its last part is a name without *, or it ends with a slash. Its author means that
+// nothing may lie in a forbidden folder, and a file could not match "src/" at all.
 func forbidsPath(globs []string, path string) bool {
 	return matchesAny(globs, path) || slices.ContainsFunc(globs, func(g string) bool {
 		folder, slash := strings.CutSuffix(g, "/")

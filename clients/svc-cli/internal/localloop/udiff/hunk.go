@@ -102,8 +102,8 @@ func parseDecimal(s string) (int, bool) {
 
 const noNewline = `\ No newline at end of file`
 
-// body reads the lines of a hunk and says whether the hunk reaches the end of the file
-// on a side, which only a line without an end tells.
+// body reads the lines of a hunk and reports whether the hunk reaches the end of the file
+// on a side, which only a line without an end shows.
 func (p *parser) body(f *File, h hunk) (last bool, err error) {
 	old, now := h.old.count, h.new.count
 	var oldDone, newDone, changed bool // the side's last line has come: it had no end

@@ -25,7 +25,7 @@ const (
 	MaxFiles = 1000
 )
 
-// File is what a patch does to one file.
+// File describes a patch's change to one file.
 type File struct {
 	Path           string
 	New, Gone      bool     // the patch makes the file; removes it

@@ -162,8 +162,8 @@ func manyFiles(n int) string {
 	return b.String()
 }
 
-// What git itself writes of additions, changes and removals is taken, and says what
-// was done.
+// Git's own output for additions, changes and removals is accepted, and the change
+// recognised.
 func TestWhatGitWrites(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// Input is what a verifier gets. It reads nothing else.
+// Input is all that a verifier reads.
 type Input struct {
 	AttemptID string
 	RunID     string
@@ -58,13 +58,13 @@ func (d *Draft) Check(id string) *Judgement {
 	return j
 }
 
-// Failf says that the check failed.
+// Failf records that the check failed.
 func (j *Judgement) Failf(format string, a ...any) {
 	j.failed = true
 	j.find(format, a...)
 }
 
-// Errorf says that the check, or a part of it, could not be done.
+// Errorf records that the check, or a part of it, could not be done.
 func (j *Judgement) Errorf(format string, a ...any) {
 	j.errored = true
 	j.find(format, a...)

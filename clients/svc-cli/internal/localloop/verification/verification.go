@@ -53,8 +53,7 @@ type Verifier struct {
 	Version string `json:"version"`
 }
 
-// Independence is what is known of the distance between verifier and worker; null is
-// not known.
+// Independence describes the distance between verifier and worker, as far as known; null means unknown.
 type Independence struct {
 	IndependentFromWorker bool   `json:"independent_from_worker"`
 	WorkerIDObserved      string `json:"worker_id_observed"`
@@ -89,7 +88,7 @@ type Metrics struct {
 	ChecksErrored int64 `json:"checks_errored"`
 }
 
-// Resources is what the verification took.
+// Resources are those the verification used.
 type Resources struct {
 	WallSeconds float64 `json:"wall_seconds"`
 }
@@ -135,7 +134,7 @@ func (r *Result) SemanticDigest() string {
 	))
 }
 
-// Check says what is wrong with a result; a fault is a *closed.Fault.
+// Check validates a result; a fault is a *closed.Fault.
 func (r *Result) Check() error {
 	v, err := canon.From(r)
 	if err != nil {
@@ -147,7 +146,7 @@ func (r *Result) Check() error {
 
 var schema = shape.New("verification-result", "", field.Codes)
 
-// Read checks a parsed result: its shape, and that status, recommendation and counts are what the checks make them.
+// Read checks a parsed result: its shape, and that status, recommendation and counts follow from the checks.
 func Read(v canon.Value) (*Result, error) {
 	r := &Result{}
 	if err := schema.Decode(v, r); err != nil {

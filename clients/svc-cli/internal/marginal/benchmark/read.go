@@ -37,8 +37,8 @@ func ReadReport(doc canon.Value) (*Report, error) {
 	return r, nil
 }
 
-// decodeReport reads a document of exactly the report's shape: written again it must be what was read. That covers missing
-// and unknown keys, floats written as integers and all else in which two readers could differ.
+// decodeReport reads a document of exactly the report's shape: encoded again it must equal its input. That covers
+// missing and unknown keys, floats written as integers and all else in which two readers could differ.
 func decodeReport(doc canon.Value) (*Report, error) {
 	text, err := canon.C1(doc)
 	if err != nil {

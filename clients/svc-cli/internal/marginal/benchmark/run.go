@@ -89,8 +89,8 @@ func inFile(name string, err error) error {
 	return err
 }
 
-// checkSplits says whether two matrices are of one gate and share no candidate, probes included: what a strategy saw when it
-// chose is no test of the choice.
+// checkSplits returns a fault unless two matrices are of one gate and share no candidate, probes included: the data on
+// which a strategy chose cannot test the choice.
 func checkSplits(design, holdout *gate.Matrix) error {
 	mismatch := func(key string) error {
 		return &closed.Fault{Code: SplitMismatch, Path: canon.Pointer("", key), Detail: "the design and the holdout matrix differ here"}

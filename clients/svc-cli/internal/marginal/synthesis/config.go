@@ -21,7 +21,7 @@ const MaxReports = 128
 // TooManyReports is the code of a config that names more.
 const TooManyReports = "too_many_benchmark_reports"
 
-// Config says which reports are put together.
+// Config lists the reports to combine.
 type Config struct {
 	SynthesisID   string
 	EvidenceClass string   // that every report must have
