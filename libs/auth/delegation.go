@@ -214,7 +214,7 @@ func (d *delegation) spend(ctx context.Context, c *claims) error {
 	first, err := d.once.Once(ctx, "delegation:"+d.audience+":"+hex.EncodeToString(sum[:]), c.ExpiresAt.Sub(d.now())+2*leeway)
 	switch {
 	case err != nil:
-		return CoordinatorUnavailable.New("Whether this delegation was used before cannot be told now, so it cannot write; try again later.").
+		return CoordinatorUnavailable.New("Whether this delegation was used before cannot be checked now, so it cannot write; try again later.").
 			WithCause(err).After(5 * time.Second)
 	case !first:
 		return invalidCredential("This delegation was used for a write before; make a new one for each.")

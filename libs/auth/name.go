@@ -45,7 +45,7 @@ func checkNames(entries []entry) error {
 	seen := map[string]string{}
 	for i, e := range entries {
 		if Reserved(e.principal) {
-			return fmt.Errorf("entry %d: the principal %q bears a name of the platform's own; choose another", i+1, e.principal)
+			return fmt.Errorf("entry %d: the principal %q is a name reserved for the platform; choose another", i+1, e.principal)
 		}
 		folded := FoldName(e.principal)
 		if other, ok := seen[folded]; ok && other != e.principal {

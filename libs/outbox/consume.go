@@ -64,7 +64,7 @@ type ConsumerConfig struct {
 
 // ErrStop in the error of a handler means that this process must handle no more
 // events, for example because it is no longer the leader.
-var ErrStop = errors.New("the consumer is told to stop")
+var ErrStop = errors.New("the consumer must stop")
 
 // Consume handles events, one at a time or in batches, until ctx ends, which is
 // nil, or a handler says ErrStop. They come in the order of

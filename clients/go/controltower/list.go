@@ -248,7 +248,7 @@ func (a *documentReply) haveIDs(items []*canon.Object) error {
 func (a *documentReply) filtered(item *canon.Object, filters query) error {
 	for _, f := range filters {
 		if v, _ := item.Get(f.name); v != canon.Value(f.value) {
-			return a.broken("the answer holds an item of another %s than the filter asks for", f.name)
+			return a.broken("the answer holds an item of another %s than the filter requests", f.name)
 		}
 	}
 	return nil

@@ -146,7 +146,7 @@ func misplacedOption(app string, argv, moved []string, arg string) *Fault {
 	if at < len(argv) {
 		line = append(line, argv[at+len(moved):]...)
 	}
-	return &Fault{Sentence: arg + " is a global option and must stand before the subcommand: " + Quote(line)}
+	return &Fault{Sentence: arg + " is a global option and must come before the subcommand: " + Quote(line)}
 }
 
 // Quote writes words so that a shell reads them back.

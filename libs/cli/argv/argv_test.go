@@ -46,7 +46,7 @@ func TestArrange(t *testing.T) {
 		{"help of all", "--help run", "svc --help", "", ""},
 		{"a global option before", "-c x run list", "svc -c x run list", "", ""},
 		{"a group alone", "run", "svc run", "", ""},
-		{"a global option after", "run list --context 'x", "", "--context is a global option and must stand before the subcommand: svc --context ''\\''x' run list", ""},
+		{"a global option after", "run list --context 'x", "", "--context is a global option and must come before the subcommand: svc --context ''\\''x' run list", ""},
 		{"an unknown command", "rn", "", `unknown command "rn" for svc`, "did you mean: svc run"},
 		{"an unknown subcommand", "run zzzzzz", "", `unknown command "zzzzzz" for svc run`, "see: svc run --help"},
 		{"an unknown option", "run list --sotre X", "", "unknown option --sotre for svc run list", "did you mean: --store"},

@@ -199,7 +199,7 @@ func (c *cluster) keepPassword(fresh bool) (string, error) {
 	case err == nil && pw != "":
 		return pw, nil
 	case !fresh:
-		return "", fmt.Errorf("postgres: %s is missing or empty, and without it nobody can log in to the database in %s; put it back from a backup", file, c.data)
+		return "", fmt.Errorf("postgres: %s is missing or empty, and without it no one can log in to the database in %s; restore it from a backup", file, c.data)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("postgres: %w", err)
 	}

@@ -196,7 +196,7 @@ func (p *parser) value(depth int) (Value, *SyntaxError) {
 	case c == 'n':
 		return nil, p.word("null")
 	case p.pos >= len(p.data):
-		return nil, p.bad("the document ends where a value should stand")
+		return nil, p.bad("the document ends where a value is expected")
 	}
 	return nil, p.bad("no JSON value starts here")
 }
@@ -211,7 +211,7 @@ func (p *parser) word(w string) *SyntaxError {
 
 func (p *parser) enter(depth int) *SyntaxError {
 	if depth > MaxDepth {
-		return p.fail(TooDeep, p.pos, "arrays and objects stand more than %d deep", MaxDepth)
+		return p.fail(TooDeep, p.pos, "arrays and objects are nested more than %d deep", MaxDepth)
 	}
 	p.pos++ // the opening bracket
 	p.space()

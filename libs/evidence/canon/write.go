@@ -128,7 +128,7 @@ func (w *writer) raw(r Raw) error {
 
 func (w *writer) open(c byte) error {
 	if w.depth++; w.depth > MaxDepth {
-		return fmt.Errorf("canon: arrays and objects stand more than %d deep", MaxDepth)
+		return fmt.Errorf("canon: arrays and objects are nested more than %d deep", MaxDepth)
 	}
 	w.out = append(w.out, c)
 	return nil

@@ -123,7 +123,7 @@ func (r *Reader) having(v canon.Value, path, wrong string, keys []string) Object
 	}
 	o, ok := v.(*canon.Object)
 	if !ok || o == nil {
-		r.Fail(wrong, path, "an object must stand here")
+		r.Fail(wrong, path, "expected an object")
 		return none
 	}
 	for _, k := range keys {
@@ -188,7 +188,7 @@ func (o Object) Array(key string, least int, each func(v canon.Value, path strin
 	}
 	a, ok := v.(canon.Array)
 	if !ok {
-		o.Fail(o.r.codes.Shape, key, "an array must stand here")
+		o.Fail(o.r.codes.Shape, key, "expected an array")
 		return
 	}
 	if len(a) < least {
@@ -215,7 +215,7 @@ func (o Object) String(key string) string {
 func (r *Reader) String(v canon.Value, path string) string {
 	s, ok := v.(string)
 	if !ok {
-		r.Fail(r.codes.Type, path, "a string must stand here")
+		r.Fail(r.codes.Type, path, "expected a string")
 	}
 	return s
 }
@@ -254,7 +254,7 @@ func (o Object) Match(key, code, what string, accept func(string) bool) string {
 func (r *Reader) Match(v canon.Value, path, code, what string, accept func(string) bool) string {
 	s := r.String(v, path)
 	if r.OK() && !accept(s) {
-		r.Fail(code, path, "%s must stand here", what)
+		r.Fail(code, path, "expected %s", what)
 	}
 	return s
 }
@@ -275,7 +275,7 @@ func (o Object) OneOf(key, code string, allowed ...string) string {
 	}
 	s := o.String(key)
 	if o.r.OK() && !slices.Contains(allowed, s) {
-		o.Fail(code, key, "one of %s must stand here", strings.Join(allowed, ", "))
+		o.Fail(code, key, "expected one of %s", strings.Join(allowed, ", "))
 	}
 	return s
 }
@@ -288,7 +288,7 @@ func (o Object) Bool(key string) bool {
 	}
 	b, ok := v.(bool)
 	if !ok {
-		o.Fail(o.r.codes.Type, key, "true or false must stand here")
+		o.Fail(o.r.codes.Type, key, "expected true or false")
 	}
 	return b
 }
@@ -296,7 +296,7 @@ func (o Object) Bool(key string) bool {
 // False reads a flag that must be false; true is refused with code.
 func (o Object) False(key, code string) {
 	if o.Bool(key) {
-		o.Fail(code, key, "false must stand here")
+		o.Fail(code, key, "expected false")
 	}
 }
 
@@ -309,12 +309,12 @@ func (o Object) Int(key string, least int64) int64 {
 	}
 	i, ok := v.(canon.Int)
 	if !ok {
-		o.Fail(o.r.codes.Type, key, "an integer must stand here")
+		o.Fail(o.r.codes.Type, key, "expected an integer")
 		return 0
 	}
 	n, ok := i.Int64()
 	if !ok || n < least {
-		o.Fail(o.r.codes.Value, key, "an integer of %d or more, of 64 bits, must stand here", least)
+		o.Fail(o.r.codes.Value, key, "expected a 64-bit integer of %d or more", least)
 	}
 	return n
 }
@@ -336,7 +336,7 @@ func (o Object) Number(key string) float64 {
 		}
 		return f
 	}
-	o.Fail(o.r.codes.Type, key, "a number must stand here")
+	o.Fail(o.r.codes.Type, key, "expected a number")
 	return 0
 }
 
@@ -348,7 +348,7 @@ func (o Object) Exact(key string) canon.Int {
 	}
 	i, ok := v.(canon.Int)
 	if !ok {
-		o.Fail(o.r.codes.Type, key, "an integer must stand here")
+		o.Fail(o.r.codes.Type, key, "expected an integer")
 	}
 	return i
 }

@@ -126,7 +126,7 @@ func readDecision(o closed.Object) Decision {
 		if _, ok := v.(string); ok {
 			o.Fail(InvalidValue, "selected_attempt_id", "a report selects no attempt")
 		}
-		o.Fail(InvalidType, "selected_attempt_id", "null must stand here")
+		o.Fail(InvalidType, "selected_attempt_id", "expected null")
 	}
 	d.IntegrationAuthority = o.OneOf("integration_authority", InvalidValue, IntegrationAuthority)
 	return d

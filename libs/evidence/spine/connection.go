@@ -58,9 +58,9 @@ func ReadConnection(v canon.Value) (Connection, error) {
 		f, ok := v.(canon.Float)
 		switch {
 		case !ok:
-			o.Fail(InvalidType, "project_spend_usd_max", "a number with a point must stand here")
+			o.Fail(InvalidType, "project_spend_usd_max", "expected a number with a point")
 		case !(f >= 0) || math.IsInf(float64(f), 0):
-			o.Fail(InvalidValue, "project_spend_usd_max", "a finite number of 0.0 or more must stand here")
+			o.Fail(InvalidValue, "project_spend_usd_max", "expected a finite number of 0.0 or more")
 		}
 		c.ProjectSpendUSDMax = float64(f)
 	}

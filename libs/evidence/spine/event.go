@@ -154,7 +154,7 @@ func ReadEvent(v canon.Value) (Event, error) {
 	}
 	payload, ok := o.Value("payload").(*canon.Object)
 	if !ok {
-		o.Fail(InvalidShape, "payload", "an object must stand here")
+		o.Fail(InvalidShape, "payload", "expected an object")
 	}
 	e.Payload, e.PayloadDigest = payload, readDigest(o, "payload_digest")
 	if rd.OK() {

@@ -50,7 +50,7 @@ func (k journalKind) notice() string {
 	case leftJournal:
 		return "A writer ended in mid-transaction and left its journal beside the store; this was read from a copy without the unfinished transaction, and the next writing command recovers the store."
 	case foreignJournal:
-		return "What lies beside the store in the place of its journal is no journal; this was read from a copy without it."
+		return "The file in the place of the store's journal is no journal; this was read from a copy without it."
 	}
 	return ""
 }

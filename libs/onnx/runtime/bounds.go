@@ -91,7 +91,7 @@ func checkTensor(t *onnxpb.TensorProto) error {
 		return err
 	}
 	if have != n {
-		return fmt.Errorf("constant %q has %d values, its dimensions ask for %d", shorten(t.GetName()), have, n)
+		return fmt.Errorf("constant %q has %d values, its dimensions require %d", shorten(t.GetName()), have, n)
 	}
 	return nil
 }

@@ -244,7 +244,7 @@ func testConcurrentCreation(t *testing.T, c *orchestrator.Client) {
 		t.Fatalf("%d callers got %d runs; want len(ids) == 1", callers, len(ids))
 	}
 	if made == 0 { // a real server may say so to more than one
-		t.Error("no caller was told it created the run")
+		t.Error("no caller got the answer that it created the run")
 	}
 	n := mustSucceed(c.CountFlowRuns(t.Context(), orchestrator.Filter{DeploymentIDs: []uuid.UUID{f.deployment.ID}}))(t)
 	if n != 1 {

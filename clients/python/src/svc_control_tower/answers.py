@@ -257,7 +257,7 @@ def check_event(
         raise broken(f"event {sequence} came after event {after}: sequences must rise")
     for key, wanted in filters.items():
         if envelope[key] != wanted:
-            raise broken(f"an event has another {key} than the filter asks for")
+            raise broken(f"an event has another {key} than the filter requests")
     payload = envelope["payload"]
     if not isinstance(payload, dict):
         raise broken("the payload of an event is no object")

@@ -124,7 +124,7 @@ func planFiles(ref string) []File {
 		workflow("preview", "Shows how a work unit would be routed; nothing is dispatched.", "none"),
 		workflow("status", "Publishes the status of runs from retained evidence.", "publication"),
 		workflow("verify", "Verifies a candidate and retains the evidence; it decides nothing.", "verification"),
-		config("README.md", managed, "Tells people what the files beside it are and who changes them."),
+		config("README.md", managed, "Explains the files beside it and who changes them."),
 		config("connections.json", seed, "Connector profiles of the project; the one that is there to begin with is disabled."),
 		config(domainPack, managed, "Names the kinds of work, tasks and evidence of software engineering."),
 		config("project.json", seed, "The project's policy: people decide, nothing merges automatically."),

@@ -71,7 +71,7 @@ func (f *Folder) Read(name string) (canon.Value, error) {
 
 func (f *Folder) bytes(name string) ([]byte, error) {
 	if !IsRelative(name) {
-		return nil, &closed.Fault{Code: OutsideFolder, Detail: WhatRelative + " must stand here"}
+		return nil, &closed.Fault{Code: OutsideFolder, Detail: "expected " + WhatRelative}
 	}
 	name = filepath.FromSlash(name)
 	// Before opening, which would wait for ever on a pipe without a writer.

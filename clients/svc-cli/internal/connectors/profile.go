@@ -78,7 +78,7 @@ func Parse(document canon.Value) ([]Connector, error) {
 			break
 		}
 		if _, ok := v.(*canon.Object); !ok {
-			rd.Fail(InvalidDocument, paths[i], "a connector profile must stand here, which is an object")
+			rd.Fail(InvalidDocument, paths[i], "expected a connector profile, which is an object")
 			break
 		}
 		c := readConnector(rd, v, paths[i])
@@ -113,7 +113,7 @@ func readConnector(rd *closed.Reader, v canon.Value, path string) Connector {
 	}
 	if o.Has("settings") {
 		if _, ok := o.Value("settings").(*canon.Object); !ok {
-			o.Fail(InvalidType, "settings", "an object must stand here")
+			o.Fail(InvalidType, "settings", "expected an object")
 		}
 	}
 	readCapabilities(rd, o, &c)
@@ -206,7 +206,7 @@ func Words(rd *closed.Reader, o closed.Object, key, code string, allowed []strin
 		switch {
 		case !rd.OK():
 		case allowed != nil && !slices.Contains(allowed, s):
-			rd.Fail(code, path, "one of %s must stand here", strings.Join(allowed, ", "))
+			rd.Fail(code, path, "expected one of %s", strings.Join(allowed, ", "))
 		case strings.TrimSpace(s) == "":
 			rd.Fail(code, path, "the text must not be blank")
 		case slices.Contains(out, s):
@@ -227,10 +227,10 @@ func Dollars(o closed.Object, key string) float64 {
 	case canon.Float:
 		f = float64(v)
 	default:
-		o.Fail(InvalidType, key, "a number must stand here")
+		o.Fail(InvalidType, key, "expected a number")
 	}
 	if !(f >= 0) || math.IsInf(f, 0) {
-		o.Fail(InvalidValue, key, "an amount of 0 or more must stand here")
+		o.Fail(InvalidValue, key, "expected an amount of 0 or more")
 		return 0
 	}
 	return f + 0 // of a minus zero, zero

@@ -173,7 +173,7 @@ func (r *Report) warnings() []string {
 		warn(UndefinedAtQuorum, UndefinedAtQuorumText)
 	}
 	if Censored(r.Panel.Votes) {
-		warn("effective_votes_saturated", "the panel makes too few errors here to tell more than %.0f effective votes apart.", gatestat.Saturated)
+		warn("effective_votes_saturated", "the panel makes too few errors here to distinguish more than %.0f effective votes.", gatestat.Saturated)
 	}
 	if c, ok := r.Panel.Ceiling.(float64); ok {
 		if r.Panel.Heuristic != nil && *r.Panel.Heuristic > c {

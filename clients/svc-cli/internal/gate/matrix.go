@@ -82,14 +82,14 @@ func Read(doc canon.Value) (*Matrix, error) {
 	}
 	if o.Has("quorum") {
 		if m.Quorum = o.Number("quorum"); m.Quorum < 0 || m.Quorum >= 1 {
-			o.Fail(InvalidValue, "quorum", "a number from 0 to below 1 must stand here")
+			o.Fail(InvalidValue, "quorum", "expected a number from 0 to below 1")
 		}
 		m.Quorum += 0 // of -0.0 too
 		if r.OK() {
 			m.quorum = gatestat.ParseQuorum(m.Quorum)
 		}
 		if !m.quorum.InRange() {
-			o.Fail(InvalidValue, "quorum", "a number from 0 to below 1 must stand here; this one is read as 1")
+			o.Fail(InvalidValue, "quorum", "expected a number from 0 to below 1; this one is read as 1")
 		}
 	}
 	m.readCandidates(r, o)

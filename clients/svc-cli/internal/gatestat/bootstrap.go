@@ -113,7 +113,7 @@ const MaxWork = 10_000_000_000
 func (b Bootstrap) Affordable(steps int) error {
 	if most := MaxWork / max(steps, 1); b.Replicates > most {
 		return &closed.Fault{Code: TooMuchWork, Detail: fmt.Sprintf(
-			"%d replicates of this matrix are more than this command computes; ask for %d or fewer", b.Replicates, most)}
+			"%d replicates of this matrix are more than this command computes; use %d or fewer", b.Replicates, most)}
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func runLoop(e *command.Env, c *cli.Context) error {
 		return err
 	}
 	if c.IsSet("replay") && c.IsSet("output-dir") {
-		return command.Usagef("--replay writes nothing, so --output-dir has no use beside it")
+		return command.Usagef("--replay writes nothing, so --output-dir cannot be combined with it")
 	}
 	for _, name := range []string{"replay", "output-dir"} {
 		if c.IsSet(name) && c.String(name) == "" {

@@ -150,7 +150,7 @@ func (s *Source) checkBundle(ctx context.Context, c AttemptConfig, m *manifest.M
 	}
 	for _, log := range m.Logs {
 		if log.Digest == "" {
-			return fmt.Errorf("log %s: the manifest gives no digest, which a bundle needs", log.Locator)
+			return fmt.Errorf("log %s: the manifest has no digest, which a bundle requires", log.Locator)
 		}
 		if err := checkFile(ctx, root, log.Locator, log.Digest); err != nil {
 			return fmt.Errorf("log %s: %w", log.Locator, err)

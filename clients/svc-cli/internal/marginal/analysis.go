@@ -69,7 +69,7 @@ func Warnings(m *gate.Matrix, current gate.Measures) []string {
 		warn(gate.UndefinedAtQuorum, gate.UndefinedAtQuorumText)
 	}
 	if current.Censored() {
-		warn("current_effective_votes_saturated", "the current panel makes too few errors here to tell more than %.0f effective votes apart.", gatestat.Saturated)
+		warn("current_effective_votes_saturated", "the current panel makes too few errors here to distinguish more than %.0f effective votes.", gatestat.Saturated)
 	}
 	return out
 }

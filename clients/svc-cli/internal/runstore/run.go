@@ -47,7 +47,7 @@ func runCommand(e *command.Env) *cli.Command {
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return listRuns(e, c) }),
 		},
 		{
-			Name: "status", Usage: "show where a run stands", ArgsUsage: "RUN_ID",
+			Name: "status", Usage: "show the state of a run", ArgsUsage: "RUN_ID",
 			Flags:  slices.Concat([]cli.Flag{storeFlag()}, command.JSONFlags()),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return runStatus(e, c) }),
 		},

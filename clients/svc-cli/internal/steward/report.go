@@ -177,7 +177,7 @@ func Parse(v canon.Value) (*Report, error) {
 func checkEntries(rd *closed.Reader, r *Report) {
 	for i, c := range r.Created {
 		if c.URL != fmt.Sprintf("https://github.com/%s/pull/%d", r.Repository, c.Number) {
-			rd.Fail(InvalidValue, canon.Element("/created", i)+"/url", "the address of the repository's pull request of this number must stand here")
+			rd.Fail(InvalidValue, canon.Element("/created", i)+"/url", "expected the address of the repository's pull request with this number")
 		}
 	}
 	for i, s := range r.Skipped {
@@ -255,7 +255,7 @@ func checkState(rd *closed.Reader, r *Report) {
 	}
 	switch {
 	case r.BlockedReason == nil:
-		rd.Fail(StateConflict, "/blocked_reason", "the reason must stand here")
+		rd.Fail(StateConflict, "/blocked_reason", "expected the reason")
 	case (*r.BlockedReason == PolicyDisabled) != (r.Status == Disabled):
 		rd.Fail(StateConflict, "/blocked_reason", PolicyDisabled+" is the reason of disabled runs, and their only one")
 	case r.CandidateCount != nil:

@@ -119,7 +119,7 @@ func ReadPlan(v canon.Value) (*Control, error) {
 		if version, has := o.Get("schema_version"); has {
 			s, _ := version.(string)
 			if schema, ok = planSchemas[s]; !ok {
-				return nil, &closed.Fault{Code: field.InvalidValue, Path: "/schema_version", Detail: "one of " + strings.Join(planVersions, ", ") + " must stand here"}
+				return nil, &closed.Fault{Code: field.InvalidValue, Path: "/schema_version", Detail: "expected one of " + strings.Join(planVersions, ", ")}
 			}
 		}
 	}

@@ -91,7 +91,7 @@ const (
 func CheckGlobs(r *closed.Reader, path string, globs []string) {
 	for i, s := range globs {
 		if !IsGlob(s) {
-			r.Fail(InvalidValue, canon.Element(path, i), "a pattern of paths must stand here")
+			r.Fail(InvalidValue, canon.Element(path, i), "expected a pattern of paths")
 		}
 	}
 }

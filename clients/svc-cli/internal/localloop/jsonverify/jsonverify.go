@@ -115,7 +115,7 @@ func checkAcceptance(d *verification.Draft, in verification.Input, content confi
 		check.Failf("The candidate is no JSON document: %v.", err)
 	} else if _, err := canon.C1(canon.Array{v}); err != nil { // the observation holds it one level deeper
 		wrong(string(canon.TooDeep))
-		check.Failf("The candidate's arrays and objects stand too deep in each other.")
+		check.Failf("The candidate's arrays and objects are nested too deep.")
 	} else {
 		if seen.Observed = v; !field.Equal(v, in.Control.RequiredJSON) {
 			check.Failf("The candidate is not the required document.")

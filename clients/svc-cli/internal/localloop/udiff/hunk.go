@@ -36,7 +36,7 @@ func (p *parser) hunks(f *File) error {
 	}
 	switch {
 	case f.Hunks == 0:
-		return p.fail("a hunk must stand here: %s", describeUnsupported(p.peek()))
+		return p.fail("expected a hunk: %s", describeUnsupported(p.peek()))
 	case (f.New || f.Gone) && f.Hunks > 1:
 		return p.fail("a file that is made or removed has one hunk")
 	}

@@ -110,7 +110,7 @@ func (p *parser) file() (File, error) {
 	var f File
 	names, ok := p.take("diff --git ")
 	if !ok {
-		return f, p.fail(`"diff --git" must start a file; nothing may stand before, between or after files`)
+		return f, p.fail(`"diff --git" must start a file; nothing is allowed before, between or after files`)
 	}
 	if f.Path, ok = splitTwice(names); !ok {
 		p.next--
@@ -131,7 +131,7 @@ func (p *parser) file() (File, error) {
 			want = "/dev/null"
 		}
 		if got, ok := p.take(side.mark); !ok {
-			return f, p.fail("%q must stand here: %s", strings.TrimSpace(side.mark), describeUnsupported(p.peek()))
+			return f, p.fail("expected %q: %s", strings.TrimSpace(side.mark), describeUnsupported(p.peek()))
 		} else if got != want && (got != want+"\t" || side.absent || !strings.Contains(want, " ")) { // git ends a name with blanks so
 			p.next--
 			return f, p.fail("the name must be %s", want)
