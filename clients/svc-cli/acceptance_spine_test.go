@@ -139,7 +139,7 @@ func TestRow60Cancel(t *testing.T) {
 }
 
 // A thousand creates by as many processes, four at a time, of which one in five is killed somewhere on its way and
-// asked for again.
+// repeated.
 func TestRow61KillAmongCreates(t *testing.T) {
 	t.Parallel()
 	const creates, workers = 1000, 4
@@ -232,7 +232,7 @@ func TestRow62ImportEvidence(t *testing.T) {
 		t.Error(r.out, "want strings.Contains(r.out, `\"create_request_digest\":\"`+importDigest+`\"`)")
 	}
 
-	// A projection that names another digest, and a report that its attempts do not bear out.
+	// A projection that names another digest, and a report that its attempts contradict.
 	other := readFile(t, dir, "spine/report-run.json")
 	other = bytes.ReplaceAll(other, []byte(fixture.Report().Digest()), []byte(fixture.Digest("e")))
 	if err := os.WriteFile(filepath.Join(dir, "other.json"), other, 0o600); err != nil {

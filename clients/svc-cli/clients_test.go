@@ -28,7 +28,7 @@ func goClient(t *testing.T, url string) *controltower.Client {
 	return c
 }
 
-// findPython runs a module or script with the Python client at hand.
+// findPython runs a module or script with the Python client installed.
 func findPython(t *testing.T, url string, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "python3", args...)
@@ -88,7 +88,7 @@ func collectFacts(t *testing.T, c *controltower.Client, report string) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	status, metrics, openapi := mustSucceed(c.Status(ctx)), mustSucceed(c.Metrics(ctx)), mustSucceed(c.OpenAPI(ctx))
-	// The types of the Go client lose nothing of what this server says.
+	// The types of the Go client lose nothing of this server's answers.
 	for kind, docs := range map[string][2]any{"status": {status.Value, status.Document}, "metrics": {metrics.Value, metrics.Document}} {
 		if canon.Digest(docs[0]) != canon.Digest(docs[1]) {
 			t.Errorf("the %s document is not all in its type; want canon.Digest(docs[0]) == canon.Digest(docs[1])", kind)

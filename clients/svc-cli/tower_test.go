@@ -107,7 +107,7 @@ func getURL(t *testing.T, url string) (status int, body string) {
 	return resp.StatusCode, string(data)
 }
 
-// Nothing listens when a value is bad: the port of each line is taken, and no answer says so.
+// Nothing listens when a value is bad: the port of each line is in use, and no error mentions that.
 func TestRow56BadStartValues(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -257,8 +257,8 @@ func TestControlTowerMakesItsStore(t *testing.T) {
 	p.ends(t)
 }
 
-// SIGTERM with a stream open and a report that never comes: the stream is told, requests are refused, the process
-// lives, and it ends with 0 once its five seconds are over.
+// SIGTERM with a stream open and a report that never comes: the stream gets its end marker, requests are refused, the
+// process lives, and it ends with 0 once its five seconds are over.
 func TestRow48Drain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -326,7 +326,7 @@ func TestSecondSignalEndsTheDrain(t *testing.T) {
 	holdInspection(t, url)
 	begun := time.Now()
 	p.signal(t, syscall.SIGTERM)
-	// The drain has begun when a request is told so.
+	// The drain has begun when a request is answered so.
 	for {
 		if status, body := getURL(t, url+"/api/v1/status"); status == 503 && strings.Contains(body, "shutting_down") {
 			break

@@ -116,7 +116,7 @@ func (m Manual) settings() (string, error) {
 	return b.String(), nil
 }
 
-// setting is one environment variable, told by the comment of its field.
+// setting is one environment variable, documented by the comment of its field.
 type setting struct{ env, standard, text string }
 
 // read lists the settings of the struct. A comment also applies to the fields below it that have none, and refers to

@@ -94,14 +94,13 @@ type Authenticator struct {
 	credentials  []credential
 	delegation   *delegation                        // nil: none is trusted
 	fault        error                              // why no bearer is accepted
-	limit        func(Principal) (Principal, error) // nil: callers have what their credentials say
+	limit        func(Principal) (Principal, error) // nil: callers have the scopes of their credentials
 	placeholders []string
 	warnings     []string
 }
 
-// Load reads the legacy token and the credential map; both may be empty. It
-// never fails: a fault is answered to each caller and told by State, so that
-// health stays readable while credentials are repaired.
+// Load reads the legacy token and the credential map; both may be empty. It never fails: State and every answer report
+// a fault, so that health stays readable while credentials are repaired.
 func Load(legacy, credentialsJSON string, rules Rules) *Authenticator {
 	a := &Authenticator{rules: rules}
 	if legacy != "" {
@@ -212,16 +211,16 @@ func (a *Authenticator) Authenticate(header string) (Principal, error) {
 	return p, err
 }
 
-// WithLimit is the authenticator whose callers have what limit leaves them. Its error answers a caller who lacks a scope:
-// whether they hold it cannot be said yet.
+// WithLimit returns an authenticator that reduces each caller's scopes by limit. Its error answers a caller who lacks a
+// scope: it is not yet known whether they hold it.
 func (a *Authenticator) WithLimit(limit func(Principal) (Principal, error)) *Authenticator {
 	with := *a
 	with.limit = limit
 	return &with
 }
 
-// Grants are the scopes of each principal that bears a credential, and those that each issuer of delegations may pass
-// on, with everything they imply. The legacy token is left out: it holds them all.
+// Grants returns the scopes of each principal with a credential, and those that each issuer of delegations may pass on,
+// with everything they imply. The legacy token is left out: it holds them all.
 func (a *Authenticator) Grants() (principals, issuers map[string][]string) {
 	principals, issuers = map[string][]string{}, map[string][]string{}
 	for _, c := range a.credentials {
@@ -264,8 +263,8 @@ func (a *Authenticator) recognize(header string) (Principal, *claims, error) {
 		return Principal{}, nil, MissingCredential.New("Send the header Authorization: Bearer <secret>.").WithHeader("WWW-Authenticate", "Bearer")
 	}
 	sum := sha256.Sum256([]byte(secret))
-	// Digests are compared with all credentials, in constant time each, so that
-	// the time tells neither how much of a secret is right nor which one matched.
+	// Digests are compared with all credentials, in constant time each, so that the time reveals neither how much of a
+	// secret is right nor which one matched.
 	found := -1
 	for i := range a.credentials {
 		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], a.credentials[i].digest[:]), i, found)

@@ -31,7 +31,8 @@ const (
 		"` + opSecret + `": {"principal": "operator", "tenant": "acme", "scopes": ["write"]}}`
 )
 
-// callRoute asks a route that needs scope and returns the status and the problem's code.
+// callRoute calls a route that needs scope and returns the status and the problem's
+// code.
 func callRoute(t *testing.T, a *auth.Authenticator, scope string, header ...string) (*http.Response, string, auth.Principal) {
 	t.Helper()
 	var seen auth.Principal

@@ -28,9 +28,9 @@ const (
 	// delegationType keeps tokens that were made for another purpose, with the
 	// same key, from being taken for a delegation (RFC 8725 section 3.11).
 	delegationType = "platform-act+jwt"
-	// DelegationLife is how long a delegation is valid.
+	// DelegationLife is the lifetime of a delegation.
 	DelegationLife = 60 * time.Second
-	// leeway is how far the clocks of two services may differ.
+	// leeway is the largest accepted clock difference between two services.
 	leeway = 5 * time.Second
 	// maxDelegation limits a token, in bytes; ours have about 500.
 	maxDelegation = 8 << 10
@@ -43,7 +43,7 @@ type Once interface {
 	Once(ctx context.Context, key string, ttl time.Duration) (bool, error)
 }
 
-// Delegation says whose tokens a service takes for the word of a person.
+// Delegation configures the issuers whose delegation tokens a service accepts.
 type Delegation struct {
 	// Audience is this service's name.
 	Audience string
@@ -159,9 +159,8 @@ func looksDelegated(bearer string) bool {
 	return err == nil && strings.Contains(string(raw), delegationType)
 }
 
-// verify reads a token and gives the person it speaks for. The error is for the
-// log, where it tells the operator of the issuer what is wrong; it quotes nothing
-// of the token's signature.
+// verify verifies a token and returns the person it names. The error is for the
+// log of the issuer's operator; it quotes nothing of the token's signature.
 func (d *delegation) verify(token string, rules Rules) (Principal, *claims, error) {
 	var c claims
 	var from issuer

@@ -1,4 +1,4 @@
-// Package auth says who calls: bearer secrets with a principal, a tenant and
+// Package auth identifies callers: bearer secrets with a principal, a tenant and
 // scopes, read once from the environment, held as digests.
 //
 // The order of the checks is part of the API:

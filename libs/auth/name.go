@@ -30,7 +30,7 @@ func FoldName(name string) string { return norm.NFC.String(cases.Fold().String(N
 // SameName reports whether two names belong to one principal.
 func SameName(a, b string) bool { return FoldName(a) == FoldName(b) }
 
-// Reserved reports whether no credential, delegation or forge identity may bear the name.
+// Reserved reports whether no credential, delegation or forge identity may have the name.
 func Reserved(name string) bool {
 	name = FoldName(name)
 	return slices.Contains(reservedNames, name) ||

@@ -12,7 +12,7 @@ func oneCredential(principal string) string {
 	return fmt.Sprintf(`{"secret-of-somebody-0001": {"principal": %q, "tenant": "default", "scopes": ["read"]}}`, principal)
 }
 
-// A credential that bears a name of the platform's own would be exempt from separation of duties.
+// A credential with a reserved name would be exempt from separation of duties.
 func TestReservedPrincipalsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{

@@ -27,7 +27,7 @@ type BreakerDecision struct {
 	RetryAfter time.Duration // when not OK
 }
 
-// BreakerReport is how a call ended.
+// BreakerReport is the outcome of a call.
 type BreakerReport struct {
 	Failed  bool
 	Trial   bool          // from the decision
@@ -66,8 +66,7 @@ type Permit struct {
 	trial bool
 }
 
-// Trial reports whether the permit is the one by which an open breaker finds out whether to close: its outcome must be
-// told.
+// Trial reports whether the permit is an open breaker's trial call: its outcome must be reported.
 func (p Permit) Trial() bool { return p.trial }
 
 // Allow returns a permit, an *OpenError, or ErrUnavailable if the coordinator does not answer.
@@ -92,7 +91,7 @@ func (p Permit) Success(ctx context.Context) error {
 func (p Permit) Failure(ctx context.Context) (opened bool, err error) { return p.report(ctx, true) }
 
 func (p Permit) report(ctx context.Context, failed bool) (bool, error) {
-	if p.b == nil { // without a coordinator there is nothing to tell
+	if p.b == nil { // without a coordinator there is nothing to report
 		return false, nil
 	}
 	return p.b.c.BreakerReport(ctx, p.b.name, BreakerReport{Failed: failed, Trial: p.trial, FailMax: p.b.failMax, Reset: p.b.reset})

@@ -34,12 +34,12 @@ type Coordinator interface {
 	// all others.
 	Once(ctx context.Context, key string, ttl time.Duration) (bool, error)
 	// Allow counts one action against limit. The window begins with the first action and
-	// the count starts anew after it, so at most twice the limit passes within any
-	// span as long as the window. Actions over the limit do not count. A limit of 0
-	// allows everything.
+	// the count restarts after it, so at most twice the limit passes within any span as
+	// long as the window. Actions over the limit do not count. A limit of 0 allows
+	// everything.
 	Allow(ctx context.Context, key string, limit int, window time.Duration) (Decision, error)
 
-	// BreakerAllow asks whether a call may go out; use Breaker.
+	// BreakerAllow reports whether a call may be made; use Breaker.
 	BreakerAllow(ctx context.Context, name string, reset time.Duration) (BreakerDecision, error)
 	// BreakerReport reports how a call ended; opened is true when that opened the
 	// breaker. Use Breaker.

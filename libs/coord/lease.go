@@ -50,8 +50,8 @@ func (l *Lease) left() time.Duration {
 	return time.Until(l.expires)
 }
 
-// Keep renews the lease three times in each ttl until ctx ends, which is nil, or
-// the lease is lost: the store says so, or did not answer for as long as it lasts.
+// Keep renews the lease three times in each ttl until ctx ends, which returns nil, or the lease is
+// lost: the store reported it lost, or did not answer for as long as it lasts.
 func (l *Lease) Keep(ctx context.Context) error {
 	for {
 		t := time.NewTimer(min(l.ttl/3, max(l.left(), 0)))
@@ -116,7 +116,7 @@ func Lead(ctx context.Context, c Coordinator, name string, ttl time.Duration, lo
 				return err
 			}
 		}
-		// Unevenly, so that replicas do not ask at once.
+		// Jittered, so that replicas do not query simultaneously.
 		t := time.NewTimer(ttl/6 + rand.N(ttl/6+1))
 		select {
 		case <-ctx.Done():
@@ -137,7 +137,7 @@ func leadUntilLost(ctx context.Context, lease *Lease, fn func(context.Context) e
 	err := fn(term)
 	end()
 	if lost := <-kept; lost != nil {
-		return nil // whatever fn says, it was told to stop
+		return nil // whatever fn returned, it had to stop
 	}
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()

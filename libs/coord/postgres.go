@@ -48,7 +48,7 @@ func (*Postgres) Close() error { return nil }
 // Ping reports whether the database answers.
 func (p *Postgres) Ping(ctx context.Context) error { return wrapUnavailable("ping", p.pool.Ping(ctx)) }
 
-// sweepEvery is how many calls that add rows pass between removals of expired ones.
+// sweepEvery is the number of calls that add rows between removals of expired ones.
 const sweepEvery = 256
 
 // leaseKeep is how long the row of an expired lease stays. Replicas of the version

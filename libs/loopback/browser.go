@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// OpenBrowser asks the desktop to show a local address and does not wait for it.
+// OpenBrowser makes the desktop open a local address and does not wait for it.
 // The address is an argument, never a line of a shell, and must be one of ours.
 func OpenBrowser(address string) error {
 	if !strings.HasPrefix(address, "http://127.0.0.1:") {

@@ -28,8 +28,8 @@ func BaseHeaders(server, version string) httpd.Header {
 	return append(securityHeaders(lockedDown), ServiceHeaders(server, version)...)
 }
 
-// ServiceHeaders tell who answers. The server is a name and a version of its
-// interface, as in "svc-control-tower/0.1"; the version is that of the build.
+// ServiceHeaders returns the fields that identify the server: a name and a version
+// of its interface, as in "svc-control-tower/0.1", and the version of the build.
 func ServiceHeaders(server, version string) httpd.Header {
 	name, _, _ := strings.Cut(server, "/")
 	return httpd.Header{

@@ -20,7 +20,8 @@ type Launches struct {
 	open []launch   // oldest first
 }
 
-// launch keeps a code's digest: comparing digests tells nothing about the code.
+// launch keeps a code's digest: comparing digests reveals nothing about the
+// code.
 type launch struct {
 	digest [sha256.Size]byte
 	until  time.Time

@@ -33,8 +33,8 @@ func (m *Model) WithBusUUID(id string) ([]byte, error) {
 			}
 		}
 	}
-	// YAML has ways that lines do not show, such as a text over several of them: what comes out must say the same
-	// as before but for this.
+	// YAML has notations that lines do not show, such as a text over several of them: the result must have the same
+	// content as before but for this.
 	var before, after map[string]any
 	if yaml.Unmarshal(m.File.Bytes, &before) != nil || yaml.Unmarshal([]byte(changed), &after) != nil || after["bus_uuid"] != id {
 		return nil, ErrUnclear

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Availability says when the value of a column is known.
+// Availability is the time at which the value of a column is known.
 const (
 	AtSubmit = "submit"
 	AtEnd    = "end"
@@ -48,7 +48,7 @@ type Dataset struct {
 	Path string `yaml:"-"`
 }
 
-// Generated reports whether the rows come from the generator alone, which every version trained on them tells.
+// Generated reports whether the rows come from the generator alone; versions trained on them carry a tag for it.
 func (d *Dataset) Generated() bool { return len(d.Files) == 0 && !d.Backends.remote() }
 
 // Origin is the value of the tag data_origin.

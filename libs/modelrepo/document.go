@@ -176,7 +176,8 @@ func (d *document) line(path string) int {
 	return keyLine(d.body)
 }
 
-// keyLine is where a value starts; a block mapping's own token is its first colon, which is the same line.
+// keyLine returns the line on which a value starts; a block mapping's own token is its first colon, which is the same
+// line.
 func keyLine(n ast.Node) int {
 	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 {
 		n = m.Values[0].Key

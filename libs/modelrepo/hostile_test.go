@@ -192,7 +192,7 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	})
 }
 
-// A repository with more folders than any team has is read in part, and says so.
+// A repository with more folders than any team has is read in part, which is reported.
 func TestManyFilesAreRefusedCheaply(t *testing.T) {
 	t.Parallel()
 	dir := newRepository(t)

@@ -21,7 +21,7 @@ type Hyperparameter struct {
 	Default  any
 	Min, Max float64
 	Words    []string
-	// Share accepts, besides Words, a count of at least 1 or a fraction below 1.
+	// Share accepts, in addition to Words, a count of at least 1 or a fraction below 1.
 	Share bool
 	// Types of models that have it; nil: all that the estimator suits.
 	Types   []Type

@@ -22,8 +22,8 @@ const (
 	Regression Type = "regression"
 	// Classification predicts one of a fixed list of labels.
 	Classification Type = "classification"
-	// Anomaly tells rows that are unlike the others from the rest. The target has two labels, which only judge it; the
-	// second one is the anomalies'.
+	// Anomaly separates unusual rows from the rest. The target has two labels, which are used only to evaluate it; the
+	// second one is that of the anomalies.
 	Anomaly Type = "anomaly"
 )
 
@@ -45,7 +45,7 @@ type Model struct {
 	// TaskType is the folder it lies in: one of TaskTypes.
 	TaskType string `yaml:"task_type"`
 	Type     Type   `yaml:"type"`
-	// Enabled is true unless said otherwise; a disabled model is known but never trained on a schedule.
+	// Enabled is true by default; a disabled model is known but never trained on a schedule.
 	Enabled bool   `yaml:"enabled"`
 	Project string `yaml:"project"`
 	// Tenant owns the model: its policy, rules, history and serving records are of that tenant alone. Empty: default.
@@ -66,7 +66,7 @@ type Model struct {
 	Inference Inference `yaml:"inference"`
 	Resources Resources `yaml:"resources"`
 
-	// Backend its data is read from unless a data set says otherwise: the registry's word, else local.
+	// Backend its data is read from unless a data set names another: the registry's, else local.
 	Backend string `yaml:"-"`
 	// Dir is the model's folder relative to the repository, with forward slashes.
 	Dir string `yaml:"-"`
@@ -168,7 +168,7 @@ type Serving struct {
 	Aliases []string `yaml:"aliases"`
 }
 
-// Schedule is when the model is retrained without being asked.
+// Schedule is when the model is retrained automatically.
 type Schedule struct {
 	Cron             string `yaml:"cron"`
 	Timezone         string `yaml:"timezone"`
@@ -182,7 +182,7 @@ type Inference struct {
 	OutputSchema map[string]any `yaml:"output_schema"`
 }
 
-// Resources asked of the scheduler.
+// Resources requested from the scheduler.
 type Resources struct {
 	Nodes int `yaml:"nodes"`
 	CPUs  int `yaml:"cpus"`

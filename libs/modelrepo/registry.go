@@ -36,7 +36,8 @@ func builtinSettings() settings {
 	}
 }
 
-// registry is one file: defaults lie under what a model says of itself, its models entry over it.
+// registry is one file: a model.yaml overrides the registry's defaults, and the registry's models
+// entry overrides model.yaml.
 type registry struct {
 	doc      *document
 	defaults ast.Node

@@ -73,7 +73,7 @@ func checkIndent(line []byte) error {
 			return fmt.Errorf("begins more than %d lists on one line", maxInline)
 		}
 	}
-	// The values of one line: "a: b: c: …" is no YAML, yet the parser builds a level for each before it says so.
+	// The values of one line: "a: b: c: …" is no YAML, yet the parser builds a level for each before it reports that.
 	if n := bytes.Count(line, []byte(": ")); n > 64 {
 		return fmt.Errorf("has more than 64 keys on one line")
 	}

@@ -22,7 +22,8 @@ func (r *Repo) Touched(files []string) []string {
 	return out
 }
 
-// concern says of a file whether its change concerns the model.
+// concern returns a function that reports whether the change of a file concerns
+// the model.
 func (r *Repo) concern(m *Model) func(file string) bool {
 	own := map[string]bool{}
 	var data []string

@@ -53,7 +53,7 @@ func New(apiURL string, hc *http.Client, o ...Option) *Client {
 // URL is the address of the API the client calls.
 func (c *Client) URL() string { return c.base }
 
-// Health asks whether the orchestrator serves.
+// Health checks that the orchestrator serves.
 func (c *Client) Health(ctx context.Context) error {
 	var ok bool
 	if _, err := c.call(ctx, http.MethodGet, "/health", nil, &ok); err != nil {

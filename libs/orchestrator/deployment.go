@@ -107,7 +107,8 @@ type CreateDeployment struct {
 	Schedules              []CreateSchedule `json:"schedules,omitempty"`
 	WorkPoolName           string           `json:"work_pool_name,omitempty"`
 	WorkQueueName          string           `json:"work_queue_name,omitempty"`
-	// ConcurrencyLimit is how many runs may be PENDING or RUNNING at once; nil: any number.
+	// ConcurrencyLimit limits the runs that may be PENDING or RUNNING at once; nil: no
+	// limit.
 	ConcurrencyLimit *int `json:"concurrency_limit,omitempty"`
 }
 

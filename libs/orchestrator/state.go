@@ -71,7 +71,7 @@ type SetStateResult struct {
 	State   *State         `json:"state"`
 	Details struct {
 		Reason string `json:"reason"`
-		// DelaySeconds is how long to wait before proposing again (WAIT).
+		// DelaySeconds is the wait before proposing again (WAIT).
 		DelaySeconds int `json:"delay_seconds"`
 	} `json:"details"`
 }

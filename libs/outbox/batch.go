@@ -29,7 +29,7 @@ const (
 // part of the batch was lost on the way.
 var errNotAtOnce = errors.New("the batch was refused")
 
-// batchOf is how many of the messages go at once.
+// batchOf returns how many of the messages are sent in one batch.
 func batchOf(letters []letter) int {
 	size := 0
 	for i, l := range letters {

@@ -66,11 +66,11 @@ type ConsumerConfig struct {
 // events, for example because it is no longer the leader.
 var ErrStop = errors.New("the consumer must stop")
 
-// Consume handles events, one at a time or in batches, until ctx ends, which is
-// nil, or a handler says ErrStop. They come in the order of
-// the stream, except those that come again: after an error, and those that a
-// consumer which ended had already fetched. Faults of the broker and the database
-// are waited out and cost an event no delivery.
+// Consume handles events, one at a time or in batches, until ctx ends, which returns
+// nil, or a handler returns ErrStop. They come in the order of the stream, except
+// redelivered ones: after an error, and those that a consumer which ended had already
+// fetched. Faults of the broker and the database are waited out and cost an event no
+// delivery.
 func Consume(ctx context.Context, cfg ConsumerConfig, log *slog.Logger) error {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -286,8 +286,8 @@ func (c *consumer) answer(err error) error {
 	return nil
 }
 
-// patiently repeats do while the database is away, and tells the broker that the
-// event is still being worked on.
+// patiently retries do while the database is away, and reports to the broker that the
+// event is still in progress.
 func (c *consumer) patiently(ctx context.Context, msg jetstream.Msg, do func(context.Context) error) error {
 	return c.patientlyAll(ctx, []jetstream.Msg{msg}, do)
 }

@@ -76,8 +76,8 @@ func ParseEnvelope(body []byte) (Envelope, error) {
 	return e, nil
 }
 
-// Subject is where an event is published. A tenant is one token: what NATS gives
-// a meaning in subjects, or refuses there, is percent-encoded.
+// Subject is the subject of an event. A tenant is one token: characters that NATS gives a meaning in subjects, or
+// refuses there, are percent-encoded.
 func Subject(tenant, namespace, name string) string {
 	return typePrefix + escapeToken(tenant) + "." + namespace + "." + name
 }

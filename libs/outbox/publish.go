@@ -52,7 +52,7 @@ func (r *Relay) drain(ctx context.Context, nc *nats.Conn, js jetstream.JetStream
 }
 
 // errReplaced makes the relay compare again: the connection held, but the stream was deleted and
-// made anew.
+// recreated.
 var errReplaced = errors.New("the stream counts from the beginning again")
 
 // letter is a message and where to write down what became of it.

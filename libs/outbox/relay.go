@@ -28,13 +28,13 @@ const (
 	pollInterval = time.Second      // the net under LISTEN/NOTIFY, and the pace of a standby
 	minBackoff   = 200 * time.Millisecond
 	maxBackoff   = 30 * time.Second // for the broker, whose return ends the wait
-	maxAway      = 3 * time.Second  // for the database, whose return nothing tells
+	maxAway      = 3 * time.Second  // for the database, whose return is not signalled
 	sweepEvery   = 10 * time.Minute
 	lockedLong   = 5 * time.Second  // then a row that stays locked is a fault
 	settleTime   = 10 * time.Second // to write outcomes down, also while stopping
 )
 
-// RelayConfig says whose rows go where.
+// RelayConfig selects the rows to publish and their broker.
 type RelayConfig struct {
 	Service     string        // the name in the source of events, such as control-plane
 	Schema      string        // of the outbox table; the pool's when empty
@@ -77,9 +77,8 @@ func NewRelay(cfg RelayConfig, log *slog.Logger, reg prometheus.Registerer) *Rel
 	return r
 }
 
-// Run publishes until ctx ends; then it waits for the answers that are due,
-// writes them down and gives back what it had claimed. Faults of the database
-// and the broker end no run: it waits, and Stats tells.
+// Run publishes until ctx ends; then it waits for outstanding acknowledgements, records them and releases its claims.
+// Faults of the database and the broker do not end it: it waits, and Stats reports them.
 func (r *Relay) Run(ctx context.Context) error {
 	var wait backoff
 	move := r.logDue

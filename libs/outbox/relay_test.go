@@ -128,7 +128,7 @@ func TestStreamThatWasReplacedIsFilledAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.insert(t, events[50:]...)
-	b.await(t, events, false) // the new ones came first, which is how the relay noticed
+	b.await(t, events, false) // the new ones came first, so the relay noticed
 }
 
 // A broker that acknowledges before it syncs can lose its newest messages; others
@@ -331,7 +331,7 @@ func TestASecondRelayTakesOver(t *testing.T) {
 	_, stopFirst := b.relay(t, nil)
 	b.insert(t, events[:500]...)
 	b.published(t, events[:500])
-	b.relay(t, nil) // stands by
+	b.relay(t, nil) // on standby
 	b.insert(t, events[500:1000]...)
 	b.published(t, events[:1000])
 	stopFirst()

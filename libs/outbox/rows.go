@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox/internal/store"
 )
 
-// State is where a row stands, see the package comment.
+// State is the state of a row, see the package comment.
 type State string
 
 // States of a row.

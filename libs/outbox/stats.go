@@ -64,7 +64,7 @@ type count struct {
 
 // countShare limits how long a count is used: this many times as long as it took. So counting
 // takes a twentieth of the time at most, however many callers there are; a small table is counted
-// anew for almost every one.
+// again for almost every one.
 const countShare = 20
 
 func (r *Relay) publishedRows(ctx context.Context) (int64, error) {

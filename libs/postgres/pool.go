@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// startupWait is how long [Open] and [Migrate] wait for a server that does not answer
-// yet, unless told otherwise: compose and standalone start the database beside the services.
+// startupWait is how long [Open] and [Migrate] wait by default for a server that does not
+// answer yet: compose and standalone start the database beside the services.
 const startupWait = 10 * time.Second
 
 // maxStartupPause is the longest pause between two tries.
@@ -36,8 +36,8 @@ type Option func(*options)
 // MaxConns limits the pool; default 10.
 func MaxConns(n int32) Option { return func(o *options) { o.maxConns = n } }
 
-// Wait is how long to wait for a server that does not answer yet; 0 is one try. waiting, unless
-// nil, is called with each failed try that another one follows.
+// Wait sets how long to wait for a server that does not answer yet; 0 is one try. waiting,
+// unless nil, is called with each failed try that another one follows.
 func Wait(limit time.Duration, waiting func(error)) Option {
 	return func(o *options) { o.wait, o.waiting = limit, waiting }
 }

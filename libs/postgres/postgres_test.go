@@ -339,15 +339,15 @@ func TestUnavailable(t *testing.T) {
 	}
 	defer conn.Release()
 	execSQL(t, slow, "select pg_terminate_backend($1)", conn.Conn().PgConn().PID())
-	for what := range 2 { // the end told by the server, then the closed connection
+	for what := range 2 { // the end reported by the server, then the closed connection
 		if _, err := conn.Exec(t.Context(), "select 1"); !postgres.Unavailable(err) {
 			t.Errorf("%d: %v; want postgres.Unavailable(err)", what, err)
 		}
 	}
 }
 
-// A server that says nothing is given up; a connection of the same configuration
-// that waits for notifications is not.
+// A silent server is given up; a connection of the same configuration that waits
+// for notifications is not.
 func TestASilentServerIsGivenUp(t *testing.T) {
 	t.Parallel()
 	_, url := setupThings(t)

@@ -14,8 +14,8 @@ import (
 // ContentType is the media type of RFC 9457.
 const ContentType = "application/problem+json"
 
-// typePrefix plus the code is the document's type member: a URN, since no page
-// on the web stands behind it.
+// typePrefix plus the code is the document's type member: a URN, since it is not the
+// address of a web page.
 const typePrefix = "urn:platform:problem:"
 
 // Kind is one row of a service's table of errors.
@@ -149,7 +149,7 @@ func (e *Error) WithHeader(name, value string) *Error {
 	return &c
 }
 
-// After returns a copy that asks the caller to wait.
+// After returns a copy with a Retry-After for the caller.
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d

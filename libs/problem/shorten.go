@@ -13,7 +13,7 @@ const (
 	maxInstance = 2048
 )
 
-// maxQuote is how much Shorten keeps: enough to recognise any sensible name.
+// maxQuote is the length to which Shorten cuts: enough to recognise any sensible name.
 const maxQuote = 128
 
 // Shorten is a text of the request as an error quotes it: whole, or its first bytes and an ellipsis.

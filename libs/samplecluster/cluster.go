@@ -1,4 +1,4 @@
-// Package samplecluster is a small Kubernetes cluster inside the process, for people who have no cluster at hand.
+// Package samplecluster is a small Kubernetes cluster inside the process, for users without a cluster.
 //
 // It answers the Kubernetes API to client-go over an in-memory connection, runs the controllers, scheduler and kubelets that a
 // change would set off, and starts with namespaces in which workloads are broken in the usual ways, beside healthy ones.

@@ -59,7 +59,7 @@ func (m Message) Text() string {
 	return b.String()
 }
 
-// Text is all that the request says, its tool calls included.
+// Text is all text of the request, its tool calls included.
 func (r Request) Text() string {
 	var b strings.Builder
 	for _, m := range r.Messages {

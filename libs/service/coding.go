@@ -75,7 +75,7 @@ func (b *codedBody) decoder() (r io.Reader, err error) {
 	return r, nil
 }
 
-// explain tells a body that is not what its header says from one that could not be read.
+// explain distinguishes a body that does not match its header from one that could not be read.
 func (b *codedBody) explain(err error) error {
 	var tooLarge *http.MaxBytesError
 	switch {

@@ -45,8 +45,8 @@ func (s *Server) Enter() (leave func(), err error) {
 // Draining reports whether new requests are refused.
 func (s *Server) Draining() bool { return s.draining.Load() }
 
-// leave tells balancers to send elsewhere, and serves those that have not heard yet.
-// A server that fails meanwhile does not wait.
+// leave signals balancers to send elsewhere, and serves requests that still arrive. A server that fails meanwhile does
+// not wait.
 func (s *Server) leave(failed <-chan struct{}) {
 	s.leaving.Store(true)
 	if s.opt.DrainDelay <= 0 {

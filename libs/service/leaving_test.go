@@ -157,7 +157,7 @@ func TestAFailedWorkerSkipsTheDelay(t *testing.T) {
 	}
 }
 
-// While a service waits for its database, probes tell it from one that died.
+// While a service waits for its database, probes can distinguish it from one that died.
 func TestProbesAnswerBeforeRun(t *testing.T) {
 	t.Parallel()
 	s := New(Options{Name: "t", Addr: "127.0.0.1:0"})
@@ -198,7 +198,7 @@ type balancer struct {
 	next    int
 }
 
-// probe asks a replica for its readiness.
+// probe queries a replica's readiness.
 func (b *balancer) probe(url string) {
 	ready := expectAnswer(url+"/readyz", http.StatusOK, "") == nil
 	b.mu.Lock()

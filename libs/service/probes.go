@@ -40,8 +40,7 @@ const (
 	// replica that is needed again should not wait for it.
 	checkEvery   = time.Second
 	recheckEvery = 250 * time.Millisecond
-	// checkOverdue is how old a result may become before it counts as none: the check hangs, and
-	// ignores its deadline.
+	// checkOverdue is the age at which a result counts as missing: the check hangs, and ignores its deadline.
 	checkOverdue = 15 * time.Second
 )
 
@@ -116,7 +115,7 @@ func (p *probe) run(ctx context.Context) error {
 	for {
 		c := p.check(ctx)
 		if ctx.Err() != nil {
-			return nil // what it says may be the cancellation alone
+			return nil // its error may be the cancellation alone
 		}
 		p.last.Store(&checked{c, time.Now()})
 		pause := checkEvery
@@ -205,8 +204,8 @@ type readiness struct {
 	Checks map[string]string `json:"checks"`
 }
 
-// Get adds a route of GET and of HEAD, which RFC 9110 asks of every resource that
-// has GET, and which load balancers probe with; net/http leaves out the body.
+// Get adds a route of GET and of HEAD, which RFC 9110 requires of every resource that has GET, and which load balancers
+// probe with; net/http leaves out the body.
 func Get(e *echo.Echo, path string, h echo.HandlerFunc, m ...echo.MiddlewareFunc) {
 	e.Match([]string{http.MethodGet, http.MethodHead}, path, h, m...)
 }

@@ -17,7 +17,8 @@ const redacted = "[redacted]"
 // Reveal is the secret itself.
 func (s Secret) Reveal() string { return string(s) }
 
-// String hides the secret; an empty one stays empty, so that logs tell set from unset.
+// String hides the secret; an empty one stays empty, so that logs distinguish set from
+// unset.
 func (s Secret) String() string {
 	if s == "" {
 		return ""

@@ -81,7 +81,7 @@ type Server struct {
 	after   func(time.Duration) <-chan time.Time // time.After, except in tests
 
 	up       atomic.Bool            // the service's own routes answer; before that only probes do
-	waiting  atomic.Pointer[string] // what /readyz says until then; nil before Listen
+	waiting  atomic.Pointer[string] // the reason that /readyz gives until then; nil before Listen
 	leaving  atomic.Bool            // a stop was requested: /readyz answers 503, and connections end
 	draining atomic.Bool            // new requests are refused
 	inFlight inFlight

@@ -36,7 +36,7 @@ type Tracing struct {
 	TracingDisabled bool `env:"OTEL_SDK_DISABLED" envDefault:"false"`
 }
 
-// URL is where spans are sent to; empty if there are none.
+// URL is the address to which spans are sent; empty if there is none.
 func (t Tracing) URL() string {
 	switch {
 	case t.TracingDisabled:

@@ -10,7 +10,7 @@ import (
 // ContentType is the media type of an event stream.
 const ContentType = "text/event-stream"
 
-// DefaultWriteTimeout is how long one write may take before the client counts as gone.
+// DefaultWriteTimeout limits one write; after it the client counts as gone.
 const DefaultWriteTimeout = 10 * time.Second
 
 // Writer sends encoded events on one response. Use it from one goroutine; only Hasten may be called from others.

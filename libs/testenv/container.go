@@ -26,7 +26,7 @@ func checkMode() error {
 	return nil
 }
 
-// errForced is why a container starts where a binary may be at hand.
+// errForced is the reason to start a container although a binary may be available.
 var errForced = errors.New(modeVariable + "=containers requires a container")
 
 // containerReason is why a server cannot run as a process, nil where it can. missing is why its binary was not found.

@@ -52,7 +52,7 @@ func newBroker(t testing.TB, synced bool) *Broker {
 	return b
 }
 
-// URL is where the server listens, or will again after Start.
+// URL is the server's address, also after Start.
 func (b *Broker) URL() string { return b.url }
 
 // Start starts a stopped server at its address with its streams.

@@ -34,7 +34,7 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// Addr is where the proxy listens, host:port.
+// Addr is the proxy's address, host:port.
 func (p *Proxy) Addr() string { return p.ln.Addr().String() }
 
 // Hang stops passing bytes on.

@@ -97,7 +97,7 @@ func workDir() (string, error) {
 	return dir, nil
 }
 
-// dirPrefix begins the names that a sweep looks at.
+// dirPrefix begins the names of the directories that a sweep checks.
 const dirPrefix = "platform-testenv-"
 
 // sweepStale removes the directories below root that no process has locked.

@@ -17,7 +17,7 @@ import (
 // UTF8 is the encoding of a file that declares none.
 const UTF8 = "utf-8"
 
-// Error is where a file is no text of its encoding.
+// Error reports the place at which a file is not valid text in its encoding.
 type Error struct {
 	// Line and Column of the first wrong byte count from 1; the column counts characters.
 	Line, Column int

@@ -22,7 +22,7 @@ const (
 )
 
 var (
-	// ErrUnavailable means no answer, or one that says to come back later.
+	// ErrUnavailable means no answer, or one that tells the client to retry later.
 	ErrUnavailable = errors.New("tracker unavailable")
 	// ErrNotFound means that what was named does not exist.
 	ErrNotFound = errors.New("not in the tracker")

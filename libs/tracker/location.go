@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// locate turns the address of artifacts into a path below the server's artifact
-// root. It asks the server where runs, logged models and model versions keep theirs.
+// locate converts the address of artifacts into a path below the server's artifact
+// root. It queries the server for the artifact locations of runs, logged models and
+// model versions.
 func (c *Client) locate(ctx context.Context, uri string) (string, error) {
 	below := "" // a plain path, while what is left of uri may hold escapes
 	// A version leads to a run or logged model, that to storage: three steps suffice.

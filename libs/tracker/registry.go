@@ -231,7 +231,7 @@ func (c *Client) GetByAlias(ctx context.Context, name, alias string) (ModelVersi
 	return out.Version.version(), err
 }
 
-// DownloadURI is where the files of a version are, with logged models resolved.
+// DownloadURI is the location of a version's files, with logged models resolved.
 func (c *Client) DownloadURI(ctx context.Context, name, version string) (string, error) {
 	var out struct {
 		URI string `json:"artifact_uri"`

@@ -161,9 +161,9 @@ const (
 	maxBatchPairs   = 100
 )
 
-// LogBatch records metrics, parameters and tags, in as many requests as the
-// server's bounds ask for, parameters first. An error leaves those recorded that
-// went before; parameters cannot be changed once recorded.
+// LogBatch records metrics, parameters and tags, in as many requests as the server's limits
+// require, parameters first. After an error, earlier requests remain recorded; parameters
+// cannot be changed once recorded.
 func (c *Client) LogBatch(ctx context.Context, runID string, metrics []Metric, params, tags map[string]string) error {
 	type batch struct {
 		ID      string       `json:"run_id"`

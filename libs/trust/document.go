@@ -124,7 +124,7 @@ func deepLine(src []byte) int {
 	return 0
 }
 
-// lineOf is where a value starts; a block mapping's own token is its first colon.
+// lineOf returns the line on which a value starts; a block mapping's own token is its first colon.
 func lineOf(n ast.Node) int {
 	switch v := n.(type) {
 	case *ast.MappingNode:

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Match is how a rule's value is compared with a group.
+// Match selects how a rule's value is compared with a group.
 type Match string
 
 // The kinds of comparison.
@@ -51,7 +51,7 @@ func defaultRules() []RoleRule {
 	return rules
 }
 
-// defaultGroupClaims are where providers put groups and roles.
+// defaultGroupClaims are the claims in which providers put groups and roles.
 var defaultGroupClaims = []string{"groups", "roles", "realm_access.roles", "entitlements"}
 
 func (r *reader) readRoles(o *object, p *Provider) {
@@ -109,7 +109,7 @@ func (o *object) role(key string) Role {
 	return r
 }
 
-// oneOf reads a word of a list; the first is the default.
+// oneOf reads a value from a list; the first is the default.
 func (o *object) oneOf(key string, words ...string) string {
 	w := o.text(key, words[0])
 	if !slices.Contains(words, w) {

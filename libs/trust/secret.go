@@ -36,7 +36,7 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // maxSecret limits a secret, in bytes.
 const maxSecret = 4 << 10
 
-// Environment is where the secrets that a trust file refers to come from. The zero value is that of the process.
+// Environment is the source of the secrets that a trust file refers to. The zero value is that of the process.
 type Environment struct {
 	LookupEnv func(name string) (string, bool)
 	ReadFile  func(path string, limit int64) ([]byte, error)

@@ -74,11 +74,11 @@ type Provider struct {
 	Dashboard     *Client        // nil: no single sign-on at the dashboard
 	CLI           *Client        // nil: no login from the command line
 	StepUp        *StepUp        // nil: no action needs a stronger sign-in
-	// Deny are subjects that are refused whatever the provider says.
+	// Deny lists subjects that are always refused.
 	Deny []string
 }
 
-// Introspection is how opaque access tokens are looked up (RFC 7662).
+// Introspection configures how opaque access tokens are validated (RFC 7662).
 type Introspection struct {
 	ClientID     string
 	ClientSecret Secret

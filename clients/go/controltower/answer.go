@@ -161,8 +161,8 @@ func retryAfter(x *exchange) int {
 	return -1
 }
 
-// ofKind checks what every document says of itself; head is whether it opens like
-// an answer about one thing.
+// ofKind checks the fields that every document has; head reports whether it
+// begins like an answer about one object.
 func (a *documentReply) ofKind(kind string, head bool) error {
 	if a.text("kind") != kind || a.text("schema_version") != spine.SchemaVersion {
 		return a.broken("the answer is not %s of schema version %s", kind, spine.SchemaVersion)

@@ -64,7 +64,7 @@ type APIError struct {
 	Retryable  bool
 	Details    *canon.Object // nil where there are none
 	RequestID  string
-	RetryAfter int // seconds the server asks to wait; -1 where it does not say
+	RetryAfter int // seconds the server asks the client to wait; -1 if absent
 }
 
 func (e *APIError) Error() string {

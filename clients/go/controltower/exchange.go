@@ -22,8 +22,8 @@ const (
 	maxBody = 64 << 20 // bytes of an answer that is read
 )
 
-// endpoint is where the server listens: always 127.0.0.1, whatever a resolver says
-// of localhost.
+// endpoint is the server's address: always 127.0.0.1, whatever a resolver returns for
+// localhost.
 type endpoint struct {
 	authority string
 	port      int

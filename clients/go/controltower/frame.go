@@ -14,7 +14,7 @@ import (
 type frames struct {
 	max     int // bytes of a block with what ends it
 	buf     []byte
-	scanned int // bytes of buf that have been looked at, and hold no end
+	scanned int // bytes of buf that have been scanned, and hold no end
 }
 
 func (f *frames) push(data []byte) { f.buf = append(f.buf, data...) }
@@ -63,7 +63,7 @@ var (
 	sequencePattern = regexp.MustCompile(`^[1-9][0-9]{0,17}$`)
 )
 
-// parseBlock reads a block; first is whether it opens the stream.
+// parseBlock parses a block; first reports whether it opens the stream.
 func parseBlock(text string, first bool) (block, error) {
 	switch {
 	case first:

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/report"
 )
 
-// MaxReport is how many bytes of a report the server reads.
+// MaxReport limits the bytes of a report that the server reads.
 const MaxReport = canon.MaxFile
 
 // Status reads what the server can do and within which limits.

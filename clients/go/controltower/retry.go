@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// RetryPolicy says when a read is tried again: after a retryable error envelope or
+// RetryPolicy defines when a read is retried: after a retryable error envelope or
 // a *TransportError, never an inspection, a stream or a digest that does not
 // verify. The wait has full jitter: it is drawn from 0 to BaseDelay doubled per
 // attempt, at most MaxDelay.

@@ -18,7 +18,7 @@ type Status struct {
 	Endpoints       map[string]string `json:"endpoints"` // "METHOD path" by operation id
 }
 
-// Operations is how the server is run.
+// Operations describes the server's operation.
 type Operations struct {
 	RequestIDHeader                 string `json:"request_id_header"`
 	Liveness                        string `json:"liveness"`

@@ -15,8 +15,8 @@ import (
 
 // StreamOptions selects the events to stream and limits the stream.
 type StreamOptions struct {
-	// IdleTimeout is how long the stream may be without a frame; it must be given.
-	// The server writes one at least every 15 seconds, so take 20 or more.
+	// IdleTimeout is how long the stream may be without a frame; it is required. The
+	// server writes one at least every 15 seconds, so use 20 or more.
 	IdleTimeout time.Duration
 	// LastEventID is the event after which to start: what is newer comes first, so 0
 	// is the whole history. Nil starts at the newest event.
@@ -29,8 +29,8 @@ type StreamOptions struct {
 	State *StreamState
 }
 
-// StreamState is where a stream stands. Read it from the goroutine that ranges over
-// the stream.
+// StreamState is the progress of a stream. Read it from the goroutine that ranges
+// over the stream.
 type StreamState struct {
 	RequestID   string
 	LastEventID int64  // of the last event that was yielded; at first the requested one
@@ -102,7 +102,7 @@ type readStream struct {
 	state   *StreamState
 	filters query
 	frames  frames
-	answer  documentReply // what faults of the stream are told under
+	answer  documentReply // the reply to which faults of the stream are attributed
 	endsAt  time.Time
 	started bool // the retry block came
 }
@@ -171,7 +171,7 @@ func (s *readStream) checkHead(x *exchange) error {
 	return nil
 }
 
-// next reads up to the next event, or to the end, which state.EndReason then tells.
+// next reads up to the next event, or to the end, which sets state.EndReason.
 func (s *readStream) next(x *exchange) (StreamedEvent, error) {
 	for {
 		text, ok, err := s.block(x)

@@ -135,7 +135,7 @@ func loadSuite(t testing.TB) map[string][]recorded {
 	return out
 }
 
-// player is a server that answers with recorded bytes and compares what it is asked.
+// player is a server that answers with recorded bytes and compares the requests.
 type player struct {
 	port     int
 	done     sync.WaitGroup

@@ -66,7 +66,7 @@ func Arrange(app *cli.App, argv []string) ([]string, error) {
 	}
 
 	known := flagIndex(leaf.Flags)
-	var options, arguments []string // values stand among the options, behind the option that takes them
+	var options, arguments []string // values are among the options, behind the option that takes them
 	for i := 0; i < len(rest); i++ {
 		arg := rest[i]
 		if arg == "--" {
@@ -132,7 +132,7 @@ func readWords(app *cli.App, rest []string) (leaf *cli.Command, path, after []st
 	return leaf, path, rest, nil
 }
 
-// misplacedOption builds the corrected line for a global option that stands after the command.
+// misplacedOption builds the corrected line for a global option that comes after the command.
 func misplacedOption(app string, argv, moved []string, arg string) *Fault {
 	at := len(argv)
 	for i := len(argv) - len(moved); i > 0; i-- {
@@ -161,7 +161,7 @@ func Quote(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// Split takes an option apart: its name without dashes, and what stands joined to it by "=".
+// Split splits an argument into its name without dashes and the value joined to it by "=".
 func Split(arg string) (name, value string, joined bool) {
 	return strings.Cut(strings.TrimLeft(arg, "-"), "=")
 }
@@ -185,8 +185,8 @@ func takesValue(f cli.Flag) bool {
 	return ok && d.TakesValue()
 }
 
-// Several is a flag that may be given more than once and whose values may also stand behind it in a row, once the
-// command has an argument: `FILE --id a b` is `FILE --id a --id b`.
+// Several is a flag that may be given more than once and whose values may also follow it in a row, once the command has
+// an argument: `FILE --id a b` is `FILE --id a --id b`.
 type Several interface {
 	cli.Flag
 	Several() bool

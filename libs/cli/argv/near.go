@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// UnknownWord refuses a word where one of these commands must stand; path leads there.
+// UnknownWord rejects a word where one of these commands is expected; path leads there.
 func UnknownWord(word string, commands []*cli.Command, path []string) *Fault {
 	names := make([]string, 0, len(commands))
 	for _, c := range commands {

@@ -1,5 +1,5 @@
-// Package fault is why a command-line program failed, as people and scripts see it: a sentence, a stable code, how to mend
-// it, and the exit code.
+// Package fault describes why a command-line program failed, for people and scripts: a sentence, a stable code, how to
+// correct it, and the exit code.
 package fault
 
 import (
@@ -20,7 +20,7 @@ type Error struct {
 	Code      string // stable slug
 	Path      string // JSON pointer into the input; "" is the whole document, or no document
 	Exit      int
-	Hint      string // the command or setting that mends it; may be empty
+	Hint      string // the command or setting that corrects it; may be empty
 	Service   string // the service that answered or did not; may be empty
 	Status    int    // its HTTP status; 0 when there was no answer
 	RequestID string

@@ -12,7 +12,7 @@ import (
 // recordWidth is the terminal width below which rows are shown as records, one field a line.
 const recordWidth = 60
 
-// Column is a heading and how its cells stand.
+// Column is a heading and the alignment of its cells.
 type Column struct {
 	Title string
 	Right bool // numbers

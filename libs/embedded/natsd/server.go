@@ -102,8 +102,9 @@ func Start(cfg Config) (*Server, error) {
 	}
 }
 
-// bindPatience is how long a port may be in use before that is an error: a child that this process starts holds a copy of each
-// of its listeners, closed ones too, until it runs its own program, and the port is checked by listening on it.
+// bindPatience limits how long a port may be in use before that is an error: a child that this process starts holds a
+// copy of each of its listeners, closed ones too, until it executes its own program, and the port is checked by
+// listening on it.
 const bindPatience = time.Second
 
 func startOnce(cfg Config) (*Server, error) {
@@ -169,7 +170,7 @@ func maxStore(limit int64) int64 {
 	return limit + limit/4
 }
 
-// URL is where clients connect, token included.
+// URL is the address for clients, token included.
 func (s *Server) URL() string {
 	u := url.URL{Scheme: "nats", Host: s.srv.Addr().String()}
 	if s.token != "" {

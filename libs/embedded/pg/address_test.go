@@ -43,7 +43,7 @@ func TestPasswordIsForThisServerAlone(t *testing.T) {
 	}
 }
 
-// askForPassword answers one start of a session with a request for authentication, and returns what the client says to it.
+// askForPassword answers one start of a session with a request for authentication, and returns the client's reply.
 func askForPassword(l net.Listener, request []byte) string {
 	conn, err := l.Accept()
 	if err != nil {

@@ -21,7 +21,8 @@ type binaries struct {
 	major int
 }
 
-// places are where distributions and Homebrew put server binaries.
+// places are the directories in which distributions and Homebrew install server
+// binaries.
 var places = []string{
 	"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/libexec/postgresql*",
 	"/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin", "/usr/local/pgsql/bin",

@@ -60,7 +60,8 @@ func (t *tail) has(what string) bool {
 	return slices.ContainsFunc(t.lines, func(l string) bool { return strings.Contains(l, what) })
 }
 
-// last is the line that says most: the last one about an error, else the last.
+// last returns the most informative line: the last one about an error, else the
+// last.
 func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

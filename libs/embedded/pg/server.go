@@ -86,7 +86,7 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = lock.Unlock() // the cause of the failure says more
+			_ = lock.Unlock() // the cause of the failure is more useful
 		}
 	}()
 	c, err := openCluster(ctx, cfg)

@@ -15,7 +15,7 @@ const (
 	maxSocketPath = 103
 )
 
-// socket is where clients find the server.
+// socket is the directory and port at which clients find the server.
 type socket struct {
 	dir  string // as clients name it
 	link string // the private directory with a link in it; empty if the data directory's own path is short enough

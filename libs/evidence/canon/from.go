@@ -12,9 +12,9 @@ import (
 	"unicode/utf8"
 )
 
-// From turns a Go value into a Value. It is how the product builds its
-// documents: plain structs with json tags, whose float64 fields stay floats
-// (10 is written "10.0") and whose integers stay integers.
+// From converts a Go value into a Value. The product builds its documents with it:
+// plain structs with json tags, whose float64 fields stay floats (10 is written
+// "10.0") and whose integers stay integers.
 //
 //   - struct: an object, keys in field order under their json names; `json:"-"`
 //     and unexported fields are left out, `omitempty` leaves out nil, "", 0, false

@@ -12,15 +12,15 @@ import (
 
 // Bounds of the parser.
 const (
-	// MaxDepth is how many arrays and objects may stand inside each other.
+	// MaxDepth limits the nesting of arrays and objects.
 	MaxDepth = 512
-	// MaxIntDigits is how many digits an integer may have, its sign apart.
+	// MaxIntDigits limits the digits of an integer, without its sign.
 	MaxIntDigits = 4300
-	// MaxFile is how many bytes a command's input file or a request body may have.
+	// MaxFile limits the bytes of a command's input file or a request body.
 	MaxFile = 2 << 20
 )
 
-// Reason says in one stable word why a document was refused.
+// Reason is a stable word for why a document was refused.
 type Reason string
 
 // The reasons of a SyntaxError.
@@ -174,7 +174,7 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-// value reads one value that stands inside depth arrays and objects.
+// value parses one value that is nested inside depth arrays and objects.
 func (p *parser) value(depth int) (Value, *SyntaxError) {
 	switch c := p.peek(); {
 	case c == '{':

@@ -1,7 +1,6 @@
-// Package closed reads documents whose key sets are closed: every key that is
-// named must stand there, and no other may. A [Reader] keeps the first fault, with
-// a JSON pointer to it, and answers zero values after it, so that a validator reads
-// top to bottom like the document it describes.
+// Package closed reads documents whose key sets are closed: every named key must be present, and no other may be. A
+// [Reader] keeps the first fault, with a JSON pointer to it, and returns zero values after it, so that a validator
+// reads top to bottom like the document it describes.
 package closed
 
 import (
@@ -16,7 +15,7 @@ import (
 // Fault is why a document was refused. It names places, never quotes values: a
 // document may hold a secret.
 type Fault struct {
-	Code   string // one stable word of the document's own list
+	Code   string // one stable code of the document's own list
 	Path   string // JSON pointer; "" is the whole document
 	Detail string // one sentence
 }
@@ -32,10 +31,10 @@ func (f *Fault) Error() string {
 // Codes are the words a document's list has for the faults every closed document
 // can have.
 type Codes struct {
-	Missing, Unknown string // a key that must stand there; one that must not
+	Missing, Unknown string // a key that must be present; one that must not
 	Root             string // the document is no object
-	Shape            string // something else stands where an object or array must
-	Type             string // something else stands where a scalar of one type must
+	Shape            string // another type where an object or array is expected
+	Type             string // another type where a scalar of one type is expected
 	Value            string // right type, wrong value
 }
 
@@ -151,7 +150,7 @@ func (o Object) get(key string) (canon.Value, bool) {
 	return o.o.Get(key)
 }
 
-// Has reports whether key stands there; it is for keys that may be missing.
+// Has reports whether the key is present; it is for optional keys.
 func (o Object) Has(key string) bool {
 	_, ok := o.get(key)
 	return ok
@@ -174,7 +173,7 @@ func (o Object) Object(key string, keys ...string) Object {
 	return o.r.Object(o.Value(key), o.At(key), keys...)
 }
 
-// ObjectWith reads key as an object of keys that must and keys that may stand there.
+// ObjectWith reads key as an object of required and optional keys.
 func (o Object) ObjectWith(key string, must, may []string) Object {
 	return o.r.ObjectWith(o.Value(key), o.At(key), must, may)
 }
@@ -259,7 +258,7 @@ func (r *Reader) Match(v canon.Value, path, code, what string, accept func(strin
 	return s
 }
 
-// MatchOrNull is Match where null may stand too.
+// MatchOrNull is Match for a value that may be null.
 func (o Object) MatchOrNull(key, code, what string, accept func(string) bool) *string {
 	if v, ok := o.get(key); !ok || v == nil {
 		return nil

@@ -32,7 +32,7 @@ var ErrInvalid = errors.New("the cursor was not issued by this service for this 
 // maxLength limits a cursor in characters: the longest id in base64 needs half.
 const maxLength = 1024
 
-// macLength is how many hex digits of the seal a cursor shows.
+// macLength is the number of hex digits of the seal in a cursor.
 const macLength = 32
 
 // Encode seals the place after which the next page starts: the last id of the page,
@@ -67,8 +67,8 @@ func Decode(key []byte, kind Kind, text string) (after string, err error) {
 	return after, nil
 }
 
-// Check tells, without the key, what cannot be a cursor of this listing: ErrInvalid.
-// What passes may still be of another store.
+// Check refuses, without the key, a text that cannot be a cursor of this listing:
+// ErrInvalid. One that passes may still be of another store.
 func Check(kind Kind, text string) error {
 	_, err := openCursor(kind, text)
 	return err

@@ -189,7 +189,7 @@ type Connection struct {
 // NewConnection makes the answer.
 func NewConnection(c spine.Connection) Connection { return Connection{newHead(KindConnection), c} }
 
-// Checkpoint is the answer about where the event log stands.
+// Checkpoint is the answer about the current end of the event log.
 type Checkpoint struct {
 	Head
 	Checkpoint  CheckpointDetail `json:"checkpoint"`

@@ -47,7 +47,7 @@ const (
 	VerificationError   = "verification_error"
 )
 
-// What the evidence of a verified attempt says of its candidate.
+// The verdicts on the candidate in the evidence of a verified attempt.
 const (
 	Supported    = "supported"
 	Rejected     = "rejected"
@@ -126,7 +126,7 @@ type Check struct {
 // Passed is the status of a check that passed.
 const Passed = "passed"
 
-// Summary counts the attempts by what their evidence says.
+// Summary counts the attempts by the verdict of their evidence.
 type Summary struct {
 	AttemptCount             int64 `json:"attempt_count"`
 	Supported                int64 `json:"supported"`

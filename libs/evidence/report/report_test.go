@@ -234,7 +234,7 @@ func mixedReport() *report.Report {
 }
 
 // The texts of a snapshot are frozen: a change of this file is a change of every
-// snapshot's digest. UPDATE_GOLDEN=1 writes it anew.
+// snapshot's digest. UPDATE_GOLDEN=1 rewrites it.
 func TestSnapshotsAreFrozen(t *testing.T) {
 	t.Parallel()
 	single := fixture.Report()

@@ -48,7 +48,7 @@ type Attention struct {
 	Why      string `json:"why"`
 }
 
-// The codes of attention, in the order in which they stand.
+// The codes of attention, in their order.
 const (
 	IdentityOverlap       = "worker_verifier_identity_overlap"
 	Disagreement          = "verification_disagreement"
@@ -138,7 +138,7 @@ type CheckStatus struct {
 	Status string `json:"status"`
 }
 
-// ProvenanceAuthority says who may act on all this.
+// ProvenanceAuthority names who may act on all this.
 type ProvenanceAuthority struct {
 	Authority
 	HumanDecisionStatus  string `json:"human_decision_status"`

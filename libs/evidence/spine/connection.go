@@ -92,10 +92,10 @@ var credentialWords = []string{
 	"api_key", "apikey", "authorization", "bearer", "client_secret", "credential", "password", "secret", "token",
 }
 
-// CheckStorable refuses what no store may keep, at any depth: a key whose name says
-// that it holds a secret, unless it ends in secret_ref and only names a variable of
-// the environment (env:NAME), and a number that is not finite. A fault is a *Fault
-// with the code credential_key or invalid_value; the value is never quoted.
+// CheckStorable refuses values that no store may keep, at any depth: a key whose name
+// indicates a secret, unless it ends in secret_ref and only names a variable of the
+// environment (env:NAME), and a number that is not finite. A fault is a *Fault with the
+// code credential_key or invalid_value; the value is never quoted.
 func CheckStorable(v canon.Value) error {
 	if f := checkStorable(v); f != nil {
 		return f

@@ -9,7 +9,7 @@ const (
 	ImportedRow = "product-spine-idempotency-result" // made with a retained evidence report
 )
 
-// CreateRequestDigest binds what was asked when a run was created. The projection
+// CreateRequestDigest binds the request by which a run was created. The projection
 // counts as it was first stored: of a run that has moved on, take the digest of its
 // projection put back to state proposed.
 func CreateRequestDigest(projection Run) string { return CreateDigestOf(projection.Value()) }

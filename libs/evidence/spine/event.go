@@ -53,7 +53,8 @@ type Event struct {
 	PayloadDigest     string        `json:"payload_digest"`
 }
 
-// Principal is who acted. The local commands have no identity to show, and say so.
+// Principal is the author of an event. The local commands have no identity to show,
+// which the principal states.
 type Principal struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`

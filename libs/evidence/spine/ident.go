@@ -9,7 +9,7 @@ import (
 // SchemaVersion is the schema_version of every document of the product.
 const SchemaVersion = "0.1"
 
-// MaxIdentifier is how many characters an identifier may have.
+// MaxIdentifier limits the characters of an identifier.
 const MaxIdentifier = 192
 
 // IsIdentifier reports whether s names a run, work unit, project, attempt or connector:

@@ -2,7 +2,7 @@ package spine
 
 import "slices"
 
-// State is where a run stands.
+// State is the state of a run.
 type State string
 
 // The states of a run.
@@ -89,7 +89,7 @@ func (s State) needsEvidence() bool {
 	return s == EvidenceReady || s == AwaitingHumanDecision || s == Decided
 }
 
-// AttemptState is where one attempt of a run stands.
+// AttemptState is the state of one attempt of a run.
 type AttemptState string
 
 // The states of an attempt.

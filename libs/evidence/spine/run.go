@@ -38,7 +38,7 @@ const (
 	InvalidValue           = "invalid_value"
 )
 
-// AuthorityMode says who may do the work of a run.
+// AuthorityMode names who may do the work of a run.
 type AuthorityMode string
 
 // The modes of authority.
@@ -74,7 +74,7 @@ type Revision struct {
 	SourceRevision string `json:"source_revision"`
 }
 
-// Routing says under which policy and by which connectors a run may be worked on.
+// Routing names the policy and the connectors under which a run may be worked on.
 type Routing struct {
 	PolicyVersion      string        `json:"policy_version"`
 	AuthorityMode      AuthorityMode `json:"authority_mode"`

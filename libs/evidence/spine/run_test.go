@@ -182,8 +182,8 @@ func TestEveryFaultOfAProjection(t *testing.T) {
 	}
 }
 
-// What each state of an attempt asks for: c candidate, m manifest, v verification,
-// e error code.
+// The evidence that each state of an attempt requires: c candidate, m manifest, v
+// verification, e error code.
 func TestEvidenceOfAttemptsByState(t *testing.T) {
 	t.Parallel()
 	fits := map[spine.AttemptState][]string{

@@ -95,7 +95,7 @@ func TestEventsAreHeldAgainstTheirRuns(t *testing.T) {
 	}
 }
 
-// What follows from one cause is one finding, and the worst stands first.
+// Findings with one cause are reported as one, and the worst comes first.
 func TestOneFindingPerCause(t *testing.T) {
 	t.Parallel()
 	source, options := signedStore(t)

@@ -97,8 +97,8 @@ func BenchmarkCreate(b *testing.B) {
 }
 
 // BenchmarkFilteredRuns reads a page of one state out of ten thousand runs, of a file
-// that stays as it is and of one that is being written to: its columns are held
-// against its documents anew each time.
+// that stays as it is and of one that is being written to: its columns are checked
+// against its documents again each time.
 func BenchmarkFilteredRuns(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "s.db")
 	w := openWriter(b, path, store.WriterOptions{})

@@ -21,7 +21,7 @@ const (
 const (
 	modeReadOnly  = "ro"
 	modeWrite     = "rw"
-	modeImmutable = "immutable" // as the bytes are, without a lock: only to look at the header
+	modeImmutable = "immutable" // the bytes on disk, without a lock: only to read the header
 )
 
 // openDB makes a pool on path. It touches the file only with the first statement.
@@ -77,7 +77,7 @@ func (t tx) exec(query string, args ...any) (sql.Result, error) {
 // scanner is a row of a query's result.
 type scanner interface{ Scan(dest ...any) error }
 
-// failed is the row of a query that could not be asked.
+// failed is the row of a query that failed.
 type failed struct{ err error }
 
 func (f failed) Scan(...any) error { return f.err }

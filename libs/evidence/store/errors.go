@@ -110,8 +110,8 @@ func brokenFault(cause error, format string, args ...any) *Error {
 	return &Error{Code: StoreError, Message: fmt.Sprintf(format, args...), Err: cause}
 }
 
-// storeFault makes an [Error] of whatever a look at the file failed with. A
-// caller who went away keeps the context's own error: the store has no fault.
+// storeFault converts an error of accessing the file into an [Error]. A caller who
+// went away keeps the context's own error: the store has no fault.
 func storeFault(ctx context.Context, err error) error {
 	var known *Error
 	switch {

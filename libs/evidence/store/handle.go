@@ -19,7 +19,7 @@ const readConns = 8
 type handle struct {
 	db     *sql.DB
 	image  *image      // what is read instead of the file; nil: the file itself
-	info   fs.FileInfo // as last looked at; guarded by the source's lock
+	info   fs.FileInfo // from the last stat; guarded by the source's lock
 	number uint64      // counts the openings, so that changes of two files never look alike
 	idle   sessions
 
@@ -46,7 +46,7 @@ type source struct {
 	left   journalKind // of the newest opening
 	closed bool
 
-	looks looks // shared looks at the file's state
+	looks looks // shared reads of the file's state
 
 	watchMu sync.Mutex // guards what follows: one connection for the change counter
 	watch   *sql.Conn
@@ -131,7 +131,7 @@ func (s *source) journalLeft() journalKind {
 	return s.left
 }
 
-// drop forgets h, so that the next call looks at the file anew.
+// drop forgets h, so that the next call reopens the file.
 func (s *source) drop(h *handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,11 +154,11 @@ func (s *source) on(ctx context.Context, fn func(*handle) error) error {
 	return s.patiently(ctx, func() error { return s.attempt(ctx, fn) })
 }
 
-// maxCopies is how often one read copies a store that changes meanwhile.
+// maxCopies limits how often one read copies a store that changes meanwhile.
 const maxCopies = 3
 
 // attempt runs fn on the file's handle. If a dead writer left its journal, fn runs
-// again on a copy; a faulty file is looked at anew next time.
+// again on a copy; a faulty file is reopened next time.
 func (s *source) attempt(ctx context.Context, fn func(*handle) error) error {
 	copies := 0
 	for first := true; ; first = false {

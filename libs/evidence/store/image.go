@@ -55,7 +55,7 @@ func (k journalKind) notice() string {
 	return ""
 }
 
-// statStore looks at the store's file and those beside it.
+// statStore stats the store's file and those beside it.
 func statStore(path string) (all [3]fs.FileInfo, err error) {
 	for i, suffix := range []string{"", journalSuffix, aheadSuffix} {
 		if all[i], err = os.Stat(path + suffix); err != nil {

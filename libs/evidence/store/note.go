@@ -71,8 +71,8 @@ func LoadVerifier(path string) (note.Verifier, error) {
 }
 
 func readKeyFile(path string, private bool) (string, error) {
-	// Before opening, which would wait for ever on a pipe without a writer. What is
-	// opened is looked at again: another file may stand there by then.
+	// Before opening, which would wait for ever on a pipe without a writer. The
+	// opened file is checked again: it may have been replaced meanwhile.
 	if info, err := os.Stat(path); err != nil {
 		return "", err
 	} else if !info.Mode().IsRegular() {

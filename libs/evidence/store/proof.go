@@ -35,7 +35,7 @@ const (
 	tileSize   = 1 << tileHeight
 )
 
-// readBatch is how many events one read transaction hashes: with more, a writer
+// readBatch limits the events that one read transaction hashes: with more, a writer
 // would wait for the reader.
 const readBatch = 16 * tileSize
 

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// Page bounds: what a page holds at most, and if nothing is asked.
+// Page limits: the largest page, and the default.
 const (
 	MaxLimit     = 200
 	DefaultLimit = 50
@@ -538,8 +538,8 @@ func (r *Reader) Events(ctx context.Context, q EventQuery) (page Page[Event], er
 	return page, err
 }
 
-// EventsAfter reads up to limit events above a sequence that pass the filter, and
-// the newest sequence that it looked at: what a stream has seen, matched or not.
+// EventsAfter reads up to limit events above a sequence that pass the filter, and the newest
+// sequence that it read: the position of a stream, matched or not.
 func (r *Reader) EventsAfter(ctx context.Context, after int64, f EventFilter, limit int) (items []Event, seen int64, err error) {
 	if err := f.Check(); err != nil {
 		return nil, 0, err

@@ -23,10 +23,10 @@ type Run struct {
 // ours selects the rows of runs that are runs of this product; the table is shared.
 const ours = "row_kind IN ('" + spine.CreatedRow + "', '" + spine.ImportedRow + "')"
 
-// oursOrClaimed also selects rows whose document names one of the two kinds while
-// the column says otherwise: such a row was changed, and must fail its page rather
-// than vanish from it, and so must one whose key or event shows that it was a run.
-// What another kind of row merely quotes is sorted out after.
+// oursOrClaimed also selects rows whose document names one of the two kinds while the
+// column differs: such a row was changed, and must fail its page rather than vanish from
+// it, and so must one whose key or event shows that it was a run. Rows of another kind
+// that merely quote one are sorted out later.
 const oursOrClaimed = "(r." + ours +
 	` OR instr(r.metadata_json, '"kind":"` + spine.CreatedRow + `"') > 0` +
 	` OR instr(r.metadata_json, '"kind":"` + spine.ImportedRow + `"') > 0 OR ` + claimed + ")"
@@ -49,7 +49,7 @@ type runRow struct {
 	projectID     string
 	workUnitID    string
 
-	keyAgrees bool // the row of idempotency says the same of run, request and time
+	keyAgrees bool // the row of idempotency has the same run, request and time
 	claimed   bool // of another kind, and yet with the key or an event of a run
 
 	events        int64          // how many the log has of the run; 3 means 3 or more
@@ -205,8 +205,8 @@ func (r *runRow) record() (*record, error) {
 	return rec, nil
 }
 
-// check holds the row against everything else that the store says of the run,
-// except its report.
+// check compares the row with all other records of the run in the store, except its
+// report.
 func (r *runRow) check(rec *record) error {
 	p := &rec.projection
 	for _, c := range []struct {

@@ -37,7 +37,7 @@ const (
 	metaCursorKey   = "cursor_key"
 	metaEventsSince = "events_since"
 	metaFrontier    = "tree_frontier"
-	metaOlderRuns   = "older_runs" // absent, or what the first signature says of runs without events
+	metaOlderRuns   = "older_runs" // absent, or the first signature's note over the runs without events
 )
 
 var metaKeys = []string{metaStoreID, metaCursorKey, metaEventsSince, metaFrontier, metaOlderRuns}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// statesAge is how long a connection trusts what it knows of the file's state: where a
+// statesAge is how long a connection trusts its cached state of the file: where a
 // file's times are less exact than promised, as over a network, an edit is hidden no
 // longer than that.
 const statesAge = time.Second
@@ -17,10 +17,10 @@ const statesAge = time.Second
 type state struct {
 	stamp   Stamp
 	settled bool
-	at      time.Time // when it was looked at
+	at      time.Time // when it was read
 }
 
-// state is that of the file as the newest look at the path gave it.
+// state is that of the file at the newest stat of the path.
 func (s *source) state(h *handle) state {
 	info, now := s.seen(h), time.Now()
 	changed, ok := changeTime(info)

@@ -19,14 +19,14 @@ type Stamp struct {
 	changed time.Time
 }
 
-// settleTime is how old a change must be before the kernel's clock, which moves in
-// steps of up to 10 ms, is sure to tell the next change from it.
+// settleTime is the age of a change from which the kernel's clock, which moves in
+// steps of up to 10 ms, is sure to distinguish the next change from it.
 const settleTime = 50 * time.Millisecond
 
 // Stamp takes the stamp of the file after it made sure, as every read does, that no
 // writer holds the file and that no dead writer left it unfinished. If it is not
 // settled, the file changed just now and nothing may be concluded from the stamp.
-// Callers who ask at the same time share one look, which began after each had asked.
+// Concurrent callers share one look, which began after each had called.
 func (r *Reader) Stamp(ctx context.Context) (stamp Stamp, settled bool, err error) {
 	var l look
 	err = r.source.patiently(ctx, func() error {
@@ -36,8 +36,8 @@ func (r *Reader) Stamp(ctx context.Context) (stamp Stamp, settled bool, err erro
 	return l.stamp, l.settled, err
 }
 
-// Glance takes the stamp of the file and makes sure of nothing: it is for who reads
-// next, which does. It is not settled if the file cannot be looked at.
+// Glance takes the stamp of the file and makes sure of nothing: it is for a caller
+// that reads next, which does. It is not settled if the file cannot be read.
 func (r *Reader) Glance() (stamp Stamp, settled bool) {
 	h, err := r.source.acquire()
 	if err != nil {
@@ -53,8 +53,8 @@ type look struct {
 	err error
 }
 
-// look looks at the file. It waits for nothing, so no context is watched, which would
-// cost more than the look.
+// look reads the file's state. It waits for nothing, so no context is watched, which
+// would cost more than the look.
 func (s *source) look() (l look) {
 	l.err = s.attempt(context.Background(), func(h *handle) error {
 		l.state = s.state(h)
@@ -63,7 +63,7 @@ func (s *source) look() (l look) {
 	return l
 }
 
-// seen is the file's information as the newest look at the path gave it.
+// seen is the file's information from the newest stat of the path.
 func (s *source) seen(h *handle) fs.FileInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,9 +106,9 @@ func (h *handle) endProbe() error {
 	return err
 }
 
-// looks lets callers share looks. One is under way at a time; who comes meanwhile
-// shares the next one. If the one under way fails, they fail with it: the file could
-// not be read after they had asked.
+// looks lets concurrent callers share looks. One is under way at a time; callers that
+// arrive meanwhile share the next one. If the one under way fails, they fail with it:
+// the file could not be read after they had called.
 type looks struct {
 	mu            sync.Mutex // guards what follows
 	running, next *sharedLook

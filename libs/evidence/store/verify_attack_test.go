@@ -188,7 +188,7 @@ func TestOlderRuns(t *testing.T) {
 			check("older_runs(older_runs)")
 		})
 	}
-	// A run with its event is not older, whatever its time says.
+	// A run with its event is not older, whatever its time is.
 	path := oldStore(t, 1, false)
 	mustGet(store.Migrate(ctx, path, store.WriterOptions{}))
 	w := openWriter(t, path, store.WriterOptions{})

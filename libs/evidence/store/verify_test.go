@@ -241,7 +241,7 @@ func TestSignaturesAndOlderCheckpoints(t *testing.T) {
 	}
 }
 
-// What is wrong with a row is told also if its id can be no JSON string.
+// A fault of a row is reported also if its id cannot be a JSON string.
 func TestFindingsAreText(t *testing.T) {
 	t.Parallel()
 	path := fixtureStore(t)

@@ -108,7 +108,7 @@ func (v *verifier) end(t tx, f *frontier, newest int64, sizes []int64) error {
 	case v.options.PublicKey == nil:
 	case v.lostEvents > 0 || v.found(FindingTree, logPart) || v.found(FindingMissing, logPart) || v.found(FindingSignature, logPart),
 		v.found(FindingCheckpoint, notesPart):
-		// What was signed is not what is there; that is told.
+		// The signed events are not those that are there; that is reported.
 	case n.SignedCheckpoints == 0:
 		v.find(FindingUnsigned, "checkpoints", "No checkpoint is signed by the given key.")
 	case n.SignedEvents < f.size:

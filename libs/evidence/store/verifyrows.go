@@ -45,8 +45,8 @@ func (v *verifier) run(t tx, row *runRow) error {
 	return v.runEvents(t, row, rec)
 }
 
-// runEvents holds the events of a run against the one or two that its row stands
-// for, to the byte.
+// runEvents compares the events of a run, to the byte, with the one or two that its
+// row implies.
 func (v *verifier) runEvents(t tx, row *runRow, rec *record) error {
 	var created, cancelled []eventRow
 	err := t.each("SELECT "+eventColumns+" FROM events WHERE run_id = ? ORDER BY sequence LIMIT 8", []any{row.id}, func(rows *sql.Rows) error {

@@ -41,7 +41,7 @@ func (v *verifier) foreignKeys(t tx) error {
 		v.findIn(parent, FindingForeignKey, fmt.Sprintf("%s row %d", table, row.Int64), "It refers to a row that %s does not have.", parent)
 		return nil
 	})
-	if primaryCode(err) == sqlite3.SQLITE_ERROR { // of tables that were made anew
+	if primaryCode(err) == sqlite3.SQLITE_ERROR { // of tables that were recreated
 		v.find(FindingForeignKey, "store", "%v", err)
 		return nil
 	}
@@ -51,7 +51,7 @@ func (v *verifier) foreignKeys(t tx) error {
 // object is an entry of sqlite_schema.
 type object struct{ kind, name string }
 
-// shape is how a store of this build is made.
+// shape is the schema of a store of this build.
 type shape struct {
 	texts   map[object]string   // white space apart
 	tables  map[object]string   // of what the object is a part
@@ -218,7 +218,7 @@ func (v *verifier) header(t tx) error {
 	if err := t.row(headerQuery).Scan((*[]byte)(&head)); err != nil {
 		return err
 	}
-	if version := head.writeVersion(); version != 1 && !head.writeAhead() { // which is told as its journal mode
+	if version := head.writeVersion(); version != 1 && !head.writeAhead() { // its journal mode is reported instead
 		v.find(FindingHeader, "write_version", "It is %d; this build writes 1.", version)
 	}
 	size := v.file.info.Size()

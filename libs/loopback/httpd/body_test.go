@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/loopback/httpd"
 )
 
-// readSizedBody reads a body of the length that the request tells.
+// readSizedBody reads a body of the length that the request declares.
 func readSizedBody(w *httpd.Writer, r *httpd.Request) {
 	n, err := strconv.ParseInt(r.Header.Get("Content-Length"), 10, 64)
 	if err != nil {

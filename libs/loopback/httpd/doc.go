@@ -36,7 +36,7 @@
 // # What a head may hold
 //
 // Lines end in CRLF or LF, and the terminator counts. A field's value is all that
-// follows the colon but for one space, so that a handler can tell a padded value
-// from a bare one. An empty line before the request line is refused: it is a
+// follows the colon but for one space, so that a handler can distinguish a padded
+// value from a bare one. An empty line before the request line is refused: it is a
 // courtesy to clients that keep connections open.
 package httpd

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service/listener"
 )
 
-// spareWorkers is how many goroutines wait for the next connection.
+// spareWorkers is the number of goroutines that wait for the next connection.
 const spareWorkers = 32
 
 // Handler answers one request by the writer's Answer or Stream before it returns.

@@ -4,8 +4,7 @@ import (
 	"time"
 )
 
-// Stream is an answer without an end that was told in advance. One goroutine
-// writes to it.
+// Stream is an answer of unknown length. One goroutine writes to it.
 type Stream struct {
 	c       *conn
 	timeout time.Duration

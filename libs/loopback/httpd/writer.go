@@ -61,8 +61,8 @@ func (w *Writer) Answer(status int, h Header, body []byte) error {
 	return err
 }
 
-// appendHead writes status line and fields, all but the empty line. A date that the
-// caller gives stands.
+// appendHead writes status line and fields, all but the empty line. A date set by
+// the caller is kept.
 func appendHead(b []byte, status int, h Header) []byte {
 	b = append(b, "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(status), 10)

@@ -1,5 +1,5 @@
-// Package localpage assembles the self-contained pages of local servers: one HTML document whose style and script stand
-// inside it under a nonce, with the script parts that every such page needs.
+// Package localpage assembles the self-contained pages of local servers: one HTML document that contains its style and
+// script under a nonce, with the script parts that every such page needs.
 //
 // The parts of the kit, in this order: strict JSON and its canonical form (json.js), building nodes from text (dom.js),
 // the session's token (session.js), tabs, shortcuts and the list of keys (keys.js). A page appends its own. They share

@@ -17,7 +17,7 @@ const (
 	maxRowValues = 1 << 20
 )
 
-// checker looks at every node and constant of a model before the library sees any.
+// checker checks every node and constant of a model before the library sees any.
 type checker struct {
 	nodes int
 }
@@ -104,7 +104,7 @@ var rawWidths = map[onnxpb.TensorProto_DataType]int{
 	onnxpb.TensorProto_BOOL: 1,
 }
 
-// countValues is how many values a constant brings.
+// countValues returns the number of values in a constant.
 func countValues(t *onnxpb.TensorProto) (int, error) {
 	elem := onnxpb.TensorProto_DataType(t.GetDataType())
 	if elem == onnxpb.TensorProto_STRING {

@@ -12,7 +12,7 @@ import (
 // ErrOverran is returned by Run when it took longer than Options.RunLimit and was ended.
 var ErrOverran = errors.New("the run was ended: it took too long")
 
-// guard ends a run that takes too long: the library looks at the flag between two operators. One run at a time uses it.
+// guard ends a run that takes too long: the library checks the flag between two operators. One run at a time uses it.
 type guard struct {
 	opts    *ort.RunOptions
 	limit   time.Duration        // 0: none

@@ -75,7 +75,7 @@ func TestHostileGraphs(t *testing.T) {
 	}
 }
 
-// A run ends soon after its limit, says so, and leaves the session as it was.
+// A run ends soon after its limit with ErrOverran, and leaves the session as it was.
 func TestRunEndsAtItsLimit(t *testing.T) {
 	t.Parallel()
 	// Without an end the run would take seconds, which is long enough for a timer on any machine.

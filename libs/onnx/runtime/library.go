@@ -23,7 +23,7 @@ var ErrMissing = errors.New("ONNX Runtime library missing")
 // operator installed or named is used as it is.
 const FetchedDigest = "92ba8e44d31b80a34f5e805076a044122c3be1fffe0d88ed790de7267b0b2682"
 
-// fetchedPath is where the set-up script puts the library, below the repository or data directory.
+// fetchedPath is the path of the library that the set-up script installs, below the repository or data directory.
 const fetchedPath = ".cache/onnxruntime/libonnxruntime.so.1"
 
 var (

@@ -9,9 +9,9 @@ import (
 // operators is the closed list of what a graph may compute, by domain. It has what exports of scikit-learn (skl2onnx),
 // XGBoost and LightGBM (onnxmltools), and PyTorch (perceptrons, convolutions, recurrent nets, transformers) use.
 //
-// Left out on purpose: Loop, which need not end; random numbers, with which the trial run would say nothing of later
-// ones; Unique, whose result's size depends on a request's values; operators that make texts grow; sequences, maps,
-// images and signals; and every domain that is not ONNX's own.
+// Left out on purpose: Loop, which need not end; random numbers, with which the trial run would not predict later ones;
+// Unique, whose result's size depends on a request's values; operators that make texts grow; sequences, maps, images
+// and signals; and every domain that is not ONNX's own.
 //
 // It is made at its first use: mlp links this package too, and mostly ends within milliseconds without a graph.
 var operators = sync.OnceValue(func() map[string]map[string]bool {

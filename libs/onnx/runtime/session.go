@@ -260,8 +260,8 @@ func (s *Session) runSlot(in []Tensor, rows int) ([]Tensor, error) {
 		return nil, ErrOverran
 	}
 	if err != nil {
-		// Either the model raised, or it declares output sizes it does not keep; only a run with free
-		// outputs can tell.
+		// Either the model raised, or it declares output sizes it does not keep; only a run with free outputs can
+		// distinguish these.
 		sl.destroy()
 		out, again := s.runOnce(in)
 		if again == nil {

@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// removeZipMaps removes each ZipMap whose result the graph answers, and answers the tensor before it instead, under its own
-// name: other nodes may read it, or the graph may answer it as well. Converters of scikit-learn add that node by default: it
-// turns the probabilities into a list of maps, which cannot be batched, costs more than the model and says no more. It
-// returns the class names by output name.
+// removeZipMaps removes each ZipMap whose result the graph returns, and returns the tensor before it instead, under its
+// own name: other nodes may read it, or the graph may return it as well. Converters of scikit-learn add that node by
+// default: it turns the probabilities into a list of maps, which cannot be batched, costs more than the model and adds
+// no information. It returns the class names by output name.
 func removeZipMaps(g *onnxpb.GraphProto) map[string][]string {
 	labels := map[string][]string{}
 	g.Node = slices.DeleteFunc(g.Node, func(n *onnxpb.NodeProto) bool {

@@ -16,7 +16,8 @@ const (
 	Flow = "scheduled_training"
 	// PlatformTag marks the deployments of this platform.
 	PlatformTag = "platform"
-	// unscheduledTag marks a deployment whose schedule an operator switched off; it stays off whatever the model repository says.
+	// unscheduledTag marks a deployment whose schedule an operator switched off; it stays off whatever the model
+	// repository declares.
 	unscheduledTag = "unscheduled"
 )
 

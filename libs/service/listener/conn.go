@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What is read of a connection after its last answer. One that closes on unread bytes is reset, and a caller who is
-// still writing loses the answer that would have told it why.
+// Limits of reading from a connection after its last answer. One that is closed with unread bytes is reset, and a
+// caller who is still writing would lose the answer that explains why.
 const (
 	lingerTime  = 5 * time.Second
 	lingerBytes = 16 << 20
@@ -34,7 +34,7 @@ type Conn struct {
 	caller       string
 }
 
-// addressKey groups addresses by who can have them: all of loopback, and a network of /64, are one caller's.
+// addressKey groups addresses by their likely owner: all of loopback, and a network of /64, count as one caller.
 func addressKey(a net.Addr) string {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok || isLoopback(a) {
@@ -86,7 +86,7 @@ const (
 	useful                      // being worked on, or of a known caller
 )
 
-// usefulness also tells since when. It is called with l.mu held.
+// usefulness also returns since when. It is called with l.mu held.
 func (c *Conn) usefulness() (usefulness, int64) {
 	since := c.waiting.Load()
 	switch {

@@ -66,7 +66,7 @@ type body struct {
 	control *http.ResponseController
 	begin   time.Time
 	due     time.Time // moved by Read alone
-	expects bool      // the caller sends it once it is asked to
+	expects bool      // the caller waits for 100 Continue before it sends the body
 	read    atomic.Int64
 	ended   atomic.Bool
 	settled atomic.Bool // what is left of it has restTime

@@ -1,5 +1,5 @@
-// Package listener holds the limits of every TCP port of the product: how many connections there may be, how long each
-// may take, and who gives way when a port is full.
+// Package listener holds the limits of every TCP port of the product: the number of connections, how long each may
+// take, and which one is closed when a port is full.
 //
 // A port that is full does not turn newcomers away. It closes the connection that has waited longest for its peer: one
 // that is silent, sends half a header, holds back a body or does not read its answer. A health probe or a sign-in needs
@@ -29,11 +29,11 @@ const (
 	fallbackFiles = 4096
 )
 
-// DefaultMax is how many connections a port takes unless its server says otherwise. The Go runtime has raised the limit
-// of open files to what the system allows.
+// DefaultMax is the number of connections a port accepts unless its server sets another. The Go runtime has raised the
+// limit of open files to what the system allows.
 func DefaultMax() int { return min(max(maxFiles()/filesShare, fewestConns), mostConns) }
 
-// maxFiles is how many files this process may open.
+// maxFiles returns the limit of open files of this process.
 func maxFiles() int {
 	limit, ok := openFiles()
 	if !ok {
@@ -78,8 +78,8 @@ func New(l net.Listener, most int) *Listener {
 	}
 }
 
-// Listen listens on a TCP address for at most that many connections, 0 for DefaultMax; who says in an error whose address
-// it is.
+// Listen listens on a TCP address for at most that many connections, 0 for DefaultMax; errors name who as the owner of
+// the address.
 func Listen(addr, who string, most int) (*Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	switch {
@@ -131,7 +131,7 @@ func (l *Listener) findRoom(c *Conn) (admitted bool, err error) {
 	}
 }
 
-// noteRoom tells Accept that a connection may be given up now.
+// noteRoom signals Accept that a connection may be given up now.
 func (l *Listener) noteRoom() {
 	if !l.full.Load() {
 		return
@@ -177,7 +177,7 @@ func (l *Listener) addressShare(address string) int {
 func (l *Listener) admit(c *Conn) (victim *Conn, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.full.Store(true) // before the connections are looked at: what changes then is told
+	l.full.Store(true) // set before the connections are checked: later changes are then signalled
 	s := l.addresses[c.address]
 	switch {
 	case s != nil && s.conns >= l.addressShare(c.address):

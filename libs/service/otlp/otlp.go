@@ -22,7 +22,7 @@ import (
 const (
 	// flushTime limits the sending of the last spans at a stop, and of those for a collector that did not answer before.
 	flushTime, flushTimeDown = 3 * time.Second, 200 * time.Millisecond
-	// exportTime limits one attempt; retryTime is how long a batch is tried again while the queue fills.
+	// exportTime limits one attempt; retryTime is how long a batch is retried while the queue fills.
 	exportTime, retryTime = 5 * time.Second, 10 * time.Second
 	// maxValue limits the text of an attribute, in bytes: the queue holds 2048 spans.
 	maxValue = 1024

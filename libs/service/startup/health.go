@@ -17,7 +17,7 @@ import (
 // healthTimeout limits one health check: a prober has its own, usually longer.
 const healthTimeout = 3 * time.Second
 
-// usageError is a URL that cannot be asked.
+// usageError is a URL that cannot be queried.
 type usageError struct{ detail string }
 
 func (e *usageError) Error() string { return e.detail }
@@ -72,7 +72,8 @@ func failedChecks(body io.Reader) string {
 	return ": " + strings.Join(failed, "; ")
 }
 
-// loopbackAddr is where a service that listens on addr is reached on its own machine.
+// loopbackAddr returns the address at which a service that listens on addr is reached on its own
+// machine.
 func loopbackAddr(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -34,7 +34,7 @@ type Options struct {
 	MaxConns int32
 	// Base is the shared part of the configuration.
 	Base service.Base
-	// Addr is where the API listens; Listener overrides it.
+	// Addr is the API's listen address; Listener overrides it.
 	Addr     string
 	Listener net.Listener
 	// Server holds what the service wants of its HTTP server; Name, Addr, Listener, Log and Drain
@@ -73,9 +73,9 @@ type Foundation struct {
 }
 
 // Open connects to the database, checks that its schema is up to date, opens the coordinator and
-// makes server and relay. It waits up to START_TIMEOUT for a database that does not answer yet;
-// the server then listens already, and its probes say so. Otherwise nothing listens or publishes
-// before Run. What was opened is closed again if a later step fails.
+// makes server and relay. It waits up to START_TIMEOUT for a database that does not answer yet; the
+// server then listens already, and its probes report the wait. Otherwise nothing listens or
+// publishes before Run. What was opened is closed again if a later step fails.
 func Open(ctx context.Context, o Options) (_ *Foundation, err error) {
 	f := &Foundation{opt: o}
 	defer func() {
@@ -167,7 +167,7 @@ func (f *Foundation) openPool(ctx context.Context) error {
 	return nil
 }
 
-// logWaitingEvery is how often a service that waits says so.
+// logWaitingEvery is the interval at which a waiting service logs that it waits.
 const logWaitingEvery = 10 * time.Second
 
 // openCoordinator opens the coordinator of the configuration. Services may share one Redis: the

@@ -42,7 +42,7 @@ func (f *File) Write(w io.Writer) error {
 // number matches what a mutation replaces by another number.
 var number = regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?`)
 
-// oddNumbers are numbers that readers disagree about, or that say more than is there.
+// oddNumbers are numbers that parsers disagree about, or that are larger than they look.
 var oddNumbers = []string{
 	"NaN", "nan", "Infinity", "-inf", "1e999", "-1e999", "1e-999", "-0", "00", "0x7fffffff", "1_000", "٣", "+1",
 	"2147483648", "9223372036854775808", "18446744073709551616", "4294967295", strings.Repeat("9", 4000), "0." + strings.Repeat("0", 4000) + "1",

@@ -176,7 +176,7 @@ func TestLostOutput(t *testing.T) {
 	if _, err := os.Stat(key); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a key whose public half nobody saw: %v; want errors.Is(err, os.ErrNotExist)", err)
 	}
-	// The first fault is the one that is told.
+	// The first fault is the one that is reported.
 	e, _, errOut := apptest.Env("")
 	e.Stdout = full{}
 	if code := app.Main(t.Context(), e, []string{"svc", "verify", filepath.Join(dir, "none"), "--json"}); code != command.ExitFault || strings.Contains(errOut.String(), "space") {

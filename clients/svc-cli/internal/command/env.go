@@ -16,7 +16,7 @@ type Env struct {
 	Stdout io.Writer // results
 	Stderr io.Writer // faults, progress, warnings
 	Getenv func(string) string
-	// LookupEnv tells an empty variable from an absent one; nil: Getenv does not either.
+	// LookupEnv distinguishes an empty variable from an absent one; nil: Getenv does not either.
 	LookupEnv func(string) (string, bool)
 	Now       func() time.Time
 

@@ -23,7 +23,7 @@ const (
 	SameFile      = "repeated_file"
 )
 
-// maxPath is how long a path in a config may be.
+// maxPath limits the characters of a path in a config.
 const maxPath = 1024
 
 // IsRelative reports whether name is a path, with slashes, that stays below the folder it starts in.
@@ -53,7 +53,7 @@ func Open(config string) (*Folder, error) {
 // Close closes the folder.
 func (f *Folder) Close() { _ = f.root.Close() }
 
-// Path is where name lies, for people and for other checks of paths.
+// Path is the path of the file that name leads to, for people and for other checks of paths.
 func (f *Folder) Path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
 
 // Read reads a document: a regular file of at most 2 MiB whose root is an object.
@@ -94,7 +94,7 @@ func (f *Folder) bytes(name string) ([]byte, error) {
 	return data, nil
 }
 
-// unreadable tells a file that is missing from a link that leads out of the folder, as far as the system says.
+// unreadable distinguishes a missing file from a link that leads out of the folder, as far as the system allows.
 func (f *Folder) unreadable(name string, err error) error {
 	var where *fs.PathError
 	if errors.As(err, &where) {

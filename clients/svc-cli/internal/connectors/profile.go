@@ -46,8 +46,8 @@ var Codes = closed.Codes{
 // Tiers lists the tiers of capability from the lowest.
 func Tiers() []string { return []string{"T0", "T1", "T2", "T3", "T4"} }
 
-// Connector is one checked profile: the record that a store keeps of it, and what
-// only routing asks for.
+// Connector is one checked profile: the record that a store keeps of it, and the values
+// that only routing needs.
 type Connector struct {
 	spine.Connection              // its lists are sorted
 	Independence     Independence // the parties from which a review by this connector is not independent

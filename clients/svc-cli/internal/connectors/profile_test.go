@@ -66,8 +66,8 @@ func TestProfileIsRead(t *testing.T) {
 	}
 }
 
-// Every code of the list, with the place that it names. What the profiles hold as a
-// secret must not be told.
+// Every code of the list, with the place that it names. Values that the profiles hold
+// as a secret must not be printed.
 func TestProfileFaults(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-v4lue"

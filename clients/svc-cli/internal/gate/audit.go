@@ -189,7 +189,7 @@ func (r *Report) warnings() []string {
 	return out
 }
 
-// Dependence tells, pair by pair, which verifiers are wrong together.
+// Dependence shows, pair by pair, which verifiers are wrong together.
 func (m *Matrix) Dependence(version string) *Dependence {
 	order := m.All()
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(m.Verifiers[a].ID, m.Verifiers[b].ID) })

@@ -94,7 +94,7 @@ func (x *exchange) page() {
 		x.fail(http.StatusBadRequest, "unexpected_query_parameters", "The page takes launch, once, and nothing else.")
 		return
 	}
-	// A look at the head spends no code: it shows no page.
+	// A HEAD request spends no code: it shows no page.
 	matrix, granted := "", x.r.Method == http.MethodGet && code != "" && x.launches.Redeem(code)
 	if granted {
 		matrix = x.matrix
@@ -162,7 +162,7 @@ func (s *server) read(ctx context.Context, body []byte) (*Report, error) {
 	return s.audit(ctx, doc, Options{Version: s.version})
 }
 
-// length is how long the body is; whatever is wrong with its framing is answered.
+// length returns the length of the body, and answers faults of its framing.
 func (x *exchange) length() (int64, bool) {
 	if len(x.r.Header.Values("Transfer-Encoding")) > 0 {
 		x.fail(http.StatusBadRequest, "unsupported_transfer_encoding", "Send the matrix with a Content-Length, not chunked.")
@@ -186,7 +186,7 @@ func (x *exchange) length() (int64, bool) {
 	return n, true
 }
 
-// failure is the error of a document that says no.
+// failure is the error of an error document.
 type failure struct {
 	Code    string `json:"code"`
 	Path    string `json:"path,omitempty"` // JSON pointer into the matrix

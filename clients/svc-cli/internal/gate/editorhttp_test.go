@@ -48,7 +48,7 @@ type answer struct {
 	body   string
 }
 
-// sendRaw sends a request as it stands, with what every good one has.
+// sendRaw sends a request unchanged, with the fields that every good one has.
 func sendRaw(t testing.TB, address, method, target, fields, body string) answer {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -218,7 +218,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPanic: a fault of the audit costs one answer and tells nothing of itself.
+// TestPanic: a fault of the audit costs one answer and reveals nothing about itself.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	_, address := startEditor(t, func(context.Context, canon.Value, Options) (*Report, error) { panic("private") })

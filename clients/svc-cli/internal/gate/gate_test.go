@@ -306,15 +306,15 @@ func TestLargeMatrices(t *testing.T) {
 	}
 }
 
-// The most replicates of a large matrix would take an hour; that is said at once.
+// The most replicates of a large matrix would take an hour; they are refused at once.
 func TestBootstrapsThatWouldTakeTooLong(t *testing.T) {
 	t.Parallel()
 	rows := slices.Repeat([]string{strings.Repeat("A", 100)}, gate.MaxVerifiers)
 	_, err := gate.Audit(t.Context(), parseText(t, matrixText("0.5", strings.Repeat("AR", 50), rows...)),
 		gate.Options{Bootstrap: &gatestat.Bootstrap{Replicates: gatestat.MaxReplicates, Seed: new(big.Int), ConfidenceLevel: 0.9}})
 	var f *closed.Fault
-	if !errors.As(err, &f) || f.Code != gatestat.TooMuchWork || !strings.Contains(f.Detail, "ask for ") {
-		t.Error(err, `want errors.As(err, &f) && f.Code == gatestat.TooMuchWork && strings.Contains(f.Detail, "ask for ")`)
+	if !errors.As(err, &f) || f.Code != gatestat.TooMuchWork || !strings.Contains(f.Detail, "use ") {
+		t.Error(err, `want errors.As(err, &f) && f.Code == gatestat.TooMuchWork && strings.Contains(f.Detail, "use ")`)
 	}
 }
 

@@ -30,7 +30,7 @@ var Codes = closed.Codes{
 	Shape: InvalidType, Type: InvalidType, Value: InvalidValue,
 }
 
-// Bounds of a matrix, besides the 2 MiB of a document. They keep every report small and every audit fast: 256
+// Limits of a matrix, in addition to the 2 MiB of a document. They keep every report small and every audit fast: 256
 // verifiers make 32,640 pairs.
 const (
 	MaxVerifiers = 256
@@ -183,7 +183,7 @@ func (m *Matrix) readVerdicts(r *closed.Reader, e closed.Object) []bool {
 // VoteQuorum is the quorum as an exact fraction.
 func (m *Matrix) VoteQuorum() gatestat.Quorum { return m.quorum }
 
-// GoodRows says of every row whether its candidate is good.
+// GoodRows reports for every row whether its candidate is good.
 func (m *Matrix) GoodRows() Column {
 	out := make(Column, len(m.rows))
 	for i, c := range m.rows {

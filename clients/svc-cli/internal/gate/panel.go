@@ -12,7 +12,7 @@ type Panel struct {
 	Errors  []Column // by member and row
 }
 
-// Column says of every row of a matrix whether something is so: mostly, whether a verdict is wrong.
+// Column holds one boolean for every row of a matrix: mostly, whether a verdict is wrong.
 type Column []bool
 
 // Count is the number of rows of which it is so.

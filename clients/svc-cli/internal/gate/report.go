@@ -85,7 +85,7 @@ type Metrics struct {
 	Votes       VotesMetric     `json:"effective_votes"`
 }
 
-// VotesMetric says besides whether the upper end is as high as can be told.
+// VotesMetric also reports whether the upper end is at the limit of what can be measured.
 type VotesMetric struct {
 	gatestat.Metric
 	HighCensored bool `json:"ci_high_censored"`

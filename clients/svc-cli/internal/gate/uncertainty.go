@@ -47,7 +47,7 @@ func (m *Matrix) uncertainty(ctx context.Context, p *Panel, x Measures, b gatest
 
 // replicateSteps counts the steps of one replicate: every verdict once, and every pair.
 func replicateSteps(rows, members int) int {
-	const pair = 80 // besides its words of 64 rows
+	const pair = 80 // in addition to its words of 64 rows
 	return rows*members + members*(members-1)/2*(pair+rows/64)
 }
 

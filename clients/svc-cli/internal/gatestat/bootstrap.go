@@ -15,11 +15,11 @@ import (
 const (
 	MinReplicates = 100
 	MaxReplicates = 100_000
-	// MinRows is how many rows there must be for an interval to mean anything.
+	// MinRows is the smallest number of rows for a meaningful interval.
 	MinRows = 5
 )
 
-// Bootstrap is how often and from which seed rows are drawn, and how wide the intervals are.
+// Bootstrap holds the number of draws, their seed and the width of the intervals.
 type Bootstrap struct {
 	Replicates      int      `json:"replicates"`
 	Seed            *big.Int `json:"seed"` // any size; its sign has no effect

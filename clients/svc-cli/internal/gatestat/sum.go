@@ -28,7 +28,7 @@ func (s *Sum) Add(x float64) {
 	s.parts = append(s.parts[:kept], x)
 }
 
-// AddTimes adds x as often as n says, at the cost of two.
+// AddTimes adds x n times, at the cost of two additions.
 func (s *Sum) AddTimes(n int, x float64) {
 	high := float64(float64(n) * x)
 	s.Add(high)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// origin is where text in an expression's value may come from: a context, by its path in lower case, in which "*" is any
-// member; or a text in the expression itself, which has no path.
+// origin is a possible source of text in an expression's value: a context, by its path in lower case, in which "*" is
+// any member; or a text in the expression itself, which has no path.
 type origin struct {
 	path []string
 	text string

@@ -326,7 +326,8 @@ func TestBranchesAndRepositories(t *testing.T) {
 	}
 }
 
-// An observation that is taken can be judged for everything, and says something of every guard.
+// An observation that is accepted can be judged for every operation, with an outcome for every
+// guard.
 func FuzzObservation(f *testing.F) {
 	f.Add(samples.File("governance/observation.json"))
 	f.Add(samples.File("governance/observation-without-rules.json"))

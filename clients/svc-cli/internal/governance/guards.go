@@ -19,7 +19,7 @@ const (
 	Optional = "optional"
 )
 
-// Sources of what a guard looks at: the blocks of an observation.
+// Sources that a guard reads: the blocks of an observation.
 const (
 	workflowSource      = "workflow_source"
 	repositoryRules     = "repository_rules"

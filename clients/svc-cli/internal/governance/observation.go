@@ -66,8 +66,8 @@ type Context struct {
 	RequiredChecksDeclared bool     `json:"required_checks_declared"`
 }
 
-// Presence is whether there are any paths. An observation lists them or says just that: an observer who knows of
-// sensitive paths need not know which.
+// Presence reports whether there are any paths. An observation lists them or gives only this boolean: an observer who
+// knows of sensitive paths need not know which.
 type Presence bool
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -125,7 +125,7 @@ type Environment struct {
 	SelfReviewPrevented *bool  `json:"self_review_prevented"`
 }
 
-// Connectors is how the connectors of the repository are configured.
+// Connectors is the configuration of the repository's connectors.
 type Connectors struct {
 	CloudAuth string `json:"cloud_auth"` // none, oidc or long_lived_secret
 }

@@ -30,8 +30,8 @@ func workflowFault(format string, args ...any) error {
 	return command.Failf(InvalidWorkflow, "the workflow "+format, args...)
 }
 
-// parseYAML reads one YAML document. Its scalars come as the texts that stand there, or
-// as nil; what "on" or "yes" mean is for the reader of a key to say.
+// parseYAML parses one YAML document. It returns scalars as their literal texts, or as
+// nil; the reader of a key decides what "on" or "yes" mean.
 func parseYAML(data []byte) (canon.Value, error) {
 	if !utf8.Valid(data) {
 		return nil, command.Failf(InvalidUTF8, "the workflow is not UTF-8")

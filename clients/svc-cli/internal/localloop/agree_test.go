@@ -24,8 +24,8 @@ var mutations = []canon.Value{
 	"fixture-failure", "passed", "failed",
 }
 
-// beyondSchema are the rules that no schema can say: across the parts of a document, of
-// patterns, of times.
+// beyondSchema reports faults of rules that no schema can express: across the parts of a document, of patterns, of
+// times.
 func beyondSchema(f *closed.Fault) bool {
 	path := f.Path
 	return f.Code == field.DuplicateValue ||
@@ -36,8 +36,8 @@ func beyondSchema(f *closed.Fault) bool {
 		strings.HasSuffix(path, "/candidate_root")
 }
 
-// The readers in the code and the schemas take and refuse the same documents, as far as
-// a schema can tell.
+// The readers in the code and the schemas accept and refuse the same documents, as far as a schema can express the
+// rules.
 func TestCodeAndSchemasAgree(t *testing.T) {
 	t.Parallel()
 	type document struct {

@@ -44,7 +44,7 @@ type AttemptConfig struct {
 	Failure       string
 }
 
-// ResultFile is where the attempt's verification result is written.
+// ResultFile is the file to which the attempt's verification result is written.
 func (a AttemptConfig) ResultFile() string { return "verification-result-" + fileName(a.ID) + ".json" }
 
 // fileName makes a file name of an identifier.
@@ -155,7 +155,7 @@ func Open(path string) (*Source, error) {
 // Close ends the use of the config's folder.
 func (s *Source) Close() error { return s.folder.Close() }
 
-// checkOutside looks at the folders themselves: two spellings can name one folder.
+// checkOutside compares the folders themselves: two spellings can name one folder.
 func (s *Source) checkOutside() error {
 	for i, a := range s.Config.Attempts {
 		if a.CandidateRoot != "" && s.folder.Contains(a.CandidateRoot, s.Config.Control) {

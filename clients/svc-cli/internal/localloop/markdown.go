@@ -7,7 +7,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/report"
 )
 
-// renderMarkdown tells the run to a reader. Nothing in it depends on a clock.
+// renderMarkdown describes the run for a reader. Nothing in it depends on a
+// clock.
 func renderMarkdown(o *Outcome, attempts []attempt) []byte {
 	var b strings.Builder
 	r := o.Report

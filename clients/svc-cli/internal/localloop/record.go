@@ -46,7 +46,7 @@ type ControlRecord struct {
 	Digest        string          `json:"digest"`
 }
 
-// AttemptRecord is how far one attempt came.
+// AttemptRecord is the progress of one attempt.
 type AttemptRecord struct {
 	AttemptID      string              `json:"attempt_id"`
 	Order          int64               `json:"order"`

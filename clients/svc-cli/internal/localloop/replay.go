@@ -30,9 +30,10 @@ type Comparison struct {
 // maxDifferences limits the differences reported for one file.
 const maxDifferences = 20
 
-// Replay runs again and compares, byte for byte, what the run would write with what
-// dir holds. It writes nothing. In verification results it leaves out when, how long
-// and in which environment the verifier ran, but not that it says so properly.
+// Replay runs again and compares, byte for byte, what the run would write with the
+// content of dir. It writes nothing. In verification results it leaves out when, how
+// long and in which environment the verifier ran, but still checks that these fields
+// are valid.
 func (s *Source) Replay(ctx context.Context, dir string, o Options) (*Comparison, error) {
 	folder, err := confined.Open(dir)
 	if err != nil {

@@ -175,7 +175,7 @@ func TestReplayOfNoFolder(t *testing.T) {
 	}
 }
 
-// A file of thousands of changes is told in few.
+// A file of thousands of changes is reported with a few of them.
 func TestDifferencesAreBounded(t *testing.T) {
 	t.Parallel()
 	config, dir := writeDocument(t, looptest.JSON())

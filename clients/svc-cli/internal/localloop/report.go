@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/report"
 )
 
-// The warnings of a report. The first always stands.
+// The warnings of a report. The first is in every report.
 const (
 	warnBase           = "Worker success is not verified correctness."
 	warnDisagreement   = "The verifiers' recommendations differ; neither is a decision."
@@ -145,7 +145,8 @@ func reportWarnings(r *report.Report) []string {
 	return out
 }
 
-// sourceRevision is the revision that the run was about, or "" if nothing says it.
+// sourceRevision returns the revision that the run was about, or "" if it is not
+// known.
 func sourceRevision(unit *workunit.Unit, ctl *control.Control, attempts []attempt) string {
 	if ctl.SourceRevision != "" {
 		return ctl.SourceRevision

@@ -136,7 +136,7 @@ func (s *Source) claim(ctx context.Context, c AttemptConfig, unit *workunit.Unit
 	return m, nil
 }
 
-// checkBundle looks at every file that the manifest names.
+// checkBundle checks every file that the manifest names.
 func (s *Source) checkBundle(ctx context.Context, c AttemptConfig, m *manifest.Manifest) error {
 	root, err := s.folder.Sub(c.CandidateRoot)
 	if err != nil {

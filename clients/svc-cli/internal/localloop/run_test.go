@@ -100,7 +100,7 @@ func TestStatesOfAnAttempt(t *testing.T) {
 		{"bundle with a log without digest", func(l *looptest.Loop) {
 			bundle(l)
 			set(l.Manifests[0], "logs", canon.Array{canon.MustFrom(map[string]any{"type": "stdout", "locator": "logs/stdout.txt"})})
-		}, "result_manifest_error", "gives no digest"},
+		}, "result_manifest_error", "has no digest"},
 		{"bundle without its folder", func(l *looptest.Loop) {
 			bundle(l)
 			set(l.Config, "attempts.0.candidate_root", "nowhere")

@@ -46,7 +46,7 @@ func Analyse(ctx context.Context, m *gate.Matrix, o Options) (*Report, error) {
 	return r, nil
 }
 
-// digest covers what was asked, not what the matrix holds.
+// digest covers the question, not the content of the matrix.
 func (a Analysis) digest() string {
 	return canon.DigestHexC2(canon.MustFrom(struct {
 		Current    []string            `json:"current_verifier_ids"`

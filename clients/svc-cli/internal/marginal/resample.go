@@ -15,8 +15,8 @@ type deltas struct{ errors, votes []float64 }
 // maxDeltas bounds what a bootstrap keeps: 16 bytes each.
 const maxDeltas = 10_000_000
 
-// resamplePanels draws rows. The generator would start anew for each candidate, which gives all of them the same rows: so
-// they are drawn once, and the current panel is measured once.
+// resamplePanels draws rows. Restarting the generator for each candidate would give all of them the same rows: so they
+// are drawn once, and the current panel is measured once.
 func resamplePanels(ctx context.Context, m *gate.Matrix, current *gate.Panel, augmented []*gate.Panel, b gatestat.Bootstrap, progress gatestat.Progress) ([]deltas, error) {
 	n := len(m.Rows())
 	if b.Replicates > maxDeltas/len(augmented) {

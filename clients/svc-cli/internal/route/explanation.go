@@ -116,8 +116,8 @@ func intersectOrObserved(configured, observed []string) []string {
 	return out
 }
 
-// refusals lists why the candidate may not serve, in the fixed order of the rules. What
-// could not be inspected, or may never cost so much, is looked at no further.
+// refusals lists why the candidate may not serve, in the fixed order of the rules. A candidate that could not be
+// inspected, or may never cost so much, is not checked further.
 func (c candidate) refusals(d Decision) []string {
 	switch {
 	case c.probe == nil:

@@ -266,7 +266,7 @@ func (w world) inputs(t *testing.T) {
 	w.write(t, "extra.json", string(data))
 }
 
-// What was changed behind the store's back is told, by the run and by the page that holds it.
+// Changes that bypassed the store are reported, by the run and by the page that holds it.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, damage, line, code string }{

@@ -78,7 +78,7 @@ func runFollow(e *command.Env, c *cli.Context) error {
 	} else {
 		err = f.url(c, from)
 	}
-	// Ctrl-C is how following ends.
+	// Ctrl-C ends following.
 	if errors.Is(err, errEnough) || c.Context.Err() != nil {
 		return nil
 	}

@@ -89,7 +89,7 @@ func (f *follower) stream(ctx context.Context, client *controltower.Client, o *c
 	return nil
 }
 
-// newestEvent asks to resume after the last sequence there can be: the refusal names the newest one.
+// newestEvent tries to resume after the last possible sequence: the refusal names the newest one.
 func newestEvent(ctx context.Context, client *controltower.Client) (int64, error) {
 	last := int64(spine.MaxSequence)
 	for _, err := range client.Stream(ctx, controltower.StreamOptions{IdleTimeout: towerIdle, LastEventID: &last}) {

@@ -65,7 +65,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// At a terminal lists are tables that fit it; an empty one says so.
+// At a terminal, lists are tables that fit it; an empty one prints a message.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -93,7 +93,7 @@ func printVerification(e *command.Env, v store.Verification, keyed bool) error {
 	return e.Table([]string{"finding", "subject", "detail"}, rows)
 }
 
-// showProgress tells people who wait how far a verification got, on a line that is gone at its end.
+// showProgress shows how far a verification got, on a line that is cleared at its end.
 func showProgress(e *command.Env, o *store.VerifyOptions) (done func()) {
 	if !e.ErrorTerminal {
 		return func() {}

@@ -137,8 +137,8 @@ func TestReportFaults(t *testing.T) {
 	}
 }
 
-// The reader and the schema take and refuse the same reports, as far as a schema can
-// tell: rules across lists are beyond it.
+// The reader and the schema accept and refuse the same reports, as far as a schema can
+// express the rules: those across lists are beyond it.
 func TestReportSchemaAgrees(t *testing.T) {
 	t.Parallel()
 	beyond := map[string]bool{steward.CountMismatch: true, steward.DuplicateValue: true, steward.OutcomeNotPlanned: true}

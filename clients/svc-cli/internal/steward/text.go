@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Fact is one line of what a report or a history says.
+// Fact is one line of the summary of a report or a history.
 type Fact struct{ Name, Value string }
 
-// Facts says in short what a report says.
+// Facts summarises the report.
 func (r *Report) Facts() []Fact {
 	granted, withheld := Authority()
 	return []Fact{
@@ -26,7 +26,7 @@ func (r *Report) Facts() []Fact {
 	}
 }
 
-// Facts says in short what a history says.
+// Facts summarises the history.
 func (h History) Facts() []Fact {
 	budget := "not observed"
 	if h.APIBudget.MinRemaining != nil {

@@ -71,7 +71,7 @@ func runTower(e *command.Env, c *cli.Context) error {
 	return nil
 }
 
-// readConfig reads everything that can be wrong before anything listens, and tells all of it.
+// readConfig validates everything before anything listens, and reports all errors together.
 func readConfig(e *command.Env, c *cli.Context) (evidenceapi.Config, error) {
 	args, err := command.Arguments(c, "[REPORT]")
 	if err != nil {

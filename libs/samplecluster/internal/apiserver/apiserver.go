@@ -1,5 +1,5 @@
-// Package apiserver answers the Kubernetes API over the store, well enough that client-go's discovery, typed and
-// dynamic clients cannot tell it from a small real cluster.
+// Package apiserver serves the Kubernetes API from the store, well enough that client-go's discovery, typed and dynamic
+// clients cannot distinguish it from a small real cluster.
 package apiserver
 
 import (

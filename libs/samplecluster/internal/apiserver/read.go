@@ -83,7 +83,8 @@ func (s *Server) list(w http.ResponseWriter, r request) error {
 	out := list{TypeMeta: metav1.TypeMeta{Kind: r.kind.GroupVersionKind.Kind + "List", APIVersion: r.kind.GroupVersionKind.GroupVersion().String()}, Items: []resource.Object{}}
 	out.Metadata.ResourceVersion = version
 	if after.Version != "" {
-		// Later pages show the present, not a snapshot, but say the first page's version so that a watch from there misses nothing.
+		// Later pages show the present, not a snapshot, but carry the first page's version so that a watch from there
+		// misses nothing.
 		out.Metadata.ResourceVersion = after.Version
 	}
 	for i, o := range found {

@@ -79,7 +79,7 @@ func (p *pass) doomed(pod *corev1.Pod, spec *corev1.Container) bool {
 		return f.ExitCode != 0
 	}
 	alive := f
-	alive.Unhealthy = false // only readiness asks whether the program can serve
+	alive.Unhealthy = false // only readiness checks whether the program can serve
 	for _, probe := range []*corev1.Probe{spec.StartupProbe, spec.LivenessProbe} {
 		if probe != nil && alive.ProbeFailure(probe, spec, pod.Status.PodIP) != "" {
 			return true
@@ -88,7 +88,7 @@ func (p *pass) doomed(pod *corev1.Pod, spec *corev1.Container) bool {
 	return false
 }
 
-// pull fetches the image or says as the container runtime does why it cannot.
+// pull fetches the image or records, as the container runtime does, why it cannot.
 func (p *pass) pull(pod *corev1.Pod, spec *corev1.Container, c *container) bool {
 	repository, tag := program.SplitImage(spec.Image)
 	found, ok := p.registry.Find(repository)
@@ -189,7 +189,7 @@ func (p *pass) probe(pod *corev1.Pod, spec *corev1.Container, c *container, f pr
 		return
 	}
 	alive := f
-	alive.Unhealthy = false // only readiness asks whether the program can serve
+	alive.Unhealthy = false // only readiness checks whether the program can serve
 	for _, probe := range []*corev1.Probe{spec.StartupProbe, spec.LivenessProbe} {
 		if probe == nil {
 			continue

@@ -43,7 +43,8 @@ func (p *pass) budgets() {
 	}
 }
 
-// autoscalers says for each autoscaler why it can or cannot act. Programs use the same all the time, so each comes to rest.
+// autoscalers records for each autoscaler why it can or cannot act. Programs have constant usage, so each comes to
+// rest.
 func (p *pass) autoscalers() {
 	for _, old := range store.List[*autoscalingv2.HorizontalPodAutoscaler](p.Tx, resource.Autoscalers, "") {
 		h := copyObject(old)
@@ -99,7 +100,7 @@ func (p *pass) load(d *appsv1.Deployment) (used, asked int64, why string) {
 // rescale sets the replicas that bring the load to the autoscaler's target, within its bounds.
 func (p *pass) rescale(h *autoscalingv2.HorizontalPodAutoscaler, d *appsv1.Deployment, used, asked int64) {
 	utilization := int32(used * 100 / asked)
-	target := int32(80) // as the API sets it where nothing is said
+	target := int32(80) // the API's default
 	for _, m := range h.Spec.Metrics {
 		if m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Target.AverageUtilization != nil {
 			target = max(*m.Resource.Target.AverageUtilization, 1)

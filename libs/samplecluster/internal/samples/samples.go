@@ -32,7 +32,7 @@ var history = []struct {
 	{12 * time.Minute, "shop", false},
 }
 
-// settling is how much of a quiet time is lived through.
+// settling is the part of a quiet time that is simulated.
 const settling = 5 * time.Minute
 
 // stride is the shortest step through the past.
@@ -56,7 +56,7 @@ func Seed(tx store.Tx, m *controllers.Manager, now time.Time) {
 			if next.IsZero() {
 				break
 			}
-			// The past is lived in strides, for each look at it costs start-up time.
+			// The past is simulated in strides, since each pass costs start-up time.
 			if next.Before(at.Add(stride)) {
 				next = at.Add(stride)
 			}

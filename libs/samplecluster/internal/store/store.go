@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/internal/resource"
 )
 
-// history is how many changes are kept for watchers that resume.
+// history is the number of changes kept for watchers that resume.
 const history = 1024
 
 // Change is one write, in the order of versions.

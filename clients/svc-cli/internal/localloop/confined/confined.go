@@ -58,7 +58,7 @@ func (f *Folder) fault(name, reason string) *Fault {
 	return &Fault{Path: path.Join(f.name, name), Reason: reason}
 }
 
-// lstat looks at what name is, and refuses a link at it or on the way to it.
+// lstat returns the file info of name, and refuses a link at it or on the way to it.
 func (f *Folder) lstat(name string) (fs.FileInfo, error) {
 	if !fs.ValidPath(name) {
 		return nil, f.fault(name, "is no path within the folder")
@@ -97,7 +97,7 @@ func (f *Folder) Sub(name string) (*Folder, error) {
 	if err != nil {
 		return nil, f.fault(name, "cannot be opened: "+plainError(err).Error())
 	}
-	// What was opened must be what was looked at.
+	// The opened folder must be the one that was checked.
 	if now, err := sub.Stat("."); err != nil || !os.SameFile(info, now) {
 		_ = sub.Close()
 		return nil, f.fault(name, "changed while it was opened")

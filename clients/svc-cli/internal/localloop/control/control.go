@@ -76,7 +76,7 @@ type File struct {
 	Path string `json:"path"`
 	// AddedLines are exactly the lines to add, in their order.
 	AddedLines []string `json:"added_lines"`
-	// Each of these must stand within a line that is added or removed.
+	// Each of these must be part of a line that is added or removed.
 	AddedSubstrings   []string `json:"added_substrings"`
 	RemovedSubstrings []string `json:"removed_substrings"`
 }
@@ -159,8 +159,8 @@ func readControl(v canon.Value, schema *shape.Schema) (*Control, error) {
 
 // Bind returns nil, or why this control cannot judge what m claims to be the result of
 // u, with a verifier that has these checks. A control for anything but the exact
-// revision at hand, or that a worker could have satisfied itself, is no ground for a
-// recommendation.
+// revision in question, or that a worker could have satisfied itself, is no ground for
+// a recommendation.
 func (c *Control) Bind(u *workunit.Unit, m *manifest.Manifest, checks []string) error {
 	if c.WorkUnit != u.Ref() {
 		return fmt.Errorf("the %s is about another revision of the work unit: %s version %d, %s", c.noun(), c.WorkUnit.ID, c.WorkUnit.Version, c.WorkUnit.Digest)

@@ -61,7 +61,7 @@ func Path(o closed.Object, key string) string {
 	return o.Match(key, InvalidValue, "a relative path with / between its parts and without . or ..", IsPath)
 }
 
-// MaxPath is how many characters a path may have.
+// MaxPath limits the characters of a path.
 const MaxPath = 1024
 
 // IsPath reports whether s is a path within a folder in its one canonical spelling: relative, / between its parts, no
@@ -86,8 +86,8 @@ const (
 	maxAlternation = 4
 )
 
-// CheckGlobs refuses what is no pattern of paths, with * ? ** [class] {a,b}. One with an empty part or a dot for a part
-// would match no path, so that a rule would say nothing.
+// CheckGlobs refuses invalid patterns of paths, with * ? ** [class] {a,b}. One with an empty part or a dot for a part
+// would match no path, so that a rule would have no effect.
 func CheckGlobs(r *closed.Reader, path string, globs []string) {
 	for i, s := range globs {
 		if !IsGlob(s) {

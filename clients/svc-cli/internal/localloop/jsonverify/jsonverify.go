@@ -1,6 +1,6 @@
 // Package jsonverify is the deterministic JSON verifier: the candidate is one JSON
-// document, it must be the very file that the worker reported, stand among exactly the
-// allowed files, and equal the document that the policy requires.
+// document, it must be the very file that the worker reported, be among exactly the allowed
+// files, and equal the document that the policy requires.
 package jsonverify
 
 import (

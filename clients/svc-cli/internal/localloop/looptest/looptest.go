@@ -141,7 +141,7 @@ index 0000000..3333333
 +hello
 `
 
-// ChangePatch removes a line too, as a plan of version 0.4 can ask for.
+// ChangePatch removes a line too, as a plan of version 0.4 can require.
 const ChangePatch = `diff --git a/src/answer.txt b/src/answer.txt
 index 1111111..2222222 100644
 --- a/src/answer.txt

@@ -1,5 +1,5 @@
-// Package manifest is the result manifest v0.1: what a worker says it made. All of
-// it is a claim.
+// Package manifest is the result manifest v0.1: a worker's account of its results.
+// All of it is a claim.
 package manifest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/closed"
 )
 
-// Succeeded is the status of a worker that says it did what it was asked.
+// Succeeded is the status of a worker that claims to have done its task.
 const Succeeded = "succeeded"
 
 // Manifest is a checked manifest: the parts that a loop uses, and the digest of all.

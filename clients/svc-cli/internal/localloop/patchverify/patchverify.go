@@ -1,7 +1,7 @@
-// Package patchverify is the patch verifier: the candidate is a unified diff. It must
-// be the very file that the worker reported, touch only what the work unit allows, and
-// do to each planned file what the plan says, no file more and none less. No patch is
-// applied and nothing is run.
+// Package patchverify is the patch verifier: the candidate is a unified diff. It must be
+// the very file that the worker reported, touch only what the work unit allows, and change
+// each planned file as the plan requires, no file more and none less. No patch is applied
+// and nothing is run.
 package patchverify
 
 import (
@@ -210,7 +210,7 @@ func judgeFile(review *verification.Judgement, evaluator string, want control.Fi
 		if !slices.Equal(want.AddedLines, got.Added) {
 			review.Failf("The lines added to %s are not exactly those of the plan.", want.Path)
 		}
-		// Such a plan has no words for a removal, so nothing it says allows one.
+		// Such a plan cannot express a removal, so it allows none.
 		if len(got.Removed) > 0 {
 			review.Failf("The patch removes %d lines of %s, which the plan does not name.", len(got.Removed), want.Path)
 		}

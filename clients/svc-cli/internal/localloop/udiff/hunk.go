@@ -46,7 +46,7 @@ func (p *parser) hunks(f *File) error {
 // span is one side of a hunk: its first line, counted from 1, and how many.
 type span struct{ start, count int }
 
-// before is how many lines of the side stand before the hunk. An empty span names the
+// before returns the number of lines of the side before the hunk. An empty span names the
 // line that it comes after.
 func (s span) before() int {
 	if s.count == 0 {

@@ -1,13 +1,13 @@
 // Package udiff reads the patches that a verifier accepts: unified diffs as git writes
 // them, of text files that are added, changed or removed, and nothing else.
 //
-// The libraries for this read leniently, as they must: they skip what stands before and
-// between files, take names and modes from whichever line has them, and apply what they
-// understood. A verifier must not: what it skips, another tool may apply. So every
-// byte is accounted for here, and whatever has a second reading is refused: a preamble,
-// renames and copies, mode changes, links, submodules, binary content, quoted names, a
-// name that differs between its three places, hunks that overlap or whose counts are
-// not those of their lines.
+// The libraries for this read leniently, as they must: they skip text before and between
+// files, take names and modes from whichever line has them, and apply what they
+// understood. A verifier must not: what it skips, another tool may apply. So every byte
+// is accounted for here, and everything ambiguous is refused: a preamble, renames and
+// copies, mode changes, links, submodules, binary content, quoted names, a name that
+// differs between its three places, hunks that overlap or whose counts are not those of
+// their lines.
 package udiff
 
 import (
@@ -140,7 +140,8 @@ func (p *parser) file() (File, error) {
 	return f, p.hunks(&f)
 }
 
-// describeUnsupported names what stands where only text changes may.
+// describeUnsupported names the unsupported content of a line where only text changes
+// may be.
 func describeUnsupported(line string) string {
 	for _, kind := range []struct{ prefix, name string }{
 		{"GIT binary patch", "binary content is not allowed"}, {"Binary files ", "binary content is not allowed"},

@@ -221,8 +221,8 @@ func TestWhatGitWrites(t *testing.T) {
 	}
 }
 
-// Whatever is taken, a lenient reader of patches reads in the same way: nothing stands
-// in it that one tool would apply and this one did not see.
+// Whatever is accepted, a lenient reader of patches reads in the same way: it contains
+// nothing that another tool would apply and this one did not see.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		head + index + names + hunk, head + names + hunk + second, made + "@@ -0,0 +1,2 @@\n+x\n+\n", gone + "@@ -1,2 +0,0 @@\n-x\n-y\n",

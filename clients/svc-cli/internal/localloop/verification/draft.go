@@ -40,8 +40,7 @@ func NewDraft(in Input, adapter, version string) *Draft {
 	return &Draft{in: in, started: in.Now(), who: Verifier{ID: in.Control.VerifierID, Adapter: adapter, Version: version}}
 }
 
-// Judgement is one required check that is being made. It passed unless something else
-// is said of it.
+// Judgement is one required check in progress. It passes unless a fault is recorded.
 type Judgement struct {
 	id       string
 	failed   bool
@@ -120,7 +119,7 @@ func (d *Draft) Finish() (*Result, error) {
 		ID:               d.id(),
 		ResultManifestID: m.ID, WorkUnitID: d.in.Unit.ID, WorkUnitVersion: d.in.Unit.Version, Attempt: m.Attempt,
 		Verifier: d.who,
-		// The verifier uses no model. Where the worker ran, nothing tells.
+		// The verifier uses no model. It is not known where the worker ran.
 		Independence: Independence{IndependentFromWorker: d.who.ID != m.WorkerID, WorkerIDObserved: m.WorkerID, SharedModelFamily: &no},
 		Checks:       []Check{}, Evidence: d.evidence, Findings: []Finding{},
 		Provenance: Provenance{

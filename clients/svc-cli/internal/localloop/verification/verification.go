@@ -102,7 +102,7 @@ type Provenance struct {
 	VerifierConfigDigest string      `json:"verifier_config_digest,omitempty"`
 }
 
-// Environment is where the verifier ran.
+// Environment is the environment in which the verifier ran.
 type Environment struct {
 	Architecture    string `json:"architecture"`
 	OperatingSystem string `json:"operating_system"`
@@ -116,8 +116,8 @@ type DecisionSupport struct {
 	Rationale      string  `json:"rationale"`
 }
 
-// SemanticDigest is the digest of what the verifier saw and said, without when and
-// where: two runs over the same candidate have the same.
+// SemanticDigest is the digest of the verifier's input and findings, without when and where: two runs over the same
+// candidate have the same.
 func (r *Result) SemanticDigest() string {
 	checks, evidence := canon.Array{}, canon.Array{}
 	for _, c := range r.Checks {
@@ -216,9 +216,9 @@ func Count(checks []Check) Metrics {
 	return m
 }
 
-// Recommend is the advice that checks and the worker's own status make: a required
-// check that failed rejects, one that could not be done leaves too little evidence, and
-// a worker that does not itself claim success is for a person to look at.
+// Recommend returns the recommendation that follows from the checks and the worker's own status: a required check that
+// failed rejects, one that could not be done leaves too little evidence, and a worker that does not itself claim
+// success is left to a person.
 func Recommend(checks []Check, workerStatus string) DecisionSupport {
 	var failed, errored int
 	for _, c := range checks {

@@ -79,5 +79,5 @@ type Ref struct {
 	Digest  string `json:"digest"`
 }
 
-// Ref is how others name this unit.
+// Ref is the reference by which other documents name this unit.
 func (u *Unit) Ref() Ref { return Ref{ID: u.ID, Version: u.Version, Digest: u.Digest} }

@@ -81,7 +81,7 @@ type Selector struct {
 	Score    *float64 `json:"design_score"` // what the strategy compares; nil for the random one and without a choice
 }
 
-// digest is computed anew from the plan's parts.
+// digest is recomputed from the plan's parts.
 func (p *Plan) digest() string {
 	rest := canon.MustFrom(p).(*canon.Object)
 	rest.Delete("digest_sha256")

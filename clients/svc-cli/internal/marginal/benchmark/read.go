@@ -20,8 +20,8 @@ const (
 	InconsistentPart = "inconsistent_benchmark_report"
 )
 
-// ReadReport reads a report and checks what can be checked without the matrices: its shape to the last key, the digest
-// of its plan, and that its parts tell one story. A fault is a *closed.Fault.
+// ReadReport reads a report and checks everything that does not need the matrices: its shape to the last key, the
+// digest of its plan, and that its parts are consistent. A fault is a *closed.Fault.
 func ReadReport(doc canon.Value) (*Report, error) {
 	r, err := decodeReport(doc)
 	if err != nil {

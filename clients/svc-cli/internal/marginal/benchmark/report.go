@@ -56,7 +56,8 @@ const (
 	NotEvaluated        = "not_evaluated"
 )
 
-// Result is how one strategy's choice fared on the holdout. Without a choice everything is null.
+// Result is the outcome of one strategy's choice on the holdout. Without a choice everything is
+// null.
 type Result struct {
 	Strategy        string                `json:"strategy"`
 	SelectionStatus string                `json:"selection_status"`

@@ -80,7 +80,7 @@ func readMatrix(name string, read func(string) (canon.Value, error)) (*gate.Matr
 	return m, inFile(name, err)
 }
 
-// inFile says in which of several files a fault is.
+// inFile adds the name of the file that has the fault.
 func inFile(name string, err error) error {
 	var f *closed.Fault
 	if errors.As(err, &f) {

@@ -15,7 +15,7 @@ import (
 // ConfigSchema is the name of the config.
 const ConfigSchema = "marginal-evidence-synthesis-config-v0.1"
 
-// MaxReports is how many benchmarks one synthesis takes.
+// MaxReports limits the benchmarks of one synthesis.
 const MaxReports = 128
 
 // TooManyReports is the code of a config that names more.
