@@ -1,4 +1,4 @@
-// Package apitest holds what a service answers in tests against its OpenAPI document.
+// Package apitest checks a service's answers in tests against its OpenAPI document.
 package apitest
 
 import (

@@ -54,12 +54,11 @@ type Rules struct {
 	// Scopes maps each scope to those it implies; every known scope is a key.
 	// The legacy token holds them all.
 	Scopes map[string][]string
-	// Reads are the scopes whose routes change nothing, whatever their method: a
-	// delegation may be used for them again.
+	// Reads are the scopes whose routes change nothing, whatever their method: a delegation may be reused for them.
 	Reads []string
 }
 
-// expand adds what the scopes imply; a scope that is no key is an error.
+// expand adds the implied scopes; an unknown scope is an error.
 func (r Rules) expand(scopes []string) ([]string, error) {
 	var out []string
 	queue := slices.Clone(scopes)
@@ -298,8 +297,7 @@ func parseBearer(header string) (string, bool) {
 	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// Require lets a request pass whose bearer holds the scope, or one of the others,
-// and puts the principal into its context.
+// Require admits a request whose bearer holds the scope, or one of the others, and puts the principal into its context.
 func (a *Authenticator) Require(scope string, or ...string) echo.MiddlewareFunc {
 	scopes := append([]string{scope}, or...)
 	needed := strings.Join(scopes, " or ")

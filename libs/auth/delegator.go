@@ -45,8 +45,8 @@ func (d *Delegator) PublicKey() string {
 	return base64.StdEncoding.EncodeToString(d.key.Public().(ed25519.PublicKey))
 }
 
-// Mint makes a token with which audience does what the person requested: any number of reads and one
-// write within [DelegationLife]. It refuses a name that no receiver would accept.
+// Mint makes a token that lets the person make any number of reads and one write at audience within [DelegationLife].
+// It refuses a name that no receiver would accept.
 func (d *Delegator) Mint(audience string, p Person) (string, error) {
 	if !validName(p.Name) || Reserved(p.Name) || p.Tenant == "" {
 		return "", fmt.Errorf("no delegation can be minted for %q of tenant %q", p.Name, p.Tenant)

@@ -135,8 +135,8 @@ func readText(d *json.Decoder) (string, error) {
 	if err != nil || !ok || strings.TrimSpace(s) == "" {
 		return "", errors.New("must be a non-empty string")
 	}
-	// Log and audit ledger show names: a line feed or a mark that turns the
-	// direction of text would let one look like another.
+	// Log and audit ledger show names: a line feed or a mark that changes the direction
+	// of text would let one look like another.
 	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) >= 0 {
 		return "", errors.New("has characters that cannot be seen, such as a line feed")
 	}

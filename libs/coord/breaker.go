@@ -53,8 +53,8 @@ type Breaker struct {
 	reset   time.Duration
 }
 
-// NewBreaker opens after failMax failures in a row, of whichever replica, and
-// lets one call in the fleet try again after reset.
+// NewBreaker opens after failMax failures in a row, on any replicas, and allows one trial call in the fleet after
+// reset.
 func NewBreaker(c Coordinator, name string, failMax int, reset time.Duration) *Breaker {
 	return &Breaker{c: c, name: name, failMax: max(1, failMax), reset: reset}
 }

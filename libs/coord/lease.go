@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Lease is a task that one replica has until the time runs out. A holder that was
-// stopped for longer does not know that it has lost it: what the task writes
-// should carry the fence, and the receiver refuse a lower one than it has seen.
+// Lease is a task that one replica has until the time runs out. A holder that was stopped for
+// longer does not know that it has lost it: its writes should carry the fence, and the receiver
+// refuse a lower one than it has seen.
 type Lease struct {
 	Name  string
 	Fence int64

@@ -18,8 +18,8 @@ var (
 	anchorLines = []func() *regexp.Regexp{lazyPattern(`(?m)^enabled:.*$`), lazyPattern(`(?m)^name:.*$`)}
 )
 
-// WithBusUUID is the text of the model's definition with another UUID on the message bus: in its line, or in a new one
-// after enabled. All else stays as it is, comments included. The error is [ErrUnclear].
+// WithBusUUID returns the text of the model's definition with another UUID on the message bus: in its line, or in a new
+// one after enabled. All else stays as it is, comments included. The error is [ErrUnclear].
 func (m *Model) WithBusUUID(id string) ([]byte, error) {
 	text := string(m.File.Bytes)
 	changed := ""

@@ -133,9 +133,9 @@ type History struct {
 	Stats []string `yaml:"stats"`
 }
 
-// HistoryStats are: the last value, the median of the last five, of all, the largest, and how many there were.
-// A group without an ended row has -1 for the first four and 0 rows counted as -1 too, so that "none" looks the
-// same in every column.
+// HistoryStats are the last value, the median of the last five, the median of all, the largest, and the count. A group
+// without an ended row has -1 for the first four and 0 rows counted as -1 too, so that "none" looks the same in every
+// column.
 var HistoryStats = []string{"last", "median5", "median", "max", "count"}
 
 // Column is the name of the derived column: <of>_<stat>_by_<group columns>.

@@ -6,6 +6,5 @@
 //	data/
 //	registries/{base,dev,staging,prod}.yaml
 //
-// A bad file never takes the others with it: Open returns what is sound and lists each fault with its file and
-// line.
+// A bad file does not affect the others: Open returns the sound ones and lists each fault with its file and line.
 package modelrepo

@@ -73,7 +73,7 @@ func loadDocument(root *os.Root, name string) (*document, []Fault) {
 		d.fault("", "holds more than one document; keep the first and move the others to files of their own")
 	default:
 		d.body = file.Docs[0].Body
-		// An alias repeats what it names, so a short file could unfold into gigabytes.
+		// An alias repeats its anchor's content, so a short file could unfold into gigabytes.
 		for _, kind := range []ast.NodeType{ast.AliasType, ast.AnchorType} {
 			for _, n := range ast.Filter(kind, d.body) {
 				d.faults = append(d.faults, Fault{name, n.GetToken().Position.Line, "anchors and aliases are not read here; write the value out"})
@@ -155,8 +155,8 @@ func (d *document) decodeNode(n ast.Node, v any) bool {
 	return true
 }
 
-// fault records what is wrong with the value at path ("datasets[0].target"; "" is the file). A value that is
-// absent is reported at the nearest one that encloses it.
+// fault records a fault of the value at path ("datasets[0].target"; "" is the file). A value that is absent is reported
+// at the nearest one that encloses it.
 func (d *document) fault(path, format string, a ...any) {
 	d.faults = append(d.faults, Fault{File: d.name, Line: d.line(path), Msg: fmt.Sprintf(format, a...)})
 }

@@ -176,7 +176,8 @@ type Schedule struct {
 	ConcurrencyLimit int    `yaml:"concurrency_limit"`
 }
 
-// Inference holds JSON schemas of one request's features and of the answer. Open derives what the author left out.
+// Inference holds JSON schemas of one request's features and of the answer. Open derives those that the author left
+// out.
 type Inference struct {
 	InputSchema  map[string]any `yaml:"input_schema"`
 	OutputSchema map[string]any `yaml:"output_schema"`

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bounds of a YAML file before the parser sees it. The parser keeps a node for each level and each value, and copies
+// Limits of a YAML file before the parser sees it. The parser keeps a node for each level and each value, and copies
 // some of them from level to level: 50 kB of opening brackets took it 4 GB. A model repository needs a fraction of
 // this.
 const (
@@ -54,7 +54,7 @@ func checkShape(src []byte) error {
 	return nil
 }
 
-// checkIndent bounds how many levels one line can open by its indentation and by the indicators at its start.
+// checkIndent limits the levels that one line can open by its indentation and by the indicators at its start.
 func checkIndent(line []byte) error {
 	inline, column := 0, 0
 	for column < len(line) {

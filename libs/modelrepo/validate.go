@@ -296,7 +296,7 @@ func (m *Model) validateLadder(doc *document) {
 	}
 }
 
-// against checks what the model takes from a data set.
+// against checks the columns that the model uses from a data set.
 func (m *Model) against(doc *document, i int, ds *Dataset) {
 	md := &m.Datasets[i]
 	at := fmt.Sprintf("datasets[%d]", i)

@@ -19,7 +19,7 @@ const (
 	// maxAnswer limits an answer: 200 flow runs, the largest page, with
 	// parameters of 64 KiB each.
 	maxAnswer = 16 << 20
-	// maxErrorBody limits what is kept of a refusal.
+	// maxErrorBody limits the part of a refusal that is kept.
 	maxErrorBody = 64 << 10
 )
 

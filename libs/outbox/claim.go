@@ -58,8 +58,8 @@ type outcome struct {
 	refused string // why
 }
 
-// settle writes outcomes down. It runs to its end also while the relay stops:
-// what the broker has must not be sent again for nothing.
+// settle records outcomes. It runs to its end also while the relay stops: messages that the broker has must not be sent
+// again needlessly.
 func (r *Relay) settle(ctx context.Context, outcomes []outcome) error {
 	if len(outcomes) == 0 {
 		return nil

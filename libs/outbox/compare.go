@@ -20,9 +20,10 @@ import (
 // first.
 const compareRows = 100
 
-// compare makes sure that the stream has what it acknowledged. A broker that
-// acknowledges before it has synced its disk can lose its newest messages in a
-// crash, and a wiped one has lost them all; such rows become pending again.
+// compare makes sure that the stream still has the messages it acknowledged. A
+// broker that acknowledges before it has synced its disk can lose its newest
+// messages in a crash, and a wiped one has lost them all; such rows become pending
+// again.
 func (r *Relay) compare(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
 	if !nc.IsConnected() {
 		return &outage{errors.New("no connection to " + serverAddress(nc))}

@@ -39,10 +39,10 @@ type ConsumerConfig struct {
 	Stream   StreamConfig  // for when the consumer comes before any relay
 	Retry    time.Duration // before the second delivery, doubling after; 0 means 1 s
 
-	// Handle works on one event, once for each id, in the transaction that also
-	// records the id: what it writes there happens exactly once. An error undoes
-	// it and brings the event again, at most 5 times; then it becomes a dead letter.
-	// One that wraps ErrStop costs the event nothing and ends Consume.
+	// Handle processes one event, once for each id, in the transaction that also
+	// records the id: its writes there happen exactly once. An error rolls them back
+	// and redelivers the event, at most 5 times; then it becomes a dead letter. One
+	// that wraps ErrStop costs the event nothing and ends Consume.
 	Handle func(ctx context.Context, tx pgx.Tx, e Envelope) error
 
 	// HandleBatch replaces Handle where handling many events at once is cheaper: it
@@ -222,7 +222,7 @@ func (c *consumer) uncount(ctx context.Context, id uuid.UUID) {
 	}
 }
 
-// bury makes a dead letter of an event that was handed over so many times.
+// bury makes a dead letter of an event that was delivered so many times.
 func (c *consumer) bury(ctx context.Context, msg jetstream.Msg, id uuid.UUID, times int, fault error) error {
 	if err := c.patiently(ctx, msg, func(ctx context.Context) error {
 		return postgres.InTx(ctx, c.cfg.Pool, func(tx pgx.Tx) error {
@@ -242,8 +242,8 @@ func (c *consumer) bury(ctx context.Context, msg jetstream.Msg, id uuid.UUID, ti
 	return c.answer(msg.DoubleAck(ctx))
 }
 
-// giveBack lets the broker hand out at once what this process has fetched and not
-// finished; it would wait for ackWait otherwise. All of it goes back only once
+// giveBack makes the broker redeliver at once the events that this process has fetched
+// and not finished; it would wait for ackWait otherwise. All of it goes back only once
 // nothing more comes, or this process could get it again.
 func (c *consumer) giveBack(ctx context.Context, messages jetstream.MessagesContext) {
 	defer messages.Stop()
@@ -359,10 +359,10 @@ func (c *consumer) sweep(ctx context.Context) {
 	}
 }
 
-// Subscribe calls fn for the events of the subjects that are published from now
-// until ctx ends, one at a time. It is for reactions that only touch memory:
-// nothing is kept, what is published during a lost connection is not seen, and an
-// event may come twice. Use it beside a poll.
+// Subscribe calls fn for the events of the subjects that are published from now until
+// ctx ends, one at a time. It is for reactions that only touch memory: nothing is
+// kept, events published during a lost connection are missed, and an event may come
+// twice. Use it beside a poll.
 //
 // The context that fn gets has the event's request id and trace.
 func Subscribe(ctx context.Context, nc *nats.Conn, subjects []string, fn func(context.Context, Envelope)) error {

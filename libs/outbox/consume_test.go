@@ -20,8 +20,8 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 )
 
-// consume runs a consumer of job events until the test ends and yields what it
-// handled; change may set another Handle.
+// consume runs a consumer of job events until the test ends and yields the handled events; change may set another
+// Handle.
 func (b *bundle) consume(t *testing.T, change func(*outbox.ConsumerConfig)) <-chan outbox.Envelope {
 	t.Helper()
 	got := make(chan outbox.Envelope, 10_000)

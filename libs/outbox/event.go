@@ -25,7 +25,7 @@ type Event struct {
 	Tenant      string    // PlatformTenant when empty
 	Namespace   string    // such as deploy
 	Name        string    // such as alias_changed
-	SubjectID   string    // what the fact is about, such as a model; may be empty
+	SubjectID   string    // the entity the fact concerns, such as a model; may be empty
 	Payload     any       // becomes the member data: a JSON object, {} when nil
 	Actor       string    // the real principal
 	RequestID   string    // the context's when empty

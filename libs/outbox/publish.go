@@ -134,8 +134,8 @@ func (r *Relay) sendSingly(ctx context.Context, js jetstream.JetStream, letters 
 	return broker
 }
 
-// blamesRow reports whether the broker refused this very message. JetStream's error
-// codes follow HTTP: 4xx is about the request. A stream that is missing is not.
+// blamesRow reports whether the broker refused this very message. JetStream's error codes follow
+// HTTP: 4xx is the request's fault. A missing stream is not.
 func blamesRow(err error) bool {
 	var api *jetstream.APIError
 	if !errors.As(err, &api) || errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -151,9 +151,8 @@ func (r *Relay) well(ctx context.Context) {
 	}
 }
 
-// lead waits until no other relay works on this outbox and then moves rows. The
-// connection that listens also holds the advisory lock that keeps others out: it
-// goes with the process, whatever ends that.
+// lead waits until no other relay works on this outbox and then moves rows. The connection that listens also holds the
+// advisory lock that keeps others out: it is released with the process, however that ends.
 func (r *Relay) lead(ctx context.Context, move func(context.Context) error) error {
 	cfg := r.cfg.Pool.Config().ConnConfig
 	cfg.RuntimeParams["statement_timeout"] = "5000"
@@ -240,7 +239,7 @@ func (r *Relay) publish(ctx context.Context, nc *nats.Conn, js jetstream.JetStre
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case isOutage(err):
-			compared = false // whatever happened, the stream may be another one now
+			compared = false // in any case the stream may be another one now
 			r.fault(ctx, err)
 			wait.sleep(ctx, status)
 			continue

@@ -60,7 +60,7 @@ func TestBrokerOutageLosesNothingAndCostsNoAttempt(t *testing.T) {
 		return nil
 	})
 	b.broker.Start()
-	b.await(t, events, false) // what was in flight may come after its neighbours
+	b.await(t, events, false) // messages in flight may come after later ones
 	if n := b.refusals(t); n != 0 {
 		t.Errorf("the outage cost %d attempts; want 0", n)
 	}
@@ -153,7 +153,7 @@ func TestLostTailIsPublishedAgain(t *testing.T) {
 		}
 		lost++
 	}
-	b.broker.Stop() // and it forgets the ids of what it no longer has
+	b.broker.Stop() // and it forgets the ids of messages it no longer has
 	b.broker.Start()
 	reg := prometheus.NewRegistry()
 	r := outbox.NewRelay(outbox.RelayConfig{Service: "test-service", Pool: b.pool, Conn: b.nc}, nil, reg)

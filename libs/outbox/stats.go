@@ -15,7 +15,7 @@ type Stats struct {
 	Published            int64   // acknowledged and still kept
 	Poison               int64   // given up
 	OldestPendingSeconds float64 // 0 when nothing is pending
-	LastError            string  // what the relay waits for now; empty while it works
+	LastError            string  // the error that the relay waits out now; empty while it works
 }
 
 // lateAfter is the age from which a waiting event is reported: a relay that works needs less than

@@ -148,10 +148,9 @@ func pauseAbout(ctx context.Context, d time.Duration) error {
 // txTries limits how often InTx runs fn when the database requests a retry.
 const txTries = 3
 
-// InTx runs fn in a transaction and commits when it returns nil. When Postgres
-// aborts the transaction for a serialization failure or a deadlock, fn runs
-// again, three times in all: it must not keep what an aborted try did outside
-// the transaction.
+// InTx runs fn in a transaction and commits when it returns nil. When Postgres aborts the
+// transaction for a serialization failure or a deadlock, fn runs again, three times in
+// all: it must not leave effects of an aborted try outside the transaction.
 func InTx(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error {
 	delay := 5 * time.Millisecond
 	for try := 1; ; try++ {

@@ -351,7 +351,7 @@ func TestUnavailable(t *testing.T) {
 func TestASilentServerIsGivenUp(t *testing.T) {
 	t.Parallel()
 	_, url := setupThings(t)
-	pool := openPool(t, url, "own", postgres.StatementTimeout(time.Second)) // ten times what the statements below take
+	pool := openPool(t, url, "own", postgres.StatementTimeout(time.Second)) // ten times as long as the statements below
 	listener, err := pgx.ConnectConfig(t.Context(), pool.Config().ConnConfig)
 	if err != nil {
 		t.Fatal(err)

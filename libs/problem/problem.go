@@ -50,9 +50,9 @@ var (
 // New makes an error of this kind; detail is a sentence for the caller.
 func (k Kind) New(detail string) *Error { return &Error{Kind: k, Detail: detail} }
 
-// Errorf is New with a format. What %w names is kept as Cause, and, as with
-// [fmt.Errorf], its text is in the detail: wrap only what a caller may read.
-// Use WithCause for the rest.
+// Errorf is New with a format. An error formatted by %w is kept as Cause, and, as with
+// [fmt.Errorf], its text is in the detail: wrap only errors that a caller may read. Use
+// WithCause for the rest.
 func (k Kind) Errorf(format string, a ...any) *Error {
 	err := fmt.Errorf(format, a...)
 	e := &Error{Kind: k, Detail: err.Error()}

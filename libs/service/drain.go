@@ -59,8 +59,8 @@ func (s *Server) leave(failed <-chan struct{}) {
 	}
 }
 
-// drain ends intake and waits for what is in flight. The listener stays open
-// meanwhile, so that probes see the service as unready, not as gone.
+// drain ends intake and waits for requests in flight. The listener stays open meanwhile, so that probes see the service
+// as unready, not as gone.
 func (s *Server) drain(ctx context.Context) error {
 	s.served = make(map[[2]string]bool)
 	for _, r := range s.Echo.Routes() {

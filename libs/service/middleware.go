@@ -129,7 +129,7 @@ func requestScope(r *http.Request) *scope {
 	return sc
 }
 
-// admit refuses what no handler shall see, and bounds the body.
+// admit refuses requests that no handler may see, and limits the body.
 func (s *Server) admit(c echo.Context, r *http.Request, route string, probe bool) error {
 	if probe {
 		return nil

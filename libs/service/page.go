@@ -10,7 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// Bounds of the limit parameter of lists.
+// Limits of the limit parameter of lists.
 const (
 	DefaultPageLimit = 50
 	MaxPageLimit     = 500
@@ -19,7 +19,7 @@ const (
 // PageLimit reads the query parameter limit: 1 to 500, default 50, else 422.
 func PageLimit(c echo.Context) (int, error) { return PageLimitUpTo(c, DefaultPageLimit, MaxPageLimit) }
 
-// PageLimitUpTo is PageLimit for lists with bounds of their own.
+// PageLimitUpTo is PageLimit for lists with other limits.
 func PageLimitUpTo(c echo.Context, standard, most int) (int, error) {
 	if !c.QueryParams().Has("limit") {
 		return standard, nil

@@ -79,8 +79,8 @@ func (s *Server) CheckOptional(name string, fn func(context.Context) Check) {
 	s.addProbe(&probe{name: name, fn: fn, optional: true, wake: make(chan struct{}, 1)})
 }
 
-// CheckLocal adds a state of this process that /readyz shows as it is in that moment. fn must answer
-// from memory; only a fail makes the replica unready.
+// CheckLocal adds a state of this process that /readyz shows as it is at that moment. fn must answer from memory; only
+// a fail makes the replica unready.
 func (s *Server) CheckLocal(name string, fn func() Check) {
 	s.addProbe(&probe{name: name, fn: func(context.Context) Check { return fn() }, local: true})
 }
@@ -94,7 +94,7 @@ func (s *Server) addProbe(p *probe) {
 	}
 }
 
-// Recheck lets every check run now, because something that they report on has changed.
+// Recheck makes every check run now, because the state that they report has changed.
 func (s *Server) Recheck() {
 	for _, p := range s.checks() {
 		select {
@@ -149,7 +149,7 @@ func (p *probe) check(ctx context.Context) (c Check) {
 	return p.fn(ctx)
 }
 
-// result is the newest one, or why there is none.
+// result is the newest one, or the reason why there is none.
 func (p *probe) result(now time.Time) Check {
 	worst := Fail
 	if p.optional {

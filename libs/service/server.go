@@ -196,7 +196,7 @@ func runGuarded(ctx context.Context, fn func(context.Context) error) (err error)
 	return fn(ctx)
 }
 
-// Tracing makes the spans of what is served beside HTTP; nil: there are none.
+// Tracing makes the spans of work outside HTTP; nil: there are none.
 func (s *Server) Tracing() trace.TracerProvider { return s.tracing }
 
 // Run listens, serves and runs the workers until ctx ends or one of them fails, then stops in the order of the package

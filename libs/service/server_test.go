@@ -353,7 +353,7 @@ func TestResponseControllerReachesTheConnection(t *testing.T) {
 		if err := errors.Join(err, ctl.Flush()); err != nil {
 			return err
 		}
-		<-next // the client has read what was flushed
+		<-next // the client has read the flushed part
 		return nil
 	})
 	url, _ := startServer(t, s)

@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/libs/embedded/pg"
 )
 
-// maxConnections lets many parallel tests hold a pool each.
+// maxConnections is enough for many parallel tests with a pool each.
 const maxConnections = 400
 
 var (

@@ -40,7 +40,7 @@ var shared struct {
 }
 
 // Main runs the tests, stops the servers, fails when goroutines are left, and
-// exits. The options are goleak's, for what a library never ends.
+// exits. The options are goleak's, for goroutines that a library never ends.
 func Main(m *testing.M, leaks ...goleak.Option) {
 	if err := checkMode(); err != nil {
 		fmt.Fprintln(os.Stderr, "testenv:", err)
@@ -69,7 +69,7 @@ func stopAll() {
 	}
 	shared.stop = nil
 	if shared.lock != nil {
-		_ = os.RemoveAll(shared.dir) // the sweep of a later run takes what is left
+		_ = os.RemoveAll(shared.dir) // the sweep of a later run removes the rest
 		_ = shared.lock.Unlock()
 	}
 }

@@ -88,7 +88,7 @@ func Clean(src []byte) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// validator passes UTF-8 text on and ends at the first byte that is none. NUL is refused too: no text file has it, but
+// validator passes UTF-8 text on and ends at the first invalid byte. NUL is refused too: no text file has it, but
 // UTF-16 without a mark does.
 type validator struct {
 	line, column int
@@ -116,7 +116,7 @@ func (v *validator) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err 
 	return good, good, err
 }
 
-// scan returns the length of the text at the start, and what is wrong behind it. A character that is cut off is not wrong
+// scan returns the length of the valid text at the start, and the fault after it. A truncated character is no fault
 // before the end of the file.
 func (v *validator) scan(src []byte, atEOF bool) (good int, fault string) {
 	if utf8.Valid(src) && bytes.IndexByte(src, 0) < 0 && (v.decodedFrom == "" || !bytes.Contains(src, []byte("\ufffd"))) {

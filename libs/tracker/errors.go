@@ -24,7 +24,7 @@ const (
 var (
 	// ErrUnavailable means no answer, or one that tells the client to retry later.
 	ErrUnavailable = errors.New("tracker unavailable")
-	// ErrNotFound means that what was named does not exist.
+	// ErrNotFound means that the named object does not exist.
 	ErrNotFound = errors.New("not in the tracker")
 	// ErrExists means that the name is taken.
 	ErrExists = errors.New("already in the tracker")
@@ -68,7 +68,7 @@ func retryableStatus(status int) bool {
 	return false
 }
 
-// Bounds in bytes of what is read of a refusal, and of what is kept of it: it goes to logs and to callers.
+// Limits in bytes of the part of a refusal that is read, and of the part that is kept: it goes to logs and to callers.
 const (
 	maxErrorBody = 64 << 10
 	maxCode      = 64

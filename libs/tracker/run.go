@@ -155,7 +155,7 @@ func (c *Client) UpdateRun(ctx context.Context, runID string, status RunStatus, 
 	return c.post(ctx, "runs/update", in, nil)
 }
 
-// Bounds of one log-batch request, set by the server.
+// Limits of one log-batch request, set by the server.
 const (
 	maxBatchMetrics = 1000
 	maxBatchPairs   = 100

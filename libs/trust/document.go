@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/libs/textfile"
 )
 
-// Bounds that are checked before the parser sees the file: it recurses per level.
+// Limits that are checked before the parser sees the file: it recurses per level.
 const (
 	// MaxFile limits a trust file, in bytes; one with a dozen providers is under 20 KB.
 	MaxFile = 256 << 10
@@ -75,7 +75,8 @@ func (d *document) parse(src []byte) ast.Node {
 		d.fault(0, "must hold one YAML document; it holds %d", len(bodies))
 		return nil
 	}
-	// An alias repeats what it names, so that a short file unfolds into gigabytes; a tag changes what a value is.
+	// An alias repeats its anchor's content, so that a short file unfolds into gigabytes; a tag changes the type of a
+	// value.
 	for _, kind := range []ast.NodeType{ast.AliasType, ast.AnchorType, ast.TagType} {
 		for _, n := range ast.Filter(kind, bodies[0]) {
 			d.fault(lineOf(n), "anchors, aliases and tags are not read here; write the value out")
@@ -153,7 +154,7 @@ type object struct {
 	asked []string
 }
 
-// object takes a mapping apart. A value that is none is a fault, and gives nil.
+// object decodes a mapping. Any other value is a fault, and gives nil.
 func (d *document) object(n ast.Node, where string) *object {
 	var values []*ast.MappingValueNode
 	switch v := n.(type) {

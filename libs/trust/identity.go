@@ -73,7 +73,7 @@ func checkSubject(s string) string {
 	return ""
 }
 
-// isVisible refuses what lets one name look like another in a log or on a page.
+// isVisible refuses characters that let one name look like another in a log or on a page.
 func isVisible(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }

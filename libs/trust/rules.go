@@ -157,7 +157,7 @@ func compileAnchored(expr string) (*regexp.Regexp, error) {
 	return regexp.Compile(`\A(?:` + expr + `)\z`)
 }
 
-// compileGlob turns a glob into an expression, whose time is linear in the length of what it is matched with.
+// compileGlob converts a glob into an expression, whose time is linear in the length of the input.
 func compileGlob(glob string) (*regexp.Regexp, error) {
 	var b strings.Builder
 	for i := 0; i < len(glob); {

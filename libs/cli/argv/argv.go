@@ -1,6 +1,5 @@
-// Package argv lets people write options and arguments in any order, which the flag parser beneath urfave/cli does
-// not: it stops at the first argument. Words and options that no command has are refused with the nearest that one
-// has.
+// Package argv accepts options and arguments in any order, which the flag parser beneath urfave/cli does not: it stops
+// at the first argument. Unknown commands and options are refused with the nearest known one.
 package argv
 
 import (

@@ -16,7 +16,7 @@ const (
 
 // Error is a failure.
 type Error struct {
-	Message   string // what is wrong, and where
+	Message   string // the fault and its place
 	Code      string // stable slug
 	Path      string // JSON pointer into the input; "" is the whole document, or no document
 	Exit      int

@@ -1,6 +1,6 @@
-// Package printable makes the text of others safe to print. A model name, a commit message, a server's error or a line
-// of a log can hold what a terminal obeys: sequences that move the cursor, colour or clear the screen, and characters
-// that reverse what follows or are not seen. All of it is shown, as \x1b or \u202e, and none of it obeyed.
+// Package printable makes external text safe to print. A model name, a commit message, a server's error or a line of a
+// log can contain sequences that a terminal obeys: they move the cursor, colour or clear the screen, and characters
+// that reverse the following text or are invisible. All of it is shown, as \x1b or \u202e, and none of it obeyed.
 package printable
 
 import (
@@ -18,7 +18,7 @@ func Line(s string) string {
 
 var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ")
 
-// Text returns s with its line breaks and tabs as they are.
+// Text returns s in printable form, with its line breaks and tabs.
 func Text(s string) string {
 	if isPrintable(s) {
 		return s

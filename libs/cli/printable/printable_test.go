@@ -137,7 +137,7 @@ func FuzzText(f *testing.F) {
 		}
 		var b strings.Builder
 		w := printable.NewWriter(&b)
-		for _, part := range []string{s[:len(s)/2], s[len(s)/2:], "\n"} { // the line feed ends what is cut
+		for _, part := range []string{s[:len(s)/2], s[len(s)/2:], "\n"} { // the line feed ends an incomplete character
 			_, _ = io.WriteString(w, part)
 		}
 		if want := printable.Text(s + "\n"); b.String() != want {

@@ -77,7 +77,7 @@ func TestStreamsReturnAfterAFullDisk(t *testing.T) {
 	}
 	filler, kept := fillDisk(t, disk), 1
 	for publish() == nil {
-		kept++ // what the broker acknowledged counts, also on a full disk
+		kept++ // acknowledged messages count, also on a full disk
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)

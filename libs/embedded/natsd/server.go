@@ -165,7 +165,7 @@ func startOnce(cfg Config) (*Server, error) {
 // stream whose bound it cannot reserve whole.
 func maxStore(limit int64) int64 {
 	if limit <= 0 {
-		return 0 // the server then takes what the disk has
+		return 0 // the server then uses the whole disk
 	}
 	return limit + limit/4
 }

@@ -156,12 +156,12 @@ func (c *cluster) create(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// removeTries limits the wait for what a killed parent left behind.
+// removeTries limits the wait for processes that a killed parent left behind.
 const removeTries = 5 * time.Second
 
-// removeUnfinished removes what an interrupted create left. initdb dies with its
-// parent, but not the server that initdb runs: that one ends when it finds its
-// input closed, and until then may put files into directories being removed.
+// removeUnfinished removes the rest of an interrupted create. initdb dies with its parent, but not the server that
+// initdb runs: that one ends when it finds its input closed, and until then may put files into directories being
+// removed.
 func removeUnfinished(ctx context.Context, part string) error {
 	deadline := time.Now().Add(removeTries)
 	for {

@@ -78,7 +78,7 @@ func (t *tail) last() string {
 	return t.lines[len(t.lines)-1]
 }
 
-// explain makes one sentence of a failed command and what it logged.
+// explain combines the error of a failed command and its log into one sentence.
 func (c *cluster) explain(what string, cause error) error {
 	switch {
 	case c.log.has("No space left on device"):

@@ -64,9 +64,8 @@ type Server struct {
 	stopErr  error
 }
 
-// Start runs the server and returns when it takes connections. It makes the
-// cluster on first use and ends a server that an earlier, killed process left
-// behind. The context bounds the start only.
+// Start runs the server and returns when it accepts connections. It makes the cluster on first use and ends a server
+// that an earlier, killed process left behind. The context limits the start only.
 func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
 		return nil, fmt.Errorf("postgres: directory %s: %w", cfg.Dir, err)

@@ -110,7 +110,7 @@ func convertValue(v reflect.Value, depth int) (Value, error) {
 	return nil, fmt.Errorf("canon: a document cannot contain a %s", v.Type())
 }
 
-// convertObject converts what a hand-built object holds, which may be Go values.
+// convertObject converts the values of a hand-built object, which may be Go values.
 func convertObject(o *Object, depth int) (Value, error) {
 	out := &Object{members: make([]Member, 0, o.Len())}
 	for k, m := range o.All() {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of the parser.
+// Limits of the parser.
 const (
 	// MaxDepth limits the nesting of arrays and objects.
 	MaxDepth = 512
@@ -74,11 +74,10 @@ func MaxBytes(n int) Option { return func(p *parser) { p.maxBytes = n } }
 // ObjectRoot refuses a document that is no object with reason not_an_object.
 func ObjectRoot() Option { return func(p *parser) { p.objectRoot = true } }
 
-// Parse reads one JSON document (RFC 8259): UTF-8 with at most one byte order
-// mark before it, nothing after it. It refuses, with a *SyntaxError, what would
-// let two readers see two documents: duplicate keys, NaN and Infinity, a float
-// that overflows binary64, an integer over MaxIntDigits, half a surrogate pair,
-// nesting over MaxDepth.
+// Parse reads one JSON document (RFC 8259): UTF-8 with at most one byte order mark before
+// it, nothing after it. It refuses, with a *SyntaxError, everything that two readers could
+// read differently: duplicate keys, NaN and Infinity, a float that overflows binary64, an
+// integer over MaxIntDigits, half a surrogate pair, nesting over MaxDepth.
 func Parse(data []byte, opts ...Option) (Value, error) {
 	p := &parser{data: data}
 	for _, o := range opts {

@@ -234,8 +234,8 @@ func Element(path string, i int) string { return path + "/" + strconv.Itoa(i) }
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-// UnmarshalJSON lets encoding/json fill a field of this type; the strict rules of
-// [Parse] hold inside it.
+// UnmarshalJSON decodes a field of this type for encoding/json; the strict rules of
+// [Parse] apply inside it.
 func (o *Object) UnmarshalJSON(data []byte) error {
 	v, err := Parse(data, ObjectRoot())
 	if err != nil {

@@ -235,7 +235,7 @@ func (w *writer) str(s string) error {
 		return errors.New("canon: a string is not UTF-8")
 	}
 	w.out = append(w.out, '"')
-	clean := 0 // start of what can be copied as it is
+	clean := 0 // start of the bytes that can be copied unchanged
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= 0x20 && c != '"' && c != '\\' && (c < utf8.RuneSelf || !w.ascii) {

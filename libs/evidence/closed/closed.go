@@ -156,7 +156,7 @@ func (o Object) Has(key string) bool {
 	return ok
 }
 
-// Value gives the value of key as it is, or nil after a fault.
+// Value returns the value of key, or nil after a fault.
 func (o Object) Value(key string) canon.Value {
 	v, _ := o.get(key)
 	return v
@@ -299,8 +299,8 @@ func (o Object) False(key, code string) {
 	}
 }
 
-// Int reads an integer from least to the largest of 64 bits. A number written with
-// a point is none, whatever its value.
+// Int reads an integer from least to the largest of 64 bits. A number written with a point is no integer, whatever its
+// value.
 func (o Object) Int(key string, least int64) int64 {
 	v, ok := o.get(key)
 	if !ok {

@@ -74,8 +74,8 @@ func Check(kind Kind, text string) error {
 	return err
 }
 
-// openCursor reads the place out of a cursor that has the form of this listing's, whatever
-// its seal is worth.
+// openCursor reads the place out of a cursor that has the form of this listing's, without
+// checking its seal.
 func openCursor(kind Kind, text string) (after string, err error) {
 	if len(text) > maxLength {
 		return "", ErrInvalid

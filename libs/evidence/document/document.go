@@ -1,4 +1,4 @@
-// Package document is the wire form of what the API answers and the commands print:
+// Package document is the wire form of the API's answers and the commands' output:
 // one struct a kind, written with canon.C1. A command prints the detail, an answer is
 // the detail under a [Head].
 package document
@@ -30,7 +30,7 @@ const (
 	ModeLocalReading = "local-read-only"
 )
 
-// Head opens every answer that is about one thing.
+// Head begins every answer about a single object.
 type Head struct {
 	APIVersion    string `json:"api_version"`
 	SchemaVersion string `json:"schema_version"`
@@ -78,7 +78,7 @@ type Page struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// NewList makes a page; an empty cursor is none.
+// NewList makes a page; an empty cursor means that there is no next page.
 func NewList[T any](items []T, limit int, cursor string) List[T] {
 	var next *string
 	if cursor != "" {

@@ -1,5 +1,5 @@
-// Package evidencetest makes events, documents and totals from runs in memory, for tests of what the
-// store and the API derive by other means.
+// Package evidencetest makes events, documents and totals from runs in memory, for tests of the values that the store
+// and the API derive by other means.
 package evidencetest
 
 import (

@@ -149,8 +149,8 @@ func checkAttempts(rd *closed.Reader, attempts []Attempt) {
 	}
 }
 
-// checkState holds what an attempt shows against the state it names: how far it
-// came decides whether it has a worker's claim and a verifier's finding.
+// checkState compares the parts of an attempt with the state it names: its progress
+// decides whether it has a worker's claim and a verifier's finding.
 func checkState(rd *closed.Reader, path string, a Attempt) {
 	worker := a.State == Verified || a.State == VerificationError
 	verifier := a.State == Verified

@@ -95,7 +95,7 @@ type Provenance struct {
 	Authority ProvenanceAuthority `json:"authority"`
 }
 
-// ProvenanceRun names what the run was made from.
+// ProvenanceRun names the sources of the run.
 type ProvenanceRun struct {
 	RunID                string `json:"run_id"`
 	SourceRunDigest      string `json:"source_run_digest"`

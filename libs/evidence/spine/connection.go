@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/closed"
 )
 
-// Connection is a connector as it is kept and shown: what it can do, never how to
+// Connection is a connector as it is stored and shown: its capabilities, never how to
 // reach it. Lists hold unique texts.
 type Connection struct {
 	ID                 string   `json:"id"`
@@ -28,7 +28,7 @@ type Connection struct {
 	MaxConcurrency     int64    `json:"max_concurrency"`       // 1 or more
 }
 
-// ConnectionKinds lists what a connector can connect to.
+// ConnectionKinds lists the kinds of systems that a connector can connect to.
 func ConnectionKinds() []string { return []string{"scm", "agent", "model", "execution"} }
 
 // Risks lists the classes of risk from the lowest.

@@ -63,7 +63,7 @@ type Principal struct {
 // LocalPrincipal is the principal of everything the local commands do.
 var LocalPrincipal = Principal{Type: "unauthenticated_local", ID: "local-cli"}
 
-// EvidenceRef names the evidence an event is about.
+// EvidenceRef names the evidence of an event.
 type EvidenceRef struct {
 	Kind   string `json:"kind"`
 	Digest string `json:"digest"`

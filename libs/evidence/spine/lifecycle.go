@@ -69,7 +69,7 @@ func CanMove(from, to State, mode AuthorityMode) bool {
 }
 
 // admittedOn reports whether a run in s was admitted: it needs an admitted connector and
-// a mode of authority that lets one work.
+// an authority mode that allows one to work.
 func (s State) admittedOn() bool {
 	switch s {
 	case Admitted, Dispatched, AttemptFailed, CandidateObserved, Normalized, VerificationRequested,

@@ -60,7 +60,7 @@ type tx struct {
 	ctx  context.Context
 	conn *sql.Conn
 	kept statements // nil: nothing is prepared beforehand
-	seen *strays    // what was found of the file's state; nil: nothing is kept
+	seen *strays    // cached findings about the file's state; nil: nothing is cached
 }
 
 func (t tx) exec(query string, args ...any) (sql.Result, error) {
@@ -150,7 +150,7 @@ func inTx(ctx context.Context, db *sql.DB, begin string, fn func(tx) error) erro
 	return t.run(begin, func() error { return fn(t) })
 }
 
-// needsRecovery reports whether a writer died in mid-transaction: what it left lies beside
+// needsRecovery reports whether a writer died in mid-transaction: its journal lies beside
 // the file, and a read-only connection may not play it back.
 func needsRecovery(err error) bool {
 	code := extendedCode(err)

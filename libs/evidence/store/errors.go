@@ -52,7 +52,7 @@ type Error struct {
 	Code    Code
 	Message string // a sentence for the caller; names no stored secret
 	ID      string // the row in question, or empty
-	Reason  string // what is wrong with that row, or empty
+	Reason  string // the fault of that row, or empty
 	Allowed []string
 	Err     error // the cause, for the log
 }

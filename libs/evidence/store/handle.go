@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// readConns limits what a reader holds open: 16 requests and the tailer share
+// readConns limits a reader's open connections: 16 requests and the tailer share
 // them; each costs a page cache of about 2 MiB at most.
 const readConns = 8
 
@@ -18,7 +18,7 @@ const readConns = 8
 // old connections keep reading a file that no other process sees.
 type handle struct {
 	db     *sql.DB
-	image  *image      // what is read instead of the file; nil: the file itself
+	image  *image      // the copy that is read instead of the file; nil: the file itself
 	info   fs.FileInfo // from the last stat; guarded by the source's lock
 	number uint64      // counts the openings, so that changes of two files never look alike
 	idle   sessions
@@ -29,7 +29,7 @@ type handle struct {
 	ended     bool // the handle is closed
 }
 
-// close ends what is idle; what is in use ends when it is given back.
+// close closes idle connections; those in use are closed when they are given back.
 func (h *handle) close() error {
 	return errors.Join(h.endProbe(), h.idle.close(), h.db.Close(), h.image.remove())
 }

@@ -31,7 +31,7 @@ var journalMagic = []byte{0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7}
 type image struct {
 	folder  string
 	path    string
-	of      [3]fs.FileInfo // what was copied: store, journal, log; nil if absent
+	of      [3]fs.FileInfo // the files that were copied: store, journal, log; nil if absent
 	journal journalKind
 }
 
@@ -86,8 +86,8 @@ func unchangedFiles(a, b [3]fs.FileInfo) bool {
 	return true
 }
 
-// outdated reports whether the files that the image was made of have changed; a store
-// that is read in place has no image, and nothing to be outdated.
+// outdated reports whether the files from which the image was made have changed; a store
+// that is read in place has no image, which cannot be outdated.
 func (m *image) outdated(path string) bool {
 	if m == nil {
 		return false
@@ -107,8 +107,8 @@ func (m *image) remove() error {
 // errUnsettled means that a writer came while the store was copied: look again.
 var errUnsettled = errors.New("the store changed while it was copied")
 
-// copyStore makes an image of the store at path and lets SQLite recover it. limit is
-// the most bytes that may be copied; 0: any number.
+// copyStore makes an image of the store at path and lets SQLite recover it. limit is the
+// most bytes that may be copied; 0: no limit.
 func copyStore(ctx context.Context, path string, limit int64) (made *image, err error) {
 	before, err := statStore(path)
 	if err != nil {
@@ -243,7 +243,7 @@ func writeCopy(from io.Reader, path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// recoverImage lets SQLite undo in the copy what a dead writer left unfinished.
+// recoverImage lets SQLite undo, in the copy, a dead writer's unfinished transaction.
 func recoverImage(ctx context.Context, path string) error {
 	db, err := openDB(path, modeWrite, 0)
 	if err != nil {

@@ -87,7 +87,8 @@ func digestsOf(found *report.Report) (manifests, verifications *canon.Object) {
 	return manifests, verifications
 }
 
-// projection is the given one, if it agrees with the report, or one made of it.
+// projection returns the given projection, if it agrees with the report, or one
+// made from the report.
 func (in ImportEvidence) projection(found *report.Report) (spine.Run, error) {
 	if in.Projection == nil {
 		state := in.State
@@ -166,7 +167,7 @@ func (rec *record) evidence(id string) (*report.Report, error) {
 	return found, nil
 }
 
-// checkAgainst holds what the row keeps beside the report against it.
+// checkAgainst compares the row's other columns with the report.
 func (rec *record) checkAgainst(id string, found *report.Report) error {
 	manifests, verifications := digestsOf(found)
 	if canon.Digest(manifests) != canon.Digest(rec.imported.manifests) ||

@@ -129,7 +129,7 @@ func (l *log) append(event spine.Event) (*eventRow, error) {
 	return e, nil
 }
 
-// checkpoint seals what was appended. Its time is that of the newest event, so
+// checkpoint seals the appended events. Its time is that of the newest event, so
 // that an edit of it shows.
 func (l *log) checkpoint() error {
 	if l.grown == "" {

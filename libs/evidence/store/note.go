@@ -21,7 +21,7 @@ const KeyName = "svc-store"
 // maxKeyFile is far above the 100 bytes or so of a key.
 const maxKeyFile = 4096
 
-// originPrefix and a store's id name the log that a note is about.
+// originPrefix and a store's id identify the log of a note.
 const originPrefix = "svc/"
 
 // GenerateKey writes a new Ed25519 signing key to a file that must not exist yet,
@@ -51,7 +51,7 @@ func LoadSigner(path string) (note.Signer, error) {
 	}
 	signer, err := note.NewSigner(text)
 	if err != nil {
-		// The library's error may quote what it was given.
+		// The library's error may quote its input.
 		return nil, errors.New("the signing key file holds no signing key")
 	}
 	return signer, nil

@@ -56,8 +56,8 @@ func previousState(payload string) spine.State {
 	return spine.State(text)
 }
 
-// sealOlder signs the older runs, unless a checkpoint was signed before: what has
-// appeared since then is not vouched for.
+// sealOlder signs the older runs, unless a checkpoint was signed before: runs that
+// have appeared since then are not vouched for.
 func (t tx) sealOlder(storeID string, signer note.Signer) error {
 	since, err := t.meta(metaEventsSince)
 	if err != nil || since == sinceEver {
@@ -80,7 +80,7 @@ func (t tx) sealOlder(storeID string, signer note.Signer) error {
 	return t.setMeta(metaOlderRuns, text)
 }
 
-// older holds the runs without events against what was signed of them.
+// olderRuns compares the runs without events with the signed note over them.
 func (v *verifier) olderRuns(t tx) error {
 	f, err := t.olderRuns()
 	if err != nil {

@@ -92,7 +92,7 @@ func (t tx) leaves(from, count int64, fn func(tree.Hash)) error {
 	return err
 }
 
-// hashes gives the inner hashes of the tree that a proof is made of.
+// hashes holds the inner hashes of the tree from which a proof is made.
 type hashes struct {
 	tx
 	tiles []tree.Hash

@@ -419,7 +419,7 @@ func (t tx) workUnit(id string, project *string) (spine.WorkUnit, error) {
 	return unit, err
 }
 
-// Project reads what the runs of a project add up to.
+// Project reads the summary of a project's runs.
 func (r *Reader) Project(ctx context.Context, id string) (project spine.Project, err error) {
 	err = r.source.read(ctx, func(t tx) error {
 		project = spine.NewProject(id)
@@ -558,7 +558,7 @@ func (r *Reader) EventsAfter(ctx context.Context, after int64, f EventFilter, li
 	return items, seen, err
 }
 
-// LatestSequence is the newest sequence ever given, 0 if there is none.
+// LatestSequence is the newest sequence ever assigned, 0 if there is none.
 func (r *Reader) LatestSequence(ctx context.Context) (sequence int64, err error) {
 	err = r.source.read(ctx, func(t tx) error {
 		sequence, err = t.lastSequence()

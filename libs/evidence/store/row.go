@@ -64,10 +64,11 @@ type runEvent struct {
 	payload          sql.NullString // of the first alone
 }
 
-// runSelect reads what a run's row is held against along with it. Each column of a
-// result costs the driver several allocations, so what only has to be equal is compared
-// here, to the byte, and what most runs lack is looked up for the others alone. Its name
-// is copied, too: that of an expression without one is its whole text.
+// runSelect reads a run's row together with the values that it is compared with. Each
+// column of a result costs the driver several allocations, so values that only have to
+// be equal are compared here, to the byte, and those that most runs lack are looked up
+// for the others alone. The column's name is copied, too: that of an expression without
+// one is its whole text.
 const runSelect = `SELECT r.run_id, r.idempotency_key, r.request_digest, r.state, r.metadata_json, r.created_at, r.updated_at,
 	r.row_kind, r.project_id, r.work_unit_id,
 	coalesce(i.request_digest = r.request_digest COLLATE BINARY AND i.run_id = r.run_id COLLATE BINARY
@@ -359,8 +360,8 @@ func (r *runRow) view(rec *record) Run {
 		CreatedAt: r.createdAt, UpdatedAt: r.updatedAt}
 }
 
-// labelsOf reads what version 3 keeps in columns out of an older row's document,
-// as far as it is there.
+// labelsOf reads, from an older row's document, the values that version 3 keeps in
+// columns, as far as they are there.
 func labelsOf(metadata string) (kind, project, unit string) {
 	value, err := canon.Parse([]byte(metadata), canon.ObjectRoot())
 	if err != nil {

@@ -124,7 +124,7 @@ func (p *sessions) give(s *session, err error) {
 	<-p.places
 }
 
-// close ends what is idle.
+// close closes idle sessions.
 func (p *sessions) close() error {
 	p.mu.Lock()
 	p.closed = true

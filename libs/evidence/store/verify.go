@@ -20,7 +20,7 @@ import (
 // guards them.
 const (
 	FindingSQLite        = "sqlite_integrity"        // SQLite's own check, or a damaged page
-	FindingForeignFile   = "journal_foreign"         // what lies in the place of the journal is none
+	FindingForeignFile   = "journal_foreign"         // the file in the place of the journal is none
 	FindingVersion       = "store_version"           // user_version is not this build's
 	FindingHeader        = "store_header"            // the file's header or length is not one that this build writes
 	FindingSchema        = "store_schema"            // tables or indexes are not those of this build
@@ -33,7 +33,7 @@ const (
 	FindingTree          = "tree_root_mismatch"      // the events are not those of a checkpoint
 	FindingCheckpoint    = "checkpoint_invalid"      // a checkpoint that cannot be of this log
 	FindingMissing       = "checkpoint_missing"      // an event without the checkpoint of its act
-	FindingUnsigned      = "checkpoint_unsigned"     // a key was given, and events are not below what it signed
+	FindingUnsigned      = "checkpoint_unsigned"     // a key was given, and events are not below a checkpoint that it signed
 	FindingOlder         = "older_runs"              // runs without events that the key did not sign
 	FindingEventMissing  = "event_missing"           // a run without the event of its state
 	FindingEventMismatch = "event_run_mismatch"      // an event that contradicts its run
@@ -160,7 +160,7 @@ type verifier struct {
 	byCause map[cause]*group
 	// A consequence of another finding is not reported again.
 	badEvents    map[int64]bool // events with a finding of their own
-	lostEvents   int64          // how many events are not there
+	lostEvents   int64          // the number of events that are missing
 	withoutEvent []Finding      // runs without the event of their state
 	sinceWrong   bool           // events_since does not follow from the runs
 }
@@ -169,7 +169,7 @@ type verifier struct {
 // one.
 type cause struct{ code, part string }
 
-// group is the findings of one cause: the first, and how many more there are.
+// group holds the findings of one cause: the first, and the number of further ones.
 type group struct {
 	Finding
 	more int
@@ -190,7 +190,7 @@ func (v *verifier) begin(h *handle) {
 	v.out = Verification{Kind: "svc-store-verification", SchemaVersion: spine.SchemaVersion, Findings: []Finding{}}
 }
 
-// find notes what is wrong with a subject.
+// find records a fault of a subject.
 func (v *verifier) find(code, subject, format string, args ...any) {
 	v.findIn(subject, code, subject, format, args...)
 }

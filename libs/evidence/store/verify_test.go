@@ -82,7 +82,7 @@ func TestEveryChangedColumnIsFound(t *testing.T) {
 		"runs": "run_id = 'run/demo:0002'", "idempotency": "run_id = 'run/demo:0002'", "events": "sequence = 2",
 		"connections": "connection_id = 'demo-scm'", "checkpoints": "tree_size = 5", "store_meta": "",
 	}
-	// What to write instead; by default an x behind what is there.
+	// The values to write instead; by default the present one with an x appended.
 	values := map[string]string{
 		"events.sequence": "99", "checkpoints.tree_size": "99", "events.event_id": "'evt-000000000099'",
 		"events.occurred_at": "'2026-01-02T03:04:06Z'", "events.event_type": "'run.cancelled'",

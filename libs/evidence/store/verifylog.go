@@ -69,7 +69,7 @@ func (v *verifier) event(e *eventRow) {
 	}
 	var f *spine.Fault
 	switch {
-	case canon.DigestBytes([]byte(e.payload)) != e.payloadDigest: // what else is wrong with it follows
+	case canon.DigestBytes([]byte(e.payload)) != e.payloadDigest: // its other faults follow from this one
 		v.find(FindingPayload, subject, "%v", errPayloadDigest)
 	case err != nil && !(errors.As(err, &f) && f.Code == spine.PayloadDigestMismatch):
 		v.find(FindingEvent, subject, "%v", err)
@@ -79,7 +79,7 @@ func (v *verifier) event(e *eventRow) {
 	v.badEvents[e.sequence] = true
 }
 
-// end checks what is known once the log's size is. newest is the highest sequence.
+// end makes the checks that need the log's size. newest is the highest sequence.
 func (v *verifier) end(t tx, f *frontier, newest int64, sizes []int64) error {
 	given, err := t.lastSequence()
 	if err != nil {

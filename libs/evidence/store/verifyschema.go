@@ -54,7 +54,7 @@ type object struct{ kind, name string }
 // shape is the schema of a store of this build.
 type shape struct {
 	texts   map[object]string   // white space apart
-	tables  map[object]string   // of what the object is a part
+	tables  map[object]string   // the table to which the object belongs
 	columns map[string][]string // by table
 	types   map[string][]string // of the columns
 }

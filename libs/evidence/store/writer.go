@@ -14,8 +14,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// writeBegin takes the write lock at once: a transaction that reads first and
-// writes later could lose what it read to another writer.
+// writeBegin takes the write lock at once: a transaction that reads first and writes
+// later could find its reads outdated by another writer.
 const writeBegin = "BEGIN IMMEDIATE"
 
 // WriterOptions are the choices of a writer; the zero value is fit for commands.

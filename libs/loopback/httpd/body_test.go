@@ -203,7 +203,7 @@ func TestDiscardEnds(t *testing.T) {
 		if _, err := io.ReadAll(c); err != nil {
 			t.Fatal(err)
 		}
-		// The answer has ended, and what is sent now is still taken for a while.
+		// The answer has ended, and later data is still accepted for a while.
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
 		for range tick.C {

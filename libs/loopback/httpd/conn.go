@@ -19,7 +19,7 @@ const (
 
 // buffer holds the memory that a connection borrows while it lasts.
 type buffer struct {
-	first []byte // what the pool keeps
+	first []byte // kept by the pool
 	spans []span
 }
 
@@ -40,7 +40,7 @@ type conn struct {
 	server *Server
 	state  atomic.Int32
 
-	buf      []byte // head and what came with it: buf[:filled]
+	buf      []byte // head and the bytes read with it: buf[:filled]
 	filled   int
 	rest     int // where unread bytes start in buf
 	bodyLeft bool
@@ -94,8 +94,8 @@ func (c *conn) readHead() (status int, ok bool) {
 }
 
 // grow doubles the buffer. A head beyond the ordinary waits for one of a few
-// places, no longer than it may take anyway: so many connections with the largest
-// head cannot fill the memory.
+// places, no longer than its own time limit: so a number of connections with the
+// largest head cannot fill the memory.
 func (c *conn) grow() bool {
 	if len(c.buf) >= ordinary && !c.large {
 		late := time.NewTimer(time.Until(c.request.Accepted.Add(c.server.RequestTimeout)))

@@ -1,5 +1,5 @@
 // Package httpd serves HTTP/1.0 and 1.1 to one user's own machine: one request a
-// connection, exact bounds, absolute deadlines.
+// connection, exact limits, absolute deadlines.
 //
 // # Why not net/http
 //

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// parseIn feeds a head in pieces of the given size and returns what came of it.
+// parseIn feeds a head in pieces of the given size and returns the result.
 func parseIn(data []byte, size int) (r Request, end, status int, done bool) {
 	var h head
 	for n := 0; n < len(data); {

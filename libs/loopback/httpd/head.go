@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The bounds of a head. Line terminators count.
+// The limits of a head. Line terminators count.
 const (
 	MaxRequestLine = 65536
 	MaxHeaderLine  = 65536

@@ -91,8 +91,8 @@ func (r *Request) wantsContinue() bool {
 	return r.Proto == "HTTP/1.1" && strings.EqualFold(strings.Trim(r.Header.Get("Expect"), " \t"), "100-continue")
 }
 
-// mayHaveBody reports whether bytes of a body may follow the head, whatever its
-// framing is worth.
+// mayHaveBody reports whether bytes of a body may follow the head, even if its framing is
+// invalid.
 func (r *Request) mayHaveBody() bool {
 	switch r.Method {
 	case "GET", "HEAD", "OPTIONS":

@@ -85,8 +85,8 @@ func appendHead(b []byte, status int, h Header) []byte {
 	return append(b, "Connection: close\r\n"...)
 }
 
-// appendValue writes a field's value in one line, whatever it holds: a line break
-// in it would let its author write fields of his own.
+// appendValue writes a field's value in one line, whatever it contains: a line
+// break in it would let its author inject fields.
 func appendValue(b []byte, value string) []byte {
 	at := len(b)
 	b = append(b, value...)

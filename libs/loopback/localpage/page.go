@@ -44,7 +44,7 @@ type Page struct {
 // Boot is the data that only the first load carries.
 type Boot struct {
 	Token    string `json:"token"`
-	Document string `json:"document"` // the text the page opens with; "" is none
+	Document string `json:"document"` // the text the page opens with; "": none
 }
 
 var nonceForm = regexp.MustCompile(`^[A-Za-z0-9+/_=-]{16,128}$`)

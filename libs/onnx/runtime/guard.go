@@ -16,7 +16,7 @@ var ErrOverran = errors.New("the run was ended: it took too long")
 type guard struct {
 	opts    *ort.RunOptions
 	limit   time.Duration        // 0: none
-	clock   func() time.Duration // what the limit counts
+	clock   func() time.Duration // the clock of the limit
 	overran func()
 
 	mu      sync.Mutex // guards all below

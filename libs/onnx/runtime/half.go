@@ -10,8 +10,8 @@ import (
 // MaxHalf is the largest number of half precision.
 const MaxHalf = 65504
 
-// castHalves makes the inputs and outputs of half precision single ones: the graph casts what it gets, and what it answers.
-// Go has no numbers of 16 bits, and each of them is a float. It returns their names.
+// castHalves turns the inputs and outputs of half precision into single ones: the graph casts its inputs and outputs.
+// Go has no 16-bit floats, so each value is a float32. It returns their names.
 func castHalves(g *onnxpb.GraphProto) map[string]bool {
 	halves, used := map[string]bool{}, map[string]bool{}
 	eachName(g, func(name *string) { used[*name] = true })
@@ -112,7 +112,7 @@ func roundHalves(values []float32) []float32 {
 func HalfToFloat(h uint16) float32 {
 	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10&0x1f), uint32(h&0x3ff)
 	switch exponent {
-	case 0: // zero, and what is below 2^-14
+	case 0: // zero, and values below 2^-14
 		return math.Float32frombits(sign | math.Float32bits(float32(math.Ldexp(float64(fraction), -24))))
 	case 0x1f: // infinite, or no number
 		exponent = 0xff - 112

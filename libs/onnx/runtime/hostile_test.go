@@ -131,7 +131,7 @@ func TestNoRunNoOverrun(t *testing.T) {
 	}
 }
 
-// What a file makes Check allocate is bounded by the file's own size.
+// Check's allocations for a file are limited by the file's own size.
 func FuzzCheckMemory(f *testing.F) {
 	data, _ := randomForest(f, 3, 2, false)
 	f.Add(data)

@@ -12,7 +12,7 @@ import (
 type model struct {
 	data            []byte
 	inputs, outputs []Info
-	readsSize       bool // what a run takes may depend on the number of rows in any way
+	readsSize       bool // the cost of a run may depend on the number of rows in any way
 	texts           map[string][]string
 	classes         []string
 }
@@ -24,7 +24,7 @@ func Check(data []byte, read func(name string) ([]byte, error)) error {
 	return err
 }
 
-// parseModel reads the declarations of a model file and refuses what the library must not see.
+// parseModel reads the declarations of a model file and refuses models that the library must not see.
 func parseModel(data []byte, read func(name string) ([]byte, error)) (model, error) {
 	var mp onnxpb.ModelProto
 	if len(data) == 0 {

@@ -119,8 +119,8 @@ func (s *Session) Inputs() []Info { return s.inputs }
 // Outputs in the order that Run returns them. Do not change the result.
 func (s *Session) Outputs() []Info { return s.outputs }
 
-// ReadsSize reports whether what a run takes may depend on the number of rows in any way at all, because the graph
-// computes with sizes. What a number of rows takes is then known only from a run with that number.
+// ReadsSize reports whether the cost of a run may depend on the number of rows in any way at all, because the graph
+// computes with sizes. The cost for a number of rows is then known only from a run with that number.
 func (s *Session) ReadsSize() bool { return s.readsSize }
 
 // KnownTexts are texts that the encoders behind a text input know, a few of them; none where they are not listed.

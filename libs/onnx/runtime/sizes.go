@@ -51,7 +51,7 @@ func (f *flow) add(g *onnxpb.GraphProto) {
 		}
 		for _, sub := range graphsOf(n) {
 			f.add(sub)
-			for _, out := range sub.Output { // what the graph within answers, the node answers
+			for _, out := range sub.Output { // outputs of the inner graph are outputs of the node
 				f.consumers[out.GetName()] = append(f.consumers[out.GetName()], at)
 			}
 		}

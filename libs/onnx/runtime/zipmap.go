@@ -39,7 +39,7 @@ func indexValue(values []*onnxpb.ValueInfoProto, name string) int {
 	return slices.IndexFunc(values, func(v *onnxpb.ValueInfoProto) bool { return v.GetName() == name })
 }
 
-// declareProbabilities declares what a ZipMap read: floats, as the operator takes no others, of each class.
+// declareProbabilities declares the input of a ZipMap: a float per class, since the operator accepts no other type.
 func declareProbabilities(name string, classes int) *onnxpb.ValueInfoProto {
 	rows := &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: "N"}}
 	cols := &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: int64(classes)}}

@@ -14,8 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox"
 )
 
-// Matches reports whether the subscription's subjects match the event, of whatever
-// tenant that can be its.
+// Matches reports whether the subscription's subjects match the event, for every possible tenant.
 func Matches(s outbox.Subscription, d outbox.Declaration) bool {
 	tenant := "t"
 	if d.Platform {

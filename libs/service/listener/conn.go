@@ -63,7 +63,8 @@ func (c *Conn) Wait() {
 	c.l.noteRoom()
 }
 
-// beginStep notes that the peer may hold up what comes, until endStep gets the stamp. It is 0 if the connection waits anyway.
+// beginStep marks the connection as waiting for its peer until endStep gets the stamp. The stamp is 0 if it waits
+// anyway.
 func (c *Conn) beginStep() (stamp int64) {
 	stamp = time.Now().UnixNano()
 	if !c.waiting.CompareAndSwap(0, stamp) {
@@ -76,7 +77,7 @@ func (c *Conn) beginStep() (stamp int64) {
 // endStep goes back to Work, unless the request has ended meanwhile: the connection then waits since another time.
 func (c *Conn) endStep(stamp int64) { c.waiting.CompareAndSwap(stamp, 0) }
 
-// usefulness orders connections by what is lost with them.
+// usefulness orders connections by the cost of closing them.
 type usefulness int
 
 const (
@@ -169,7 +170,7 @@ func (l *Listener) linger(c *Conn) bool {
 	go func() { // ends within lingerTime, or with the listener
 		defer l.lingering.Done()
 		if c.CloseWrite() == nil && c.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
-			_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // whatever ends it, the connection closes
+			_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // in any case the connection closes
 		}
 		_ = c.Close()
 	}()

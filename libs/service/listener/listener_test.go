@@ -321,7 +321,7 @@ type fakeConn struct{ net.Conn }
 
 func (fakeConn) Close() error { return nil }
 
-// queuePort accepts what is put into it.
+// queuePort accepts the connections put into it.
 type queuePort struct {
 	addr  string
 	conns chan net.Conn

@@ -37,8 +37,8 @@ type Options struct {
 	// Addr is the API's listen address; Listener overrides it.
 	Addr     string
 	Listener net.Listener
-	// Server holds what the service wants of its HTTP server; Name, Addr, Listener, Log and Drain
-	// are filled from the fields above.
+	// Server configures the service's HTTP server; Name, Addr, Listener, Log and Drain are filled
+	// from the fields above.
 	Server service.Options
 	Log    *slog.Logger
 	// SoleProcess means that no other replica uses this schema. Leases that a dead predecessor
@@ -203,8 +203,8 @@ func (f *Foundation) CheckSchema(ctx context.Context) error {
 	return postgres.Check(ctx, f.Pool, f.opt.tables()...)
 }
 
-// ConnectNATS opens a connection for what the service consumes; it reconnects for ever and is
-// closed with the foundation. It returns nil where EVENT_PUBLISHER=log: there is no broker then.
+// ConnectNATS opens a connection for the service's consumers; it reconnects for ever and is closed
+// with the foundation. It returns nil where EVENT_PUBLISHER=log: there is no broker then.
 func (f *Foundation) ConnectNATS() (*nats.Conn, error) {
 	if f.opt.Base.EventPublisher != "nats" {
 		return nil, nil
@@ -224,7 +224,7 @@ func (f *Foundation) OnClose(fn func()) {
 	f.closers = append(f.closers, fn)
 }
 
-// Close frees what was opened, once. Run calls it; call it only if the service is not run.
+// Close releases what Open opened, once. Run calls it; call it only if the service is not run.
 func (f *Foundation) Close() {
 	f.mu.Lock()
 	fns := f.closers

@@ -54,7 +54,7 @@ func Feed(t *testing.T, files []File, limit time.Duration, read func(File) error
 			k = &row{}
 			rows[f.Kind] = k
 		}
-		debug.FreeOSMemory() // what the file before left is not this one's
+		debug.FreeOSMemory() // memory of the previous file is not this one's
 		resetPeak(t)
 		// A reader that never ends would otherwise be killed minutes later, without a name.
 		watch := time.AfterFunc(2*limit+time.Minute, func() { panic(fmt.Sprintf("%s %s: still reading", f.Kind, f.Name)) })

@@ -39,7 +39,7 @@ func (f *File) Write(w io.Writer) error {
 	return nil
 }
 
-// number matches what a mutation replaces by another number.
+// number matches numbers that a mutation replaces by another.
 var number = regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?`)
 
 // oddNumbers are numbers that parsers disagree about, or that are larger than they look.
@@ -125,8 +125,8 @@ func insertAt(r *rand.Rand, in []byte, text string) []byte {
 	return replaceRange(in, at, at, []byte(text))
 }
 
-// Mutate returns n inputs made of the samples, which must not be empty, by one to three mutations each. They are the
-// same for a seed.
+// Mutate returns n inputs derived from the samples, which must not be empty, by one to three mutations each. They are
+// the same for a seed.
 func Mutate(kind string, n int, seed uint64, samples ...[]byte) []File {
 	r := rand.New(rand.NewPCG(seed, seed)) // #nosec G404 -- repeatable on purpose
 	out := make([]File, n)

@@ -170,14 +170,14 @@ func (p *pass) environment(pod *corev1.Pod, spec *corev1.Container) (map[string]
 	return env, missing
 }
 
-// predict works out what the container's program does in the cluster as it is now.
+// predict returns the behaviour of the container's program in the current state of the cluster.
 func (p *pass) predict(pod *corev1.Pod, spec *corev1.Container) program.Outcome {
 	repository, _ := program.SplitImage(spec.Image)
 	prog, ok := p.registry.Find(repository)
 	if !ok { // the image ran once and its name changed since: it keeps running
 		return program.Outcome{}
 	}
-	env, _ := p.environment(pod, spec) // what is missing has stopped the container before this
+	env, _ := p.environment(pod, spec) // a missing value has stopped the container before this
 	return prog.Run(program.Container{Spec: spec, Env: env, Reach: func(address string) string { return p.reach(pod, address) }})
 }
 
@@ -235,7 +235,7 @@ func (p *pass) probe(pod *corev1.Pod, spec *corev1.Container, c *container, f pr
 // maxLines limits the lines made up for one reading of a log.
 const maxLines = 1000
 
-// Logs returns what a container has written; the lines are made when they are read.
+// Logs returns the log of a container; the lines are made when they are read.
 func (m *Manager) Logs(_ store.Tx, pod *corev1.Pod, name string, previous bool, now time.Time) ([]apiserver.LogLine, bool) {
 	r := m.pods[pod.UID]
 	if r == nil || r.containers[name] == nil {

@@ -182,7 +182,7 @@ func (p *pass) freeIP() string {
 	}
 }
 
-// report writes the pod's status from what the node remembers.
+// report writes the pod's status from the node's record.
 func (p *pass) report(pod *corev1.Pod, r *podRun, initialized bool) {
 	s := &pod.Status
 	s.ObservedGeneration = pod.Generation

@@ -65,8 +65,8 @@ func (m *Manager) Settle(tx store.Tx, now time.Time) time.Time {
 // admits are the resources that can make a refused creation possible.
 var admits = []schema.GroupResource{resource.Namespaces, resource.ServiceAccounts, resource.Quotas, resource.LimitRanges}
 
-// steps are the parts of a pass in their order, each with what it depends on. A step is left out while nothing
-// of that has changed and its time has not come; one without dependencies is always taken.
+// steps are the parts of a pass in their order, each with its dependencies. A step is skipped while none of them has
+// changed and its time has not come; one without dependencies always runs.
 var steps = []struct {
 	run   func(*pass)
 	reads []schema.GroupResource

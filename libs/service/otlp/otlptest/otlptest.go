@@ -20,7 +20,7 @@ type Span struct {
 	*traces.Span
 }
 
-// Collector keeps what it is sent until the test ends.
+// Collector keeps the spans it receives until the test ends.
 type Collector struct {
 	URL string // for OTEL_EXPORTER_OTLP_ENDPOINT
 
