@@ -29,7 +29,7 @@ const (
 	importDigest = "sha256:37c27f9f501f33b1dc6295a04e9262e183daa9d4bae0806a88f53c545ba83145"
 )
 
-// samplesIn gives a folder with the sample inputs.
+// samplesIn returns a folder with the sample inputs.
 func samplesIn(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

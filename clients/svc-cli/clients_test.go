@@ -170,7 +170,8 @@ func collectFacts(t *testing.T, c *controltower.Client, report string) string {
 	return b.String()
 }
 
-// mustSucceed gives the result of a call that has to succeed. It panics with the error, which facts makes a failure.
+// mustSucceed returns the result of a call that has to succeed. It panics with the error, which facts turns into a
+// failure.
 func mustSucceed[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

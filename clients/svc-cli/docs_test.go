@@ -100,7 +100,7 @@ func runSection(t *testing.T, part string) {
 	}
 }
 
-// rewriteExamples calls run for each command of each console block and puts what it returns in place of the output.
+// rewriteExamples calls run for each command of each console block and replaces the output by its result.
 func rewriteExamples(part string, run func(line string, want []string, interrupt bool) []string) string {
 	var out []string
 	lines := strings.Split(part, "\n")

@@ -77,7 +77,7 @@ func (p *process) ends(t *testing.T) string {
 	return string(rest)
 }
 
-// towerOn starts a tower over a store and gives its address.
+// towerOn starts a tower over a store and returns its address.
 func towerOn(t *testing.T, dir string, args ...string) (*process, string) {
 	t.Helper()
 	p := startTower(t, dir, []string{"SVC_CONTROL_TOWER_TOKEN=" + token}, append([]string{"control-tower", "--no-browser"}, args...)...)
@@ -292,7 +292,8 @@ func TestRow48Drain(t *testing.T) {
 // busy is the extra time for a machine that runs all tests at once.
 const busy = 10 * time.Second
 
-// sendRequest writes a request line, the rest of its head and what follows, with Host and token, and gives what comes back.
+// sendRequest writes a request line, the rest of its head and the following bytes, with Host and token, and returns the
+// response.
 func sendRequest(t *testing.T, url, text string) *bufio.Reader {
 	t.Helper()
 	var d net.Dialer

@@ -20,8 +20,8 @@ func TestReservedPrincipalsAreRefused(t *testing.T) {
 		"legacy", "Legacy", "external", "unknown",
 	} {
 		a := auth.Load("", oneCredential(name), rules)
-		if err := a.State(); err == nil || !strings.Contains(err.Error(), "platform's own") {
-			t.Errorf("%q: state %v; want a refusal that says the name is the platform's own", name, err)
+		if err := a.State(); err == nil || !strings.Contains(err.Error(), "reserved for the platform") {
+			t.Errorf("%q: state %v; want a refusal that the name is reserved for the platform", name, err)
 		}
 	}
 	for _, name := range []string{"ci", "systemd", "ada", "legacy-ci", "trackers"} {

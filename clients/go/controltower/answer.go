@@ -173,7 +173,7 @@ func (a *documentReply) ofKind(kind string, head bool) error {
 	return nil
 }
 
-// at gives the value at a path of keys, nil where there is none.
+// at returns the value at a path of keys, nil if there is none.
 func (a *documentReply) at(path ...string) canon.Value {
 	var v canon.Value = a.doc
 	for _, key := range path {

@@ -25,7 +25,7 @@ func brokenExchanges() []recorded {
 	list := func(name string, a []byte, target string, r *reply) recorded {
 		return answeredCall(name, "list_runs", a, getRequest(target), r, protocol)
 	}
-	// body gives an answer whose digest is that of the document a lenient parser reads.
+	// body returns an answer whose digest is that of the document a lenient parser reads.
 	body := func(text, lenient string) *reply {
 		return documentReply(200, mustParse(lenient)).write(text)
 	}

@@ -134,7 +134,7 @@ func (x *exchange) broke(detail string, err error) error {
 	return &TransportError{detail, err}
 }
 
-// values gives every value of one header field.
+// values returns every value of one header field.
 func (x *exchange) values(name string) []string { return x.Header.Values(name) }
 
 // body reads the whole body, whose length the answer must state.

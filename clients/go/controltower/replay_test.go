@@ -116,7 +116,7 @@ type arguments struct {
 
 func secondsToDuration(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// performCall makes the call and gives what came of it in the terms of the suite.
+// performCall makes the call and returns its outcome in the terms of the suite.
 func performCall(t *testing.T, port int, c recorded) (expectation, error) {
 	base := c.Client.BaseURL
 	if base == "" {

@@ -25,7 +25,7 @@ var DefaultRetryPolicy = RetryPolicy{MaxAttempts: 3, BaseDelay: 200 * time.Milli
 // the attempts, so that no answer can park a program for hours.
 const MaxRetryAfter = time.Minute
 
-// WithRetry lets reads be tried again; without it every call is one request.
+// WithRetry enables retries of reads; without it every call is one request.
 func WithRetry(p RetryPolicy) Option {
 	return func(c *Client) error {
 		if p.MaxAttempts < 1 || p.BaseDelay < 0 || p.MaxDelay < p.BaseDelay {

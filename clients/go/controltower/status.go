@@ -30,7 +30,7 @@ type Operations struct {
 	Limits                          Limits `json:"limits"`
 }
 
-// Limits are the bounds of the running server.
+// Limits are those of the running server.
 type Limits struct {
 	RequestTimeoutSeconds float64 `json:"request_timeout_seconds"`
 	MaxConcurrentRequests int64   `json:"max_concurrent_requests"`

@@ -18,11 +18,11 @@ type StreamOptions struct {
 	// IdleTimeout is how long the stream may be without a frame; it is required. The
 	// server writes one at least every 15 seconds, so use 20 or more.
 	IdleTimeout time.Duration
-	// LastEventID is the event after which to start: what is newer comes first, so 0
+	// LastEventID is the event after which to start: newer events come first, so 0
 	// is the whole history. Nil starts at the newest event.
 	LastEventID   *int64
 	Filter        EventFilter
-	MaxEvents     int           // end after so many; 0 is no bound
+	MaxEvents     int           // end after so many; 0: no limit
 	MaxDuration   time.Duration // end after so long; 0 is no bound
 	MaxFrameBytes int           // 0 is 1 MiB
 	// State, if given, is kept up to date while the stream is ranged over.
@@ -37,7 +37,7 @@ type StreamState struct {
 	EndReason   string // "" until the end
 }
 
-// Why a stream ended: the first three by the server, the last two by the bounds of
+// Why a stream ended: the first three by the server, the last two by the limits of
 // StreamOptions.
 const (
 	EndMaxDuration      = "max-duration"
@@ -47,7 +47,7 @@ const (
 	EndClientMaxSeconds = "client-max-seconds"
 )
 
-// DefaultMaxFrameBytes bounds a frame where StreamOptions does not.
+// DefaultMaxFrameBytes limits a frame unless StreamOptions does.
 const DefaultMaxFrameBytes = 1 << 20
 
 // StreamedEvent is one event. Delivery is at-least-once across connections: drop an
@@ -253,7 +253,7 @@ func (s *readStream) block(x *exchange) (string, bool, error) {
 	}
 }
 
-// receive adds what comes next to the frames; an error means that nothing came.
+// receive adds the next bytes to the frames; an error means that none came.
 func (s *readStream) receive(x *exchange, deadline time.Time) error {
 	if err := x.conn.SetReadDeadline(deadline); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// Codes of what a plan cannot be made of.
+// Codes of faults that prevent a plan.
 const (
 	UnpinnedRef   = "unpinned_svc_ref"
 	InvalidBranch = "invalid_default_branch"

@@ -119,7 +119,7 @@ func (s Shape) document(f *Fault) any {
 	}{Error: body{f.Code, f.Message}}
 }
 
-// Arguments checks how many arguments a command got. A name in brackets may be absent and is then "".
+// Arguments checks the number of arguments of a command. A name in brackets is optional and is "" if absent.
 func Arguments(c *cli.Context, names ...string) ([]string, error) {
 	got, err := argv.Arguments(c, names...)
 	if err != nil {

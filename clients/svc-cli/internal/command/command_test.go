@@ -151,7 +151,7 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// What an output path leads to stays what it is: a link, a pipe, a file's mode.
+// The target of an output path keeps its kind: a link, a pipe, a file's mode.
 func TestWriteFileOverOthers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -28,7 +28,7 @@ type Env struct {
 	OpenBrowser func(string) error
 }
 
-// Variable gives a variable of the environment and whether it is there.
+// Variable returns a variable of the environment and whether it is set.
 func (e *Env) Variable(name string) (string, bool) {
 	if e.LookupEnv != nil {
 		return e.LookupEnv(name)

@@ -19,7 +19,7 @@ const (
 	Disabled    Status = "disabled"
 )
 
-// Codes of what a probe failed with.
+// Codes of failed probes.
 const (
 	UnknownDriver     = "unknown_driver"
 	SecretUnavailable = "secret_unavailable"
@@ -75,7 +75,7 @@ type ProbeError struct {
 	Code string `json:"code"`
 }
 
-// Inspection is a connector with its probe, or with why there is none.
+// Inspection is a connector with its probe, or the reason why there is none.
 type Inspection struct {
 	ConnectionID string      `json:"connection_id"`
 	Kind         string      `json:"kind"`

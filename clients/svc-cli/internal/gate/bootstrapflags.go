@@ -29,7 +29,7 @@ func BootstrapFlags() []cli.Flag {
 	}
 }
 
-// A seed is bounded far below what a reader of the report takes. The pattern leaves that to its caller: with a
+// A seed is limited far below the limit of a reader of the report. The pattern leaves the limit to its caller: with a
 // repeat count it takes milliseconds to compile, at the start of every command.
 const maxSeedDigits = 1000
 

@@ -17,7 +17,7 @@ const (
 	name      = "svc-gate-audit/0.1"
 	auditPath = "/api/audit"
 
-	// At most so many audits at once; others wait for their turn, bounded by the connections. A matrix of 2 MiB keeps a
+	// The limit of concurrent audits; others wait for their turn, limited by the connections. A matrix of 2 MiB keeps a
 	// core busy for some time.
 	maxAudits = 2
 )
@@ -30,7 +30,7 @@ type server struct {
 	launches       loopback.Launches
 }
 
-// serve gives the handler; audits end with ctx.
+// serve returns the handler; audits end with ctx.
 func (s *server) serve(ctx context.Context) httpd.Handler {
 	room := make(chan struct{}, maxAudits)
 	return func(w *httpd.Writer, r *httpd.Request) {
@@ -204,7 +204,7 @@ func (x *exchange) fail(status int, code, message string) {
 	x.refuse(status, nil, failure{Code: code, Message: message})
 }
 
-// failed answers with what is wrong with the matrix.
+// failed answers with the fault of the matrix.
 func (x *exchange) failed(err error) {
 	f := command.FaultOf(err)
 	if errors.Is(err, context.Canceled) {

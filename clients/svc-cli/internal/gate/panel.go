@@ -7,7 +7,7 @@ import (
 // Panel is some verifiers of a matrix who decide together.
 type Panel struct {
 	Members []int
-	Accepts []bool   // by candidate: what the panel decides
+	Accepts []bool   // by candidate: the panel's verdict
 	Wrong   Column   // by row: whether that is wrong
 	Errors  []Column // by member and row
 }
@@ -59,7 +59,7 @@ func (m *Matrix) wrong(accepts []bool) Column {
 	return out
 }
 
-// Panel lets these verifiers decide: they accept a candidate if more than the quorum's share of them does.
+// Panel returns the panel of these verifiers: it accepts a candidate if more than the quorum's share of them does.
 func (m *Matrix) Panel(members []int) *Panel {
 	p := &Panel{Members: members, Accepts: make([]bool, len(m.Candidates)), Errors: make([]Column, len(members))}
 	for i, v := range members {
@@ -140,7 +140,7 @@ func (m *Matrix) Measure(p *Panel) Measures {
 // Accuracy is the share of n rows on which a verifier with this many errors is right.
 func Accuracy(errors, n int) float64 { return 1 - float64(errors)/float64(n) }
 
-// meanOf is the mean of what is defined, or nil.
+// meanOf is the mean of the defined values, or nil.
 func meanOf(xs []float64) *float64 {
 	if len(xs) == 0 {
 		return nil

@@ -29,7 +29,7 @@ type Report struct {
 	Provenance    Provenance       `json:"provenance"`
 }
 
-// Inputs counts what the matrix holds.
+// Inputs counts the content of the matrix.
 type Inputs struct {
 	Candidates         int `json:"candidates"`
 	NonProbeCandidates int `json:"non_probe_candidates"`
@@ -39,14 +39,14 @@ type Inputs struct {
 	KnownBad           int `json:"known_bad"`
 }
 
-// VerifierReport is about one verifier.
+// VerifierReport describes one verifier.
 type VerifierReport struct {
 	ID       string  `json:"id"`
 	Accuracy float64 `json:"accuracy"`
 	Errors   int     `json:"errors"`
 }
 
-// PanelReport is about all verifiers together.
+// PanelReport describes all verifiers together.
 type PanelReport struct {
 	Quorum       float64  `json:"quorum"`
 	NominalVotes int      `json:"nominal_votes"`

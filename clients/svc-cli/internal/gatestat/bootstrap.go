@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/closed"
 )
 
-// Bounds of a bootstrap.
+// Limits of a bootstrap.
 const (
 	MinReplicates = 100
 	MaxReplicates = 100_000
@@ -45,7 +45,7 @@ func (b Bootstrap) Check() error {
 	return nil
 }
 
-// Draws gives row numbers by the generator MT19937, seeded by init_by_array.
+// Draws returns row numbers from the generator MT19937, seeded by init_by_array.
 type Draws struct {
 	source *prng.MT19937
 	n      uint32
@@ -105,7 +105,7 @@ func (b Bootstrap) Run(ctx context.Context, n int, progress Progress, each func(
 	return nil
 }
 
-// MaxWork bounds the steps of a bootstrap, all replicates together: a few tens of seconds.
+// MaxWork limits the steps of a bootstrap, all replicates together: a few tens of seconds.
 const MaxWork = 10_000_000_000
 
 // Affordable returns a fault if a bootstrap whose replicates take so many steps each exceeds the limits, before it

@@ -8,9 +8,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 )
 
-// What an expression or a variable comes to is known only when the workflow runs. So a
-// checkout is taken for one of a stranger's head unless it names nothing but what is
-// written in the file and what the repository itself decides.
+// The value of an expression or a variable is known only when the workflow runs. So a checkout counts as one of an
+// outsider's head unless it names only literals of the file and values that the repository itself controls.
 
 // ownValues are the expressions that no stranger decides, whatever the event.
 var ownValues = []string{

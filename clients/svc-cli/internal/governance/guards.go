@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// Operations lists what a repository can be judged for.
+// Operations lists the operations for which a repository can be judged.
 func Operations() []string {
 	return []string{"read_only", "candidate_dispatch", "secret_bearing_dispatch", "high_risk_dispatch", "cloud_dispatch", "integration"}
 }
@@ -28,7 +28,7 @@ const (
 	connectorConfig     = "connector_configuration"
 )
 
-// Which operations a guard is about.
+// The operations to which a guard applies.
 func usesWorkflow(op string) bool     { return op != "integration" }
 func needsPullRequest(op string) bool { return op != "read_only" }
 func isCloudDispatch(op string) bool  { return op == "cloud_dispatch" }

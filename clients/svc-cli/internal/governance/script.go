@@ -27,7 +27,7 @@ func (s scopes) isStrange(e string, depth int) bool {
 	return slices.ContainsFunc(findOrigins(e), func(o origin) bool { return o.path != nil && s.isStrangePath(o.path, depth) })
 }
 
-// isStrangePath reports whether strangers may decide what a context holds. In doubt they may.
+// isStrangePath reports whether outsiders may control the content of a context. In doubt they may.
 func (s scopes) isStrangePath(path []string, depth int) bool {
 	member := func(i int) string {
 		if i < len(path) {
@@ -46,7 +46,7 @@ func (s scopes) isStrangePath(path []string, depth int) bool {
 			return true
 		}
 		return false
-	case "steps": // what a step found out may be what a stranger wrote
+	case "steps": // a step's output may contain an outsider's text
 		return member(2) != "outcome" && member(2) != "conclusion"
 	case "needs":
 		return member(2) != "result"

@@ -141,7 +141,7 @@ func contentsPermission(where *canon.Object) (string, error) {
 	switch p := v.(type) {
 	case string:
 		level = map[string]string{"read-all": "read", "write-all": "write"}[p]
-	case *canon.Object: // what is not named gets nothing
+	case *canon.Object: // unnamed permissions are none
 		level = "none"
 		if c, named := p.Get("contents"); named {
 			level, _ = c.(string)
@@ -252,7 +252,7 @@ func anyText(v canon.Value, found func(string) bool) bool {
 	return false
 }
 
-// memberValue gives the value of a key, or nil.
+// memberValue returns the value of a key, or nil.
 func memberValue(o *canon.Object, key string) canon.Value {
 	v, _ := o.Get(key)
 	return v

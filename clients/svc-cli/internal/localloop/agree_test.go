@@ -29,10 +29,10 @@ var mutations = []canon.Value{
 func beyondSchema(f *closed.Fault) bool {
 	path := f.Path
 	return f.Code == field.DuplicateValue ||
-		strings.Contains(path, "_paths/") || strings.Contains(path, "/filesystem_write/") || // patterns that are none
+		strings.Contains(path, "_paths/") || strings.Contains(path, "/filesystem_write/") || // invalid patterns
 		strings.HasSuffix(path, "/finished_at") || strings.Contains(path, "/evidence_artifact_ids/") ||
 		strings.Contains(path, "/evidence_ids/") || strings.HasSuffix(path, "/check_id") ||
-		path == "/status" || path == "/metrics" || // what the checks make them
+		path == "/status" || path == "/metrics" || // derived from the checks
 		strings.HasSuffix(path, "/candidate_root")
 }
 

@@ -164,7 +164,7 @@ func showReplay(e *command.Env, found *Comparison, same bool) error {
 	return e.Table([]string{"FILE", "PLACE", "DIFFERENCE"}, rows)
 }
 
-// commandFault gives a run's faults the form that the commands print.
+// commandFault converts a run's faults to the form that the commands print.
 func commandFault(err error) error {
 	var f *Fault
 	if !errors.As(err, &f) {

@@ -66,8 +66,8 @@ func isFault(t *testing.T, err error) {
 	}
 }
 
-// No document of a loop, whatever is in it, does more than be taken or refused with a
-// fault; what is taken has the digest of the document.
+// Every document of a loop, whatever it contains, is either accepted or refused with
+// a fault; an accepted one keeps the digest of the document.
 func FuzzDocuments(f *testing.F) {
 	for _, l := range []*looptest.Loop{looptest.JSON(), looptest.JSONPlan(), looptest.Patch("0.2"), looptest.Patch("0.3"), looptest.Patch("0.4")} {
 		for name, text := range l.Render() {

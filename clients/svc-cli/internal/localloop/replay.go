@@ -14,7 +14,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 )
 
-// Difference is one place in which a folder is not what the same run writes now.
+// Difference is one place in which a folder differs from the current output of the
+// same run.
 type Difference struct {
 	File   string `json:"file"`
 	Path   string `json:"path"` // JSON pointer; "" is the whole file
@@ -81,7 +82,7 @@ func (c *Comparison) add(file, path, format string, a ...any) {
 	c.Differences = append(c.Differences, Difference{File: strings.ToValidUTF8(file, "\uFFFD"), Path: path, Detail: fmt.Sprintf(format, a...)})
 }
 
-// compare holds one file against what it must be.
+// compare compares one file with its expected content.
 func (c *Comparison) compare(name string, want, have []byte, result *verification.Result) {
 	if bytes.Equal(want, have) {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/looptest"
 )
 
-// writeDocument runs a loop and gives its config and the folder that was written.
+// writeDocument runs a loop and returns its config and the folder that was written.
 func writeDocument(t testing.TB, l *looptest.Loop) (config, dir string) {
 	t.Helper()
 	base := t.TempDir()

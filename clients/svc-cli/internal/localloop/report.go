@@ -32,7 +32,7 @@ const (
 // ReplayKind is the kind of a replay source.
 const ReplayKind = "svc-replay-source"
 
-// ReplaySource names what a run was made of and what it wrote.
+// ReplaySource names the inputs and outputs of a run.
 type ReplaySource struct {
 	SchemaVersion          string             `json:"schema_version"`
 	Kind                   string             `json:"kind"`
@@ -78,7 +78,7 @@ func (s *Source) outcome(unit *workunit.Unit, ctl *control.Control, attempts []a
 	return out, nil
 }
 
-// writeDocument gives a document in form P.
+// writeDocument returns a document in form P.
 func writeDocument(doc any) ([]byte, error) {
 	v, err := canon.From(doc)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // deltas are one candidate's, over the replicates in which they are defined.
 type deltas struct{ errors, votes []float64 }
 
-// maxDeltas bounds what a bootstrap keeps: 16 bytes each.
+// maxDeltas limits the deltas that a bootstrap keeps: 16 bytes each.
 const maxDeltas = 10_000_000
 
 // resamplePanels draws rows. Restarting the generator for each candidate would give all of them the same rows: so they

@@ -142,7 +142,7 @@ func TestSecondOpinion(t *testing.T) {
 			return
 		}
 	}
-	// The cases reach what they are for.
+	// The cases cover the situations for which they were made.
 	for _, kind := range []string{"votes undefined", "votes censored", "votes between", "rho undefined", "unbounded", "too few rows", "votes delta", "no votes delta"} {
 		if seen[kind] == 0 {
 			t.Errorf("no case has %s; want seen[kind] != 0", kind)

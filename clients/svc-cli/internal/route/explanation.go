@@ -101,8 +101,7 @@ func makeCandidate(c connectors.Connector, i connectors.Inspection, d Decision, 
 	return out
 }
 
-// intersectOrObserved gives what is configured and observed, or all that is observed where nothing is
-// configured.
+// intersectOrObserved returns the values both configured and observed, or all observed ones if none are configured.
 func intersectOrObserved(configured, observed []string) []string {
 	if len(configured) == 0 {
 		return observed

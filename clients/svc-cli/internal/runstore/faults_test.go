@@ -247,7 +247,7 @@ func TestFaults(t *testing.T) {
 
 func longKey(n int) string { return strings.Repeat("k", n) }
 
-// inputs writes what is wrong in each of its ways.
+// inputs writes invalid inputs of every kind.
 func (w world) inputs(t *testing.T) {
 	t.Helper()
 	w.write(t, "broken.json", `{"a":`)

@@ -105,7 +105,7 @@ func (f *follower) store(c *cli.Context, from *int64) error {
 		tick := time.NewTicker(followPoll)
 		defer tick.Stop()
 		for {
-			// Before the read, so that what is committed meanwhile shows as a change.
+			// Before the read, so that a commit meanwhile shows as a change.
 			mark, err := r.Mark(ctx)
 			if err != nil {
 				return err

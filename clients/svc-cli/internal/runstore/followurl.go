@@ -130,7 +130,7 @@ func pauseFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// towerFault gives the client's errors their codes; those of the API keep theirs.
+// towerFault maps the client's errors to their codes; those of the API keep theirs.
 func towerFault(err error) error {
 	var (
 		refused   *controltower.APIError

@@ -98,7 +98,7 @@ func (s *Schema) closestBranch(e *jsonschema.ValidationError) []finding {
 	return best
 }
 
-// translateError gives an error of the validator the code and the words of the product. No message quotes the document.
+// translateError converts an error of the validator to the product's code and text. No message quotes the document.
 func (s *Schema) translateError(e *jsonschema.ValidationError) finding {
 	f := finding{place: e.InstanceLocation, rank: wrongValue, code: s.codes.Value}
 	value := func(format string, args ...any) finding {

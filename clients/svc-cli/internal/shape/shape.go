@@ -85,7 +85,8 @@ func (s *Schema) Check(v canon.Value) *closed.Fault {
 	return &closed.Fault{Code: first.code, Path: first.pointer(), Detail: first.detail}
 }
 
-// plainValue turns a document into what the validator reads. Integers keep all their digits; floats stay floats.
+// plainValue converts a document to the types that the validator reads. Integers keep all their digits; floats stay
+// floats.
 func plainValue(v canon.Value) any {
 	switch v := v.(type) {
 	case canon.Array:

@@ -28,7 +28,7 @@ type Entry struct {
 	Run        Run
 }
 
-// NewEntry takes from a report what a history keeps.
+// NewEntry extracts from a report the part that a history keeps.
 func NewEntry(source string, r *Report) Entry {
 	return Entry{r.Repository, Run{
 		Source: source, GeneratedAt: r.GeneratedAt, Status: r.Status, CandidateCount: r.CandidateCount, Outcomes: countOutcomes(r),
@@ -59,7 +59,7 @@ type StatusCounts struct {
 	Disabled  int `json:"disabled"`
 }
 
-// Outcomes counts what came of branches.
+// Outcomes counts the branches by their outcome.
 type Outcomes struct {
 	Planned         int `json:"planned"`
 	Created         int `json:"created"`

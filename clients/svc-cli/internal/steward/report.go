@@ -145,7 +145,7 @@ type Skipped struct {
 	CurrentHeadSHA string `json:"current_head_sha"` // of head_moved
 }
 
-// Authority lists what the steward may and may not do, as every report must state it.
+// Authority lists the permissions that the steward has and those it lacks, as every report must state them.
 func Authority() (granted string, withheld []string) {
 	return "draft_pr_create", []string{"ready_for_review", "approve", "merge", "auto_merge", "delete_branch", "close_issue",
 		"label_write", "contents_write", "repository_settings"}
@@ -205,7 +205,7 @@ func checkCounts(rd *closed.Reader, r *Report, summary map[string]int64) {
 	}
 }
 
-// checkOutcomes holds what was done against what was planned: nothing else, each once.
+// checkOutcomes compares the results with the plan: nothing else, each once.
 func checkOutcomes(rd *closed.Reader, r *Report) {
 	type id struct{ branch, base, head string }
 	planned := map[id]Branch{}

@@ -60,7 +60,7 @@ func TestSampleReports(t *testing.T) {
 		if (err == nil) != ok {
 			t.Errorf("%s: %v; want (err == nil) == %v", name, err, ok)
 		}
-		if err := schematest.Validate(t, "steward-report", doc); err != nil { // which cannot know what is planned
+		if err := schematest.Validate(t, "steward-report", doc); err != nil { // the schema cannot know the plan
 			t.Errorf("%s: %v", name, err)
 		}
 		if ok && "sha256:"+r.Digest != canon.Digest(doc) {

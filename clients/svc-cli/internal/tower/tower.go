@@ -133,7 +133,7 @@ func readConfig(e *command.Env, c *cli.Context) (evidenceapi.Config, error) {
 	return cfg, nil
 }
 
-// secondSignal gives a channel that the second signal closes; the first one ends the command's context.
+// secondSignal returns a channel that the second signal closes; the first one ends the command's context.
 func secondSignal() (abort <-chan struct{}, done func()) {
 	signals, closed := make(chan os.Signal, 2), make(chan struct{})
 	end := make(chan struct{})

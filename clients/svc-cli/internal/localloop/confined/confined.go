@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Bounds of what is read.
+// Limits of reading.
 const (
 	MaxFileBytes = 256 << 20 // of a file that is only hashed
 	MaxReadBytes = 1 << 30   // of all files of a folder together, however often one is named
@@ -125,7 +125,7 @@ func (f *Folder) open(name string) (*os.File, fs.FileInfo, error) {
 	return file, info, nil
 }
 
-// Read gives the content of a regular file of at most most bytes.
+// Read returns the content of a regular file of at most most bytes.
 func (f *Folder) Read(name string, most int64) ([]byte, error) {
 	file, _, err := f.open(name)
 	if err != nil {
@@ -178,7 +178,7 @@ func (f *Folder) Inspect(name string, most int64) (Content, error) {
 	return Content{Digest: "sha256:" + hex.EncodeToString(sum.Sum(nil)), Size: n, Bytes: kept.data}, nil
 }
 
-// keeper keeps what is written to it until it is more than most.
+// keeper keeps its input until that is more than most.
 type keeper struct {
 	most int64
 	data []byte

@@ -1,6 +1,5 @@
-// Package field reads the fields that the documents of a local loop share: ids,
-// digests, times, lists, globs. Every list is closed and bounded by the size of its
-// file; what a document leaves open is taken as it is.
+// Package field reads the fields that the documents of a local loop share: ids, digests, times, lists, globs. Every
+// list is closed and limited by the size of its file; parts that a document leaves open are accepted unchecked.
 package field
 
 import (
@@ -80,7 +79,7 @@ func Once(r *closed.Reader, seen map[string]bool, s, path string) {
 	seen[s] = true
 }
 
-// Bounds of a glob, so that matching one costs little whatever it is.
+// Limits of a glob, so that matching any glob is cheap.
 const (
 	maxGlob        = 256
 	maxAlternation = 4

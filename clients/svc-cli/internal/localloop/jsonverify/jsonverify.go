@@ -27,7 +27,7 @@ const (
 	IndependentAcceptance = "independent-acceptance"
 )
 
-// Checks lists what this verifier can check.
+// Checks lists this verifier's checks.
 var Checks = []string{ArtifactDigest, CandidateScope, IndependentAcceptance}
 
 // Verify judges a candidate whose control binds. Input that it cannot read makes a check

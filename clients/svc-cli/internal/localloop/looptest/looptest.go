@@ -171,7 +171,8 @@ func Patch(version string) *Loop {
 	return l
 }
 
-// Set puts a value at a place of a document, "a.b.0.c"; it panics if there is none.
+// Set puts a value at a place of a document, "a.b.0.c"; it panics if there is no such
+// place.
 func Set(doc *canon.Object, place string, v canon.Value) {
 	parts := strings.Split(place, ".")
 	var at canon.Value = doc
@@ -231,7 +232,7 @@ func fillMember(doc *canon.Object, in, key string, v canon.Value) {
 	}
 }
 
-// Render gives every file of the folder.
+// Render returns every file of the folder.
 func (l *Loop) Render() map[string]string {
 	l.Seal()
 	out := maps.Clone(l.Files)
@@ -254,7 +255,7 @@ func (l *Loop) Render() map[string]string {
 	return out
 }
 
-// Write writes the folder below dir and gives the path of the config.
+// Write writes the folder below dir and returns the path of the config.
 func (l *Loop) Write(t testing.TB, dir string) string {
 	t.Helper()
 	for name, text := range l.Render() {

@@ -40,7 +40,7 @@ type Artifact struct {
 	Digest  string `json:"digest"`
 }
 
-// Log is a record of the work. Digest is "" if the manifest gives none.
+// Log is a record of the work. Digest is "" if the manifest has none.
 type Log struct {
 	Type    string `json:"type"`
 	Locator string `json:"locator"`
@@ -118,7 +118,7 @@ func CheckPeriod(r *closed.Reader, started, finished string) {
 	}
 }
 
-// Artifact gives the artifact with this id.
+// Artifact returns the artifact with this id.
 func (m *Manifest) Artifact(id string) (Artifact, bool) {
 	i := slices.IndexFunc(m.Artifacts, func(a Artifact) bool { return a.ID == id })
 	if i < 0 {

@@ -28,7 +28,7 @@ const (
 	IndependentReview    = "independent-review"
 )
 
-// Checks lists what this verifier can check.
+// Checks lists this verifier's checks.
 var Checks = []string{ResultManifestSchema, IndependentReview}
 
 // Verify judges a candidate whose control binds. Input that it cannot read makes a check
@@ -170,7 +170,7 @@ type change struct {
 	Removed []string `json:"removed_lines"`
 }
 
-// checkSemantics holds what the patch does against the plan.
+// checkSemantics compares the patch's changes with the plan.
 func checkSemantics(d *verification.Draft, review *verification.Judgement, plan *control.Control, files []udiff.File, problem *string) {
 	observed := []change{}
 	for _, f := range files {

@@ -43,7 +43,7 @@ func (p *parser) hunks(f *File) error {
 	return nil
 }
 
-// span is one side of a hunk: its first line, counted from 1, and how many.
+// span is one side of a hunk: its first line, counted from 1, and its number of lines.
 type span struct{ start, count int }
 
 // before returns the number of lines of the side before the hunk. An empty span names the

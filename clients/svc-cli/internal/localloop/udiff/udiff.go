@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/field"
 )
 
-// Bounds of a patch.
+// Limits of a patch.
 const (
 	MaxBytes = 2 << 20
 	MaxFiles = 1000
@@ -88,7 +88,7 @@ func (p *parser) fail(format string, a ...any) *Fault {
 	return &Fault{Line: p.next + 1, Reason: fmt.Sprintf(format, a...)}
 }
 
-// peek gives the line to read, or "" at the end; no header line is empty.
+// peek returns the line to read, or "" at the end; no header line is empty.
 func (p *parser) peek() string {
 	if p.next < len(p.lines) {
 		return p.lines[p.next]
@@ -96,7 +96,7 @@ func (p *parser) peek() string {
 	return ""
 }
 
-// take reads a line that starts with prefix and gives the rest of it.
+// take reads a line that starts with prefix and returns the rest of it.
 func (p *parser) take(prefix string) (string, bool) {
 	rest, ok := strings.CutPrefix(p.peek(), prefix)
 	if ok && p.next < len(p.lines) {

@@ -150,7 +150,7 @@ func (d *Draft) Finish() (*Result, error) {
 	return r, nil
 }
 
-// id depends on nothing but what is verified, with what and for which attempt.
+// id depends only on the input, the verifier and the attempt.
 func (d *Draft) id() string {
 	digest := canon.Digest(canon.NewObject(
 		canon.Member{Key: "attempt_id", Value: d.in.AttemptID},

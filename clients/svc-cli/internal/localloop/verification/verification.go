@@ -1,5 +1,5 @@
-// Package verification is the verification result v0.1: what a verifier observed of a
-// candidate and what it recommends.
+// Package verification is the verification result v0.1: a verifier's observations of a candidate and its
+// recommendation.
 package verification
 
 import (
@@ -75,7 +75,7 @@ type Evidence struct {
 	Digest string `json:"digest"`
 }
 
-// Finding is one sentence about what a check saw.
+// Finding is one sentence about a check's observation.
 type Finding struct {
 	CheckID string `json:"check_id"`
 	Message string `json:"message"`
@@ -93,7 +93,7 @@ type Resources struct {
 	WallSeconds float64 `json:"wall_seconds"`
 }
 
-// Provenance binds the result to what it is about.
+// Provenance binds the result to its subject.
 type Provenance struct {
 	ResultManifestDigest string      `json:"result_manifest_digest"`
 	WorkUnitDigest       string      `json:"work_unit_digest"`

@@ -78,7 +78,7 @@ type Selector struct {
 	Status   string   `json:"status"`
 	Verifier *string  `json:"selected_verifier_id"`
 	Reason   string   `json:"reason_code"`
-	Score    *float64 `json:"design_score"` // what the strategy compares; nil for the random one and without a choice
+	Score    *float64 `json:"design_score"` // the value compared; nil for the random strategy and without a choice
 }
 
 // digest is recomputed from the plan's parts.

@@ -119,7 +119,7 @@ func describeSplit(name string, m *gate.Matrix) Split {
 	return Split{Matrix: name, InputDigest: m.Digest, Rows: len(m.Rows()), Probes: len(m.Probes())}
 }
 
-// evaluatePlan measures what the plan chose, each verifier once.
+// evaluatePlan measures the plan's choices, each verifier once.
 func evaluatePlan(ctx context.Context, c *Config, p *Plan, holdout *gate.Matrix, progress gatestat.Progress) ([]Result, error) {
 	chosen := map[string]bool{}
 	var ids []string
