@@ -135,7 +135,7 @@ func (v *verifier) missingCheckpoints(size int64, sizes []int64) {
 	}
 	missing := func(below int64) {
 		if next < below {
-			v.findIn(logPart, FindingMissing, fmt.Sprintf("checkpoint %d", next), "There is no checkpoint of this size; the next one covers more events, or the log ends here.")
+			v.findIn(logPart, FindingMissing, fmt.Sprintf("checkpoint %d", next), "There is no checkpoint of this size; the next one covers more events, or it is the end of the log.")
 			next = below
 		}
 	}
