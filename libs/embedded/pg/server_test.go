@@ -157,7 +157,7 @@ func TestAKilledServerIsTold(t *testing.T) {
 	if err := syscall.Kill(s.proc.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	expectError(t, <-s.Wait(), "ended by itself", "killed")
+	expectError(t, <-s.Wait(), "exited unexpectedly", "killed")
 	stopServer(t, s)
 	queryValue[int](t, startServer(t, cfg), "select 1") // its shared memory may take a moment to go
 }
