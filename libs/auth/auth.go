@@ -237,7 +237,7 @@ func (a *Authenticator) Grants() (principals, issuers map[string][]string) {
 	return principals, issuers
 }
 
-// identify also gives the claims, where the bearer is a delegation.
+// identify also returns the claims, if the bearer is a delegation.
 func (a *Authenticator) identify(header string) (Principal, *claims, error) {
 	p, c, err := a.recognize(header)
 	if err == nil && a.limit != nil {
@@ -309,7 +309,7 @@ func (a *Authenticator) Require(scope string, or ...string) echo.MiddlewareFunc 
 			case 0:
 			case 1:
 				header = values[0]
-			default: // which one is meant is anybody's guess, so none is
+			default: // ambiguous, so none is used
 				return invalidCredential("Send one Authorization header.")
 			}
 			p, claims, err := a.identify(header)

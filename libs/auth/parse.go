@@ -17,8 +17,8 @@ type entry struct {
 	scopes                    []string
 }
 
-// parseObject reads a JSON object of objects and gives each to fn by its key. It walks
-// tokens, because decoding into a map would let a repeated key or member silently
+// parseObject parses a JSON object of objects and passes each to fn with its key. It
+// walks tokens, because decoding into a map would let a repeated key or member silently
 // replace the first. Errors name entries by number, since a key may be a secret.
 func parseObject(text, what string, fn func(key string, m *members) error) error {
 	if !utf8.ValidString(text) {

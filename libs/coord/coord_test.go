@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// fleet gives coordinators of replicas that share one store.
+// fleet returns coordinators of replicas that share one store.
 type fleet func(t *testing.T) coord.Coordinator
 
 func redisFleet(t *testing.T) fleet {

@@ -11,8 +11,8 @@ const (
 	maxLaunches = 64 // unspent codes; the oldest goes first
 )
 
-// Launches gives out codes that open a page once, so that the token itself is in
-// no address, no history and no process list. The zero value is ready.
+// Launches issues codes that open a page once, so that the token itself is in no
+// address, no history and no process list. The zero value is ready.
 type Launches struct {
 	Now func() time.Time // nil: the clock
 

@@ -60,9 +60,8 @@ func truncateText(s string) string {
 // ErrUnreadable is behind the error of a call whose answer another program must have given.
 var ErrUnreadable = errors.New("is not what a Prefect 3 API gives (is the address right?)")
 
-// errorDetail reads the bodies a Prefect server gives: {"detail": text},
-// {"detail": [{loc, msg}]} of its framework's own checks, and
-// {"exception_message": text, "exception_detail": [{loc, msg}]}.
+// errorDetail reads the error bodies of a Prefect server: {"detail": text}, {"detail": [{loc, msg}]} of its framework's
+// own checks, and {"exception_message": text, "exception_detail": [{loc, msg}]}.
 func errorDetail(body []byte, status int) string {
 	var doc struct {
 		Detail           json.RawMessage `json:"detail"`

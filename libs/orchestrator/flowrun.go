@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// MaxPage is the most items the orchestrator gives in one answer.
+// MaxPage is the most items in one answer of the orchestrator.
 const MaxPage = 200
 
 // FlowRun is one run of a flow.

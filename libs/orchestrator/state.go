@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// StateType is the machine's word for where a run is. A state's name is the
-// human's word: type SCHEDULED may be named "Scheduled", "Late",
-// "AwaitingRetry"; all else about a run follows from the type.
+// StateType is the machine-readable state of a run. A state's name is for
+// people: type SCHEDULED may be named "Scheduled", "Late", "AwaitingRetry"; all
+// else about a run follows from the type.
 type StateType string
 
 // The state types of Prefect 3.
@@ -30,7 +30,7 @@ const (
 // StateTypes holds every type, in the order a run may pass through them.
 var StateTypes = []StateType{Scheduled, Pending, Running, Paused, Cancelling, Completed, Failed, Cancelled, Crashed}
 
-// Terminal reports whether a run in this state has ended for good.
+// Terminal reports whether a run in this state has ended.
 func (t StateType) Terminal() bool {
 	return t == Completed || t == Failed || t == Cancelled || t == Crashed
 }

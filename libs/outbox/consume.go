@@ -207,7 +207,7 @@ func (c *consumer) take(ctx context.Context, msg jetstream.Msg) error {
 	return c.bury(ctx, msg, e.ID, times, fault)
 }
 
-// count adds a handover to those of an event and gives their number.
+// count adds a delivery to those of an event and returns their number.
 func (c *consumer) count(ctx context.Context, id uuid.UUID) (times int, err error) {
 	n, err := store.New(c.cfg.Pool).CountHandover(ctx, store.CountHandoverParams{Consumer: c.cfg.Name, EventID: id})
 	return int(n), err

@@ -121,8 +121,8 @@ const (
 	flushTimeout = 3 * time.Second
 )
 
-// ConnectNATS connects under a name and never gives up: a broker that is down is waited for, and
-// one that hangs is left for the next of the list.
+// ConnectNATS connects under a name and retries for ever: it waits for a broker that is down, and leaves one that hangs
+// for the next of the list.
 func ConnectNATS(url, name string, options ...nats.Option) (*nats.Conn, error) {
 	nc, err := nats.Connect(url, append([]nats.Option{
 		nats.Name(name), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),

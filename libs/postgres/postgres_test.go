@@ -48,7 +48,7 @@ func migrationFiles(statements ...string) fs.FS {
 	return m
 }
 
-// setupThings gives a pool on a schema with the table things(id unique, n).
+// setupThings returns a pool on a schema with the table things(id unique, n).
 func setupThings(t *testing.T) (*pgxpool.Pool, string) {
 	t.Helper()
 	url := testenv.Postgres(t)

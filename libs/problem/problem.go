@@ -88,7 +88,7 @@ type Error struct {
 	RequestID string
 }
 
-// Error gives detail and cause: it is for logs, not for callers of the API.
+// Error returns detail and cause: it is for logs, not for callers of the API.
 func (e *Error) Error() string {
 	s := e.Kind.Code
 	if e.Detail != "" {
@@ -100,7 +100,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Is reports whether target is a problem with the same code.

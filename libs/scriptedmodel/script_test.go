@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/scriptedmodel/scripttest"
 )
 
-// postMessages sends a request and gives its status and what it streamed.
+// postMessages sends a request and returns its status and the streamed text.
 func postMessages(t *testing.T, url string, messages ...map[string]any) (int, string) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"model": "m", "stream": true, "stream_options": map[string]bool{"include_usage": true}, "messages": messages})

@@ -56,9 +56,8 @@ func RequestID(ctx context.Context) string {
 	return ""
 }
 
-// WithRequestID gives work that no HTTP request began (a message, a timer) an
-// id; an invalid or empty one is replaced by a new one. A trace context that ctx
-// has stays.
+// WithRequestID adds a request id to work that no HTTP request began (a message, a timer); an invalid or empty one is
+// replaced by a new one. A trace context that ctx has stays.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return WithTrace(ctx, id, currentTrace(ctx))
 }
@@ -85,7 +84,7 @@ func currentTrace(ctx context.Context) string {
 }
 
 // Traceparent is the W3C trace context to pass on and to store: that of the current span, else the one received, else
-// "". None is invented where no span is made: the services behind would take it for a trace that was decided against.
+// "". None is invented where no span is made: downstream services would treat the trace as not sampled.
 func Traceparent(ctx context.Context) string { return currentTrace(ctx) }
 
 // newID is a UUIDv7.

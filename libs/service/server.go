@@ -38,7 +38,7 @@ type Options struct {
 
 	// Listener overrides Addr; Run closes it.
 	Listener net.Listener
-	// MaxConns limits the port's connections; default what package listener gives every port.
+	// MaxConns limits the port's connections; the default is that of package listener.
 	MaxConns int
 	// Registry collects the metrics; default a new one.
 	Registry *prometheus.Registry

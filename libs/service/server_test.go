@@ -29,7 +29,7 @@ import (
 )
 
 // startServer runs s on a free port and returns its URL and a function that stops it
-// and gives Run's error.
+// and returns Run's error.
 func startServer(t *testing.T, s *Server) (url string, stop func() error) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

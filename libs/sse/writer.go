@@ -67,8 +67,8 @@ func (s *Writer) Hasten(timeout time.Duration) {
 	_ = s.ctl.SetWriteDeadline(s.set.Add(timeout)) // fails only on a connection that is gone
 }
 
-// setDeadline gives the next write its time. A deadline that was set a moment ago stays: setting one
-// costs a good part of a small write.
+// setDeadline sets the deadline of the next write. A deadline that was set a moment ago stays: setting one costs a good
+// part of a small write.
 func (s *Writer) setDeadline() error {
 	now := time.Now()
 	s.mu.Lock()

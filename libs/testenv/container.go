@@ -59,8 +59,7 @@ func setContainerDefaults() error {
 	return nil
 }
 
-// startContainer starts a server in Docker for the whole test binary and gives
-// host:port of the inner port.
+// startContainer starts a server in Docker for the whole test binary and returns host:port of the inner port.
 func startContainer(ctx context.Context, reason error, req testcontainers.ContainerRequest, port string) (addr string, err error) {
 	c, err := runContainer(ctx, reason, req)
 	if c != nil {

@@ -96,7 +96,7 @@ func (b *Broker) Stop() {
 	}
 }
 
-// end stops the server for good.
+// end stops the server permanently.
 func (b *Broker) end() {
 	b.Stop()
 	b.mu.Lock()

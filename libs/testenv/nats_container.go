@@ -47,8 +47,8 @@ func (b *Broker) startContainer() {
 	b.url = "nats://" + b.inside.addr
 }
 
-// createContainer publishes the server on a port of the host that stays the same: an engine gives a container that
-// starts again a new one.
+// createContainer publishes the server on a fixed port of the host: an engine assigns a new one to a container that
+// starts again.
 func (b *Broker) createContainer(ctx context.Context) (err error) {
 	if b.port == 0 {
 		if b.port, err = freePort(); err != nil {

@@ -1,4 +1,4 @@
-// Package testenv gives tests the real Postgres, NATS and Redis.
+// Package testenv provides tests with the real Postgres, NATS and Redis.
 //
 // Postgres and Redis run once for all test binaries that libs/testenv/testservers
 // starts, else once per test binary, as child processes that die with it; where

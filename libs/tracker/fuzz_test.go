@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/libs/tracker"
 )
 
-// answering is a server that gives every request the same bytes.
+// answering is a server that answers every request with the same bytes.
 type answering struct {
 	status int
 	body   []byte

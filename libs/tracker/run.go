@@ -295,7 +295,7 @@ func (c *Client) MetricHistory(ctx context.Context, runID, key string) iter.Seq2
 	})
 }
 
-// iteratePages joins pages into one sequence. A server that gives the same token twice
+// iteratePages joins pages into one sequence. A server that returns the same token twice
 // would never end; that is an error.
 func iteratePages[T any](token string, read func(token string) ([]T, string, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

@@ -154,7 +154,7 @@ type object struct {
 	asked []string
 }
 
-// object decodes a mapping. Any other value is a fault, and gives nil.
+// object decodes a mapping. Any other value is a fault, and returns nil.
 func (d *document) object(n ast.Node, where string) *object {
 	var values []*ast.MappingValueNode
 	switch v := n.(type) {

@@ -67,7 +67,7 @@ func isAttributeType(s string) bool {
 //
 //	<namespace>:group:<group>[:<subgroup>…][:role=<role>][#<authority>]
 //
-// A role is part of the name. The role member adds nothing to the group itself, so it gives both names.
+// A role is part of the name. The role member adds nothing to the group itself, so both names are returned.
 func entitlementGroups(value string) []string {
 	if len(value) < 4 || !strings.EqualFold(value[:4], "urn:") {
 		return nil

@@ -27,7 +27,7 @@ const (
 	Entitlement Form = "entitlement" // urn:…:group:NAME[:role=ROLE]#AUTHORITY (AARC-G069)
 )
 
-// RoleRule gives a role to the members of a group.
+// RoleRule grants a role to the members of a group.
 type RoleRule struct {
 	Value string
 	Role  Role
@@ -216,7 +216,7 @@ func (r *RoleRule) groupNames(value string) []string {
 	return []string{value}
 }
 
-// describe is the rule in the words of the file, for the audit ledger.
+// describe returns the rule in the file's terms, for the audit ledger.
 func (r *RoleRule) describe(index int, claim string) string {
 	return fmt.Sprintf("role_rules[%d]: %s %s %q gives %s", index, claim, r.Match, r.Value, r.Role)
 }

@@ -16,7 +16,7 @@ const (
 	Admin  Role = "admin"
 )
 
-// rank orders the roles; the strongest that any rule gives wins.
+// rank orders the roles; the strongest that any rule grants wins.
 func (r Role) rank() int {
 	switch r {
 	case Admin:

@@ -196,7 +196,7 @@ func takesSeveral(f cli.Flag) bool {
 	return ok && s.Several()
 }
 
-// Find gives the command of this name or alias, or nil.
+// Find returns the command of this name or alias, or nil.
 func Find(commands []*cli.Command, word string) *cli.Command {
 	for _, c := range commands {
 		if c.HasName(word) {

@@ -53,7 +53,7 @@ var ErrShell = errors.New("completion is available for bash, zsh and fish")
 // ErrHome means that there is no directory to install into.
 var ErrHome = errors.New("there is no home directory to install completion in")
 
-// Script gives the completion script of a program for the shell at the path that $SHELL holds, or ErrShell.
+// Script returns the completion script of a program for the shell at the path that $SHELL holds, or ErrShell.
 func Script(app, shell string) (string, error) {
 	s, ok := scripts[filepath.Base(shell)]
 	if !ok {

@@ -27,7 +27,7 @@ func Text(s string) string {
 	return string(b)
 }
 
-// isPrintable reports whether s holds nothing but letters of ASCII, line breaks and tabs: most texts.
+// isPrintable reports whether s holds only ASCII letters, line breaks and tabs: most texts.
 func isPrintable[T string | []byte](s T) bool {
 	for i := range len(s) {
 		if c := s[i]; c >= 0x7f || c < 0x20 && c != '\n' && c != '\t' {

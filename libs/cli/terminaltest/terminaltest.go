@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package terminaltest gives tests a terminal to run a program at.
+// Package terminaltest provides tests with a terminal to run a program at.
 package terminaltest
 
 import (

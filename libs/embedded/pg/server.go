@@ -276,7 +276,7 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// run runs a short command to its end and gives its faults in one sentence.
+// run runs a short command to its end and returns its faults in one sentence.
 func (c *cluster) run(ctx context.Context, cmd *exec.Cmd, what string) error {
 	c.log.reset()
 	cmd.Stderr = c.log // standard output is greeting and progress

@@ -165,7 +165,7 @@ func (p *parser) space() {
 	}
 }
 
-// peek gives the next byte, or 0 at the end (no JSON text holds a bare NUL).
+// peek returns the next byte, or 0 at the end (no JSON text holds a bare NUL).
 func (p *parser) peek() byte {
 	if p.pos < len(p.data) {
 		return p.data[p.pos]

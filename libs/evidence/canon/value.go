@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Value is one JSON value: nil, bool, string, [Int], [Float], [Array] or
-// *[Object]. [Parse] gives nothing else. The writers also take any Go value
-// that [From] can turn into one.
+// Value is one JSON value: nil, bool, string, [Int], [Float], [Array] or *[Object].
+// [Parse] returns no other types. The writers also take any Go value that [From] can
+// convert.
 type Value any
 
 // Array is a JSON array.
@@ -43,7 +43,7 @@ func intOf(text string) Int {
 	return Int{text: text}
 }
 
-// String gives the decimal digits.
+// String returns the decimal digits.
 func (i Int) String() string {
 	if i.text == "" {
 		return "0"
@@ -51,13 +51,13 @@ func (i Int) String() string {
 	return i.text
 }
 
-// Int64 gives the integer, or false if it needs more than 64 bits.
+// Int64 returns the integer, or false if it needs more than 64 bits.
 func (i Int) Int64() (int64, bool) {
 	n, err := strconv.ParseInt(i.String(), 10, 64)
 	return n, err == nil
 }
 
-// Big gives the integer at full size.
+// Big returns the integer at full size.
 func (i Int) Big() *big.Int {
 	n, _ := new(big.Int).SetString(i.String(), 10)
 	return n
@@ -115,7 +115,7 @@ func (o *Object) find(key string) (int, bool) {
 	return 0, false
 }
 
-// Get gives the value of key and whether it is there. A nil Object is empty.
+// Get returns the value of key and whether it is there. A nil Object is empty.
 func (o *Object) Get(key string) (Value, bool) {
 	i, ok := o.find(key)
 	if !ok {

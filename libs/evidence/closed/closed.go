@@ -142,7 +142,7 @@ func (o Object) Fail(code, key, format string, args ...any) {
 	o.r.Fail(code, o.At(key), format, args...)
 }
 
-// get gives the value of a key of the closed set, or false after a fault.
+// get returns the value of a key of the closed set, or false after a fault.
 func (o Object) get(key string) (canon.Value, bool) {
 	if !o.r.OK() || o.o == nil {
 		return nil, false

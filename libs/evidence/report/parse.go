@@ -200,7 +200,7 @@ func checkSummary(rd *closed.Reader, r *Report) {
 	}
 }
 
-// ByOrder gives the attempts in the order they were made.
+// ByOrder returns the attempts in the order they were made.
 func (r *Report) ByOrder() []Attempt {
 	out := slices.Clone(r.Attempts)
 	slices.SortFunc(out, func(a, b Attempt) int { return int(a.Order - b.Order) })

@@ -152,13 +152,13 @@ type Authority struct {
 	AutomaticCandidateSelection bool `json:"automatic_candidate_selection"`
 }
 
-// Value gives the report as a document.
+// Value returns the report as a document.
 func (r *Report) Value() *canon.Object { return canon.MustFrom(r).(*canon.Object) }
 
 // Digest is the evidence_report_digest: of the whole report, whatever its spelling.
 func (r *Report) Digest() string { return canon.Digest(r) }
 
-// Check holds a report that was built in the program against every rule.
+// Check checks a report that was built in the program against every rule.
 func (r *Report) Check() error {
 	v, err := canon.From(r)
 	if err != nil {

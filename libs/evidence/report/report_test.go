@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/vectors/vectortest"
 )
 
-// putAt gives the fixture report with the value at a JSON pointer replaced, or with the
+// putAt returns the fixture report with the value at a JSON pointer replaced, or with the
 // key there removed when v is remove.
 func putAt(t *testing.T, doc canon.Value, pointer string, v canon.Value) canon.Value {
 	t.Helper()

@@ -82,7 +82,7 @@ func readTexts(rd *closed.Reader, o closed.Object, key string) []string {
 	return out
 }
 
-// Value gives the connector as a document.
+// Value returns the connector as a document.
 func (c Connection) Value() *canon.Object { return canon.MustFrom(c).(*canon.Object) }
 
 // CredentialKey is the fault of a key that is named like a secret.

@@ -102,7 +102,7 @@ func sealEnvelope(sequence int64, at, eventType string, run Run, payload *canon.
 	}
 }
 
-// Value gives the envelope as a document.
+// Value returns the envelope as a document.
 func (e Event) Value() *canon.Object { return canon.MustFrom(e).(*canon.Object) }
 
 // Frame is the event on a server-sent stream: id, event and data lines and the

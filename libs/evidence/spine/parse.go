@@ -21,7 +21,7 @@ func ParseRun(v canon.Value) (Run, error) { return parseRun(v, strings.ToLower) 
 // C1 of the result is C1 of v.
 func ReadRun(v canon.Value) (Run, error) { return parseRun(v, func(s string) string { return s }) }
 
-// Check holds a run that was built or changed in the program against every rule.
+// Check checks a run that was built or changed in the program against every rule.
 func (r Run) Check() error {
 	v, err := canon.From(r)
 	if err != nil {

@@ -102,7 +102,7 @@ type Attempt struct {
 	ErrorCode                  *string      `json:"error_code"`
 }
 
-// Value gives the projection as a document.
+// Value returns the projection as a document.
 func (r Run) Value() *canon.Object { return canon.MustFrom(r).(*canon.Object) }
 
 // Clone copies the run with its lists.
@@ -119,7 +119,7 @@ func (e *MoveError) Error() string {
 	return fmt.Sprintf("a run in state %s cannot become %s", e.From, e.To)
 }
 
-// Move gives the run in another state. It fails with a *MoveError where the table
+// Move returns the run in another state. It fails with a *MoveError where the table
 // has no such move, and with a *Fault where the run lacks what the state needs (its
 // evidence digest, an admitted connector). The same state again gives the run back.
 func (r Run) Move(to State) (Run, error) {

@@ -79,7 +79,7 @@ func TestSourceRevisionsAreLoweredOnInputOnly(t *testing.T) {
 	}
 }
 
-// editRun gives the document of a run with one change.
+// editRun returns the document of a run with one change.
 func editRun(run spine.Run, change func(o *canon.Object)) canon.Value {
 	o := run.Value()
 	change(o)

@@ -104,8 +104,8 @@ func (e *eventRow) check() error {
 	return nil
 }
 
-// validPayload holds a payload against the one spelling that its type has; a page
-// of events is checked without a parse of each.
+// validPayload compares a payload with the one spelling of its type; a page of events
+// is checked without parsing each.
 func validPayload(kind, payload string) bool {
 	state := ""
 	ok := false
@@ -126,8 +126,8 @@ func validPayload(kind, payload string) bool {
 
 var errPayloadDigest = errors.New("the payload does not have the digest recorded with it")
 
-// envelope writes the row in form C1. The JSON columns hold that form already, so
-// a row that was edited into something else gives other bytes, and another leaf.
+// envelope writes the row in form C1. The JSON columns hold that form already, so an
+// edited row has other bytes, and another leaf.
 func (e *eventRow) envelope() []byte {
 	b := make([]byte, 0, 768)
 	b = appendNullable(append(b, `{"attempt_id":`...), e.attemptID)

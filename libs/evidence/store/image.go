@@ -191,7 +191,7 @@ var copiedFiles struct {
 	open []*os.File
 }
 
-// openKept opens the store at path, or gives the file that is open.
+// openKept opens the store at path, or returns the file that is open.
 func openKept(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -72,7 +72,7 @@ func checkRunRecord(record canon.Value, found *report.Report) error {
 	return nil
 }
 
-// digestsOf gives the digests that a report names, by attempt: of the workers'
+// digestsOf returns the digests that a report names, by attempt: of the workers'
 // manifests and of the verifiers' results.
 func digestsOf(found *report.Report) (manifests, verifications *canon.Object) {
 	manifests, verifications = canon.NewObject(), canon.NewObject()

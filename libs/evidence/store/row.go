@@ -121,7 +121,7 @@ var (
 		"initial_state", "source_run_record", "evidence_report", "result_manifest_digests", "verification_result_digests")
 )
 
-// kindOf is the kind that a stored document gives itself, or "".
+// kindOf returns the kind in a stored document, or "".
 func kindOf(metadata string) string {
 	value, err := canon.Parse([]byte(metadata), canon.ObjectRoot())
 	if err != nil {
@@ -247,7 +247,7 @@ func (r *runRow) check(rec *record) error {
 	return nil
 }
 
-// checkEvents holds the row against the run's events: its state, project, work unit and
+// checkEvents compares the row with the run's events: its state, project, work unit and
 // times follow from them. A run may lack its run.created if it is older than the log.
 func (r *runRow) checkEvents(rec *record) error {
 	first := spine.Proposed
@@ -336,7 +336,7 @@ func (p *importedPart) checkShape(id string) error {
 	return nil
 }
 
-// run checks the row and gives what callers see of it.
+// run checks the row and returns the part that callers see.
 func (r *runRow) run() (Run, error) {
 	if r.foreign() {
 		return Run{}, foreignRun(r.id)

@@ -77,7 +77,7 @@ type sessions struct {
 	closed bool
 }
 
-// take gives a session, one that was used before if there is one.
+// take returns a session, one that was used before if there is one.
 func (p *sessions) take(ctx context.Context, db *sql.DB) (*session, error) {
 	select {
 	case p.places <- struct{}{}:
@@ -142,7 +142,7 @@ func (p *sessions) close() error {
 // few dozen different ones at most.
 type statements map[string]*sql.Stmt
 
-// of gives the statement of this text.
+// of returns the statement of this text.
 func (k statements) of(conn *sql.Conn, query string) (*sql.Stmt, error) {
 	if stmt, ok := k[query]; ok {
 		return stmt, nil

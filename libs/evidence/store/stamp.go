@@ -93,7 +93,7 @@ func (h *handle) probe() error {
 	return h.probeStmt.QueryRowContext(context.Background()).Scan(&version)
 }
 
-// endProbe gives the connection of the probes back.
+// endProbe returns the probes' connection to the pool.
 func (h *handle) endProbe() error {
 	h.probeMu.Lock()
 	defer h.probeMu.Unlock()

@@ -16,7 +16,7 @@ const (
 	notesPart = "notes"
 )
 
-// checkpoint holds the log of a size against the checkpoint over it.
+// checkpoint compares the log of a size with the checkpoint over it.
 func (v *verifier) checkpoint(t tx, size int64, root tree.Hash, occurred string) error {
 	subject := fmt.Sprintf("checkpoint %d", size)
 	var c checkpointRow

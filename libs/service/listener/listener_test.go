@@ -400,7 +400,7 @@ func TestBusyAddressKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
-// Who turns out to have more than its share gives way to a newcomer that waits.
+// A caller that turns out to have more than its share is closed for a newcomer that waits.
 func TestExcessGivesWayToWhoWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -438,7 +438,7 @@ func (c *blockedConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A connection whose last request ends while it still writes waits for its peer from then on, and gives way.
+// A connection whose last request ends while it still writes waits for its peer from then on, and may be closed.
 func TestWriteThatOutlivesItsRequestWaits(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -126,7 +126,7 @@ func Open(ctx context.Context, o Options) (_ *Foundation, err error) {
 	return f, nil
 }
 
-// openPool connects to the database, and lets probes answer while it has to wait.
+// openPool connects to the database; probes answer while it waits.
 func (f *Foundation) openPool(ctx context.Context) error {
 	o, began := f.opt, time.Now()
 	var logged time.Time

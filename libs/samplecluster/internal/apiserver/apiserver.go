@@ -77,7 +77,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // errNoRoute is a path the server does not serve at all.
 var errNoRoute = apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "404 page not found", 0, true)
 
-// parsePath takes /api/v1/… and /apis/GROUP/VERSION/… apart.
+// parsePath parses /api/v1/… and /apis/GROUP/VERSION/….
 func parsePath(r *http.Request) (request, error) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	var group, version string

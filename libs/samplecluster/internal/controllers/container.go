@@ -16,7 +16,7 @@ import (
 // live takes one container a step further.
 func (p *pass) live(pod *corev1.Pod, spec *corev1.Container, c *container, initial bool) {
 	if c.current != nil && !c.current.finished.IsZero() {
-		return // ended for good
+		return // ended permanently
 	}
 	if c.current == nil {
 		if !p.start(pod, spec, c) {
