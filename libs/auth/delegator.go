@@ -61,8 +61,8 @@ func (d *Delegator) Mint(audience string, p Person) (string, error) {
 	return t.SignedString(d.key)
 }
 
-// LoadOrCreateDelegator reads the key of issuer from a file, or makes one there, mode 0600. Processes that
-// start at once agree on one key: the first file stays.
+// LoadOrCreateDelegator reads the key of issuer from a file, or makes one there, mode 0600. Processes that start
+// concurrently agree on one key: the first file stays.
 func LoadOrCreateDelegator(issuer, path string) (*Delegator, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := createKeyFile(path); err != nil {

@@ -57,7 +57,7 @@ func truncateText(s string) string {
 	return strings.ToValidUTF8(s[:maxDetail], "") + "…"
 }
 
-// ErrUnreadable is behind the error of a call whose answer another program must have given.
+// ErrUnreadable is wrapped by the error of a call that another program must have answered.
 var ErrUnreadable = errors.New("is not what a Prefect 3 API gives (is the address right?)")
 
 // errorDetail reads the error bodies of a Prefect server: {"detail": text}, {"detail": [{loc, msg}]} of its framework's

@@ -123,8 +123,8 @@ func (c *consumer) session(ctx context.Context, js jetstream.JetStream, works fu
 	if err != nil {
 		return fmt.Errorf("outbox: consumer %s: %w", c.cfg.Name, err)
 	}
-	// The wait for messages is short on heartbeats, to notice a broker that is gone
-	// or came back without the consumer.
+	// The wait for messages has short heartbeats, to notice a broker that is gone or
+	// came back without the consumer.
 	messages, err := cons.Messages(jetstream.PullMaxMessages(c.prefetch()), jetstream.PullHeartbeat(2*time.Second), jetstream.PullExpiry(10*time.Second),
 		jetstream.WithMessagesErrOnMissingHeartbeat(true))
 	if err != nil {
@@ -277,8 +277,8 @@ func streamPosition(msg jetstream.Msg) uint64 {
 	return meta.Sequence.Stream
 }
 
-// answer makes a lost connection end the session; the event then comes again,
-// and the inbox knows it.
+// answer makes a lost connection end the session; the event is then redelivered, and
+// the inbox knows it.
 func (c *consumer) answer(err error) error {
 	if err != nil {
 		return fmt.Errorf("outbox: consumer %s: acknowledge: %w", c.cfg.Name, err)

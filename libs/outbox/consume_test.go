@@ -170,9 +170,8 @@ func TestEventThatCannotBeHandledBecomesADeadLetter(t *testing.T) {
 	}
 }
 
-// The broker counts a delivery for every message that waited in the buffer of a
-// consumer which ended; none of that makes a dead letter, nor does a handler that
-// the end of its process cut short.
+// The broker counts a delivery for every message that waited in the buffer of a consumer which ended; none of that
+// makes a dead letter, nor does a handler that was interrupted by the end of its process.
 func TestRestartsCostAnEventNothing(t *testing.T) {
 	t.Parallel()
 	b := setupBundle(t)

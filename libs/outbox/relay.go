@@ -113,8 +113,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-// pingEvery and pingsMissed find a broker that hangs, or whose machine has gone, within 6 s: the
-// connection itself stays silent then. flushTimeout limits a write to one, which holds up the pings.
+// pingEvery and pingsMissed detect a broker that hangs, or whose machine is gone, within 6 s: the connection itself
+// stays silent then. flushTimeout limits a write to one, which delays the pings.
 const (
 	pingEvery    = 2 * time.Second
 	pingsMissed  = 2

@@ -18,8 +18,8 @@ const answerGrace = 5 * time.Second
 const pingTimeout = 2 * time.Second
 
 // limitIO makes connections by c fail when one read or write waits longer than
-// limit. Without it a server that is stopped, or whose machine is gone, holds
-// its callers for as long as they care to wait.
+// limit. Without it a server that is stopped, or whose machine is gone, blocks
+// its callers indefinitely.
 func limitIO(c *pgx.ConnConfig, limit time.Duration) {
 	dial := c.DialFunc
 	c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxBody limits what Decode reads: a problem document is small, an answer that
-// is not may be anything.
+// maxBody limits the bytes that Decode reads: a problem document is small, another answer
+// may be of any size.
 const maxBody = 64 << 10
 
 // maxSnippet limits, in bytes, how much of a foreign body goes into Detail.

@@ -33,7 +33,7 @@ func countEndpoints(t *testing.T, ctx context.Context, k kubernetes.Interface, n
 	return n
 }
 
-// What is no deployment comes right too, once its cause is repaired.
+// Other kinds than deployments recover too, once the cause is repaired.
 func TestOtherRepairs(t *testing.T) {
 	service := func(namespace, name, patch string) func(*testing.T, context.Context, kubernetes.Interface, *samplecluster.Cluster) {
 		return func(t *testing.T, ctx context.Context, k kubernetes.Interface, _ *samplecluster.Cluster) {

@@ -31,8 +31,8 @@ type bench struct {
 	namespace string
 }
 
-// runConformance holds any API server to what the assistant relies on: the sample cluster has to answer as a real one does. It works in a namespace that it makes and removes, and needs
-// no controllers there.
+// runConformance checks any API server for the behaviour that the assistant relies on: the sample cluster has to answer
+// as a real one does. It works in a namespace that it makes and removes, and needs no controllers there.
 func runConformance(t *testing.T, cfg *rest.Config) {
 	typed := orFail(kubernetes.NewForConfig(cfg))(t)
 	b := bench{typed: typed, dynamic: orFail(dynamic.NewForConfig(cfg))(t)}

@@ -1,6 +1,6 @@
-// Package scriptedmodel is a language model whose answers are written down: an HTTP
-// server of the chat-completions protocol that follows a script, so that what a client
-// does with a model, a broken one and a hostile one included, can be checked exactly.
+// Package scriptedmodel is a language model with scripted answers: an HTTP server of the
+// chat-completions protocol that follows a script, so that a client's handling of a
+// model, also a broken or hostile one, can be tested exactly.
 //
 // A script is JSON or a Go value. Which step answers a request follows from the request
 // alone: the conversation is chosen by the last user message, and the step by how many
@@ -56,7 +56,7 @@ type Step struct {
 	HangAfter int `json:"hang_after,omitempty"`
 }
 
-// Call is a tool call. Arguments are sent as they are, so they may be broken.
+// Call is a tool call. Arguments are sent unchanged, so they may be invalid.
 type Call struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`

@@ -73,8 +73,8 @@ func DecodeJSON(c echo.Context, dst any, strict bool) error {
 	return ParseJSON(raw, dst, strict)
 }
 
-// DecodeOptionalJSON is DecodeJSON for routes whose body may be absent; dst is
-// then left as it is.
+// DecodeOptionalJSON is DecodeJSON for routes whose body is optional; without one, dst stays
+// unchanged.
 func DecodeOptionalJSON(c echo.Context, dst any, strict bool) error {
 	raw, err := ReadBody(c)
 	if err != nil || len(bytes.TrimSpace(raw)) == 0 {

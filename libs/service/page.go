@@ -38,9 +38,9 @@ type cursor struct {
 	At   any    `json:"at"`
 }
 
-// EncodeCursor makes the opaque text of a position in the list that the route
-// serves, which is c.Path() of its requests. It panics on a value that is no
-// JSON, which is a fault of the program.
+// EncodeCursor encodes a position in the list that the route serves, which is c.Path() of its
+// requests, as opaque text. It panics on a value that cannot be JSON, which is a bug in the
+// program.
 func EncodeCursor(route string, position any) string {
 	raw, err := json.Marshal(cursor{route, position})
 	if err != nil {

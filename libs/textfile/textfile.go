@@ -1,6 +1,6 @@
-// Package textfile reads text files from outside: it decodes them to UTF-8, drops the byte order mark, and refuses what
-// is no text. Go's parsers do not check: they take the bytes of another encoding for characters, or put U+FFFD in their
-// place, and the value is silently another one.
+// Package textfile reads text files from outside: it decodes them to UTF-8, drops the byte order mark, and refuses
+// invalid text. Go's parsers do not check: they read the bytes of another encoding as characters, or put U+FFFD in
+// their place, and the value is silently changed.
 package textfile
 
 import (

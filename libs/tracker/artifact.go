@@ -25,7 +25,7 @@ type File struct {
 	Size int64 // bytes, as reported by the server
 }
 
-// UploadArtifact stores what r holds as the artifact p of a run, such as
+// UploadArtifact stores the content of r as the artifact p of a run, such as
 // "model/MLmodel". The server shows the whole file or none.
 func (c *Client) UploadArtifact(ctx context.Context, runID, p string, r io.Reader) error {
 	if err := checkPath(p); err != nil {

@@ -83,7 +83,7 @@ func truncateText(s string, limit int) string {
 	return s
 }
 
-// ErrUnreadable is behind the error of a call whose answer another program must have given.
+// ErrUnreadable is wrapped by the error of a call that another program must have answered.
 var ErrUnreadable = errors.New("is not what an MLflow 3 server gives (is the address right?)")
 
 func decodeError(op string, resp *http.Response) error {

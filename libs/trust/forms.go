@@ -96,8 +96,8 @@ func entitlementGroups(value string) []string {
 	return names
 }
 
-// lookUp finds a claim by a dot path: realm_access.roles. A claim whose name has the dots itself, such as
-// https://example.org/groups, comes first.
+// lookUp finds a claim by a dot path: realm_access.roles. A claim whose name itself has the dots, such as
+// https://example.org/groups, takes precedence.
 func lookUp(claims map[string]any, path string) any {
 	if v, ok := claims[path]; ok {
 		return v

@@ -79,7 +79,7 @@ func (e Environment) resolve(ref string) (secret Secret, path string, err error)
 	default:
 		return "", "", errors.New("must be env:NAME or file:/path; a secret itself does not belong in this file")
 	}
-	// Editors and echo end a file with a line feed, which is no part of any secret.
+	// Editors and echo end a file with a line feed, which is not part of the secret.
 	value = strings.TrimRight(value, "\r\n")
 	switch {
 	case value == "":

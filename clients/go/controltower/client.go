@@ -152,7 +152,8 @@ func resourcePath(collection, what, id string) (string, error) {
 	return collection + subResource.ReplaceAllString(b.String(), "%2F$1"), nil
 }
 
-// checkText refuses what no id, cursor or filter holds and no request line should.
+// checkText refuses characters that no id, cursor or filter contains and no request line
+// should.
 func checkText(what, s string) error {
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
 		return misuseError("%s must be UTF-8 without control characters", what)

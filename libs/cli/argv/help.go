@@ -6,7 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// HelpCommand is `APP help [COMMAND…]`, which prints what `APP COMMAND… --help` prints.
+// HelpCommand is `APP help [COMMAND…]`, with the output of `APP COMMAND… --help`.
 func HelpCommand() *cli.Command {
 	return &cli.Command{
 		Name: "help", Usage: "show the commands, or the help of one", ArgsUsage: "[COMMAND...]",
@@ -25,7 +25,7 @@ func HelpCommand() *cli.Command {
 	}
 }
 
-// VersionCommand is `APP version`, which prints what `APP --version` prints.
+// VersionCommand is `APP version`, with the output of `APP --version`.
 func VersionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Usage: "show the version",

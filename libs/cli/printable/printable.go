@@ -37,8 +37,8 @@ func isPrintable[T string | []byte](s T) bool {
 	return true
 }
 
-// appendText appends s as it may be printed and returns how much of it was read: all, or with more to come all but the
-// start of a character.
+// appendText appends s in printable form and returns how much of it was read: all, or with more to come all but an
+// incomplete last character.
 func appendText(b, s []byte, colors, last bool) (text []byte, read int) {
 	for i := 0; i < len(s); {
 		if !last && !utf8.FullRune(s[i:]) {
@@ -77,8 +77,8 @@ func isObeyed(r rune) bool {
 	return unicode.IsControl(r) || r == 0x2028 || r == 0x2029 || unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
-// appendEscape writes r as JSON does, apart from the control characters of ASCII, which no JSON document holds as they
-// are. So a document of JSON stays the same document.
+// appendEscape writes r as JSON does, apart from ASCII control characters, which no JSON document contains unescaped.
+// So a JSON document stays the same document.
 func appendEscape(b []byte, r rune) []byte {
 	switch {
 	case r < 0x20:

@@ -92,8 +92,8 @@ func TestWriterKeepsCutLineBreaks(t *testing.T) {
 	}
 }
 
-// slog's JSON escapes what JSON must have escaped, which leaves C1 and the format characters: the writer escapes these
-// as JSON does, so a line stays the same document.
+// slog's JSON escapes only the characters that JSON requires, which leaves C1 and the format characters: the writer
+// escapes these as JSON does, so a line stays the same document.
 func TestJSONStaysTheSameDocument(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -1,4 +1,4 @@
-// Package redisurl makes Redis clients of a URL, which names one server or the sentinels that know it.
+// Package redisurl makes Redis clients from a URL, which names one server or its sentinels.
 package redisurl
 
 import (

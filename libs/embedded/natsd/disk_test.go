@@ -30,7 +30,7 @@ func mountDisk(t *testing.T, size string) (dir string) {
 	return dir
 }
 
-// fillDisk takes all space of the disk that holds dir; remove the file to give it back.
+// fillDisk fills the disk that holds dir; remove the file to free it.
 func fillDisk(t *testing.T, dir string) (file string) {
 	t.Helper()
 	file = filepath.Join(dir, "filler")

@@ -183,7 +183,7 @@ func downloadBinaries(major int, cacheDir string, root bool, log io.Writer) (bin
 }
 
 // makeOpen makes dir and its missing parents so that every user may enter them:
-// the umask may be root's strict one, and the server runs as another user.
+// root's umask may be strict, and the server runs as another user.
 func makeOpen(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil

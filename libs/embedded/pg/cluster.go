@@ -110,8 +110,8 @@ func (c *cluster) passwordPipe() (*os.File, error) {
 	return r, nil
 }
 
-// create makes the cluster beside its place and moves it there when it is
-// whole, so that an interrupted first start leaves nothing half made.
+// create makes the cluster under a temporary path and renames it when it is complete, so that an interrupted first
+// start leaves nothing half made.
 func (c *cluster) create(ctx context.Context, cfg Config) error {
 	part := c.data + ".part"
 	if err := removeUnfinished(ctx, part); err != nil {

@@ -113,7 +113,7 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	return s, nil
 }
 
-// lockDir makes dir and holds its lock.
+// lockDir makes dir and locks it.
 func lockDir(dir string) (*flock.Flock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("postgres: the directory %s cannot be made (%w); choose another one or change its owner", dir, err)
@@ -192,7 +192,8 @@ func serverArgs(cfg Config, port int) []string {
 	}
 	s := []string{
 		"listen_addresses=" + addresses, "port=" + strconv.Itoa(port), "authentication_timeout=10s",
-		// The server runs in its data directory, whose own path it may be unable to walk and which may be too long for a socket.
+		// The server runs in its data directory: the directory's path may be inaccessible to it, or too long for a
+		// socket.
 		"unix_socket_directories=.", "unix_socket_permissions=0700",
 		"max_connections=" + strconv.Itoa(cfg.MaxConnections), "shared_buffers=32MB", "work_mem=4MB",
 		"maintenance_work_mem=32MB", "max_wal_size=256MB", "jit=off", "huge_pages=off",

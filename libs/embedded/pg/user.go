@@ -50,7 +50,7 @@ func serverUsers() (users []*syscall.Credential) {
 	return append(users, &syscall.Credential{Uid: 65534, Gid: 65534}) // an image without a user list
 }
 
-// ServerUIDs are the users that a cluster's files may belong to, beside root, where root has made the cluster.
+// ServerUIDs are the users, in addition to root, that may own a cluster's files if root has made the cluster.
 func ServerUIDs() (uids []int) {
 	for _, u := range serverUsers() {
 		uids = append(uids, int(u.Uid))

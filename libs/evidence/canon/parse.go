@@ -65,7 +65,7 @@ func clipPointer(s string) string {
 	return s[:cut] + "…"
 }
 
-// Option narrows what Parse takes.
+// Option restricts the input of Parse.
 type Option func(*parser)
 
 // MaxBytes refuses a document longer than n bytes with reason too_large.
@@ -138,8 +138,8 @@ func (p *parser) bad(format string, args ...any) *SyntaxError {
 	return p.fail(InvalidJSON, p.pos, format, args...)
 }
 
-// prefixPointer notes, on the way out, in which value a failure lies. The pointer is built
-// once at the end: at every level it would copy a long key 512 times.
+// prefixPointer records, on the way out, the value in which a failure lies. The pointer is
+// built once at the end: at every level it would copy a long key 512 times.
 func prefixPointer(token string, err *SyntaxError) *SyntaxError {
 	err.inside = append(err.inside, token)
 	return err

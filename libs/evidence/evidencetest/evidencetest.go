@@ -65,8 +65,8 @@ func WorkUnits(runs []spine.Run) []spine.WorkUnit {
 	return out
 }
 
-// ProjectOf derives a project from runs, of which it takes its own. A project that no
-// run names does not exist: its RunCount is 0.
+// ProjectOf derives a project from its own runs among runs. A project that no run names does not exist: its RunCount is
+// 0.
 func ProjectOf(id string, runs []spine.Run) spine.Project {
 	p := spine.NewProject(id)
 	units := map[string]bool{}

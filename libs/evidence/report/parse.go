@@ -9,9 +9,9 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// Parse reads a report from bytes. A fault is a *Fault; bytes that are not UTF-8
-// give it the code invalid_utf8, which is no reason of a report but a fault of what
-// carried it.
+// Parse parses a report. A fault is a *Fault; bytes that are not UTF-8 have the
+// code invalid_utf8, which is not a reason of a report but a fault of its
+// transport.
 func Parse(data []byte) (*Report, error) {
 	v, err := canon.Parse(data)
 	if err != nil {

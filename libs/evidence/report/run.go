@@ -62,8 +62,8 @@ func checkImportState(state spine.State) error {
 
 func connectorOf(a Attempt) string { return "import/" + a.WorkerAdapter }
 
-// attempt makes the projection's attempt of a report's. How far it came decides which
-// digests it has; of its candidate a report knows only where to look it up.
+// attempt makes the projection's attempt from a report's. Its progress decides which
+// digests it has; of its candidate a report knows only the reference.
 func (r *Report) attempt(a Attempt) spine.Attempt {
 	out := spine.Attempt{AttemptID: a.AttemptID, Order: a.Order, ConnectorID: connectorOf(a), State: spineState(a.State)}
 	if a.State != WorkerError {

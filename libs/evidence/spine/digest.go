@@ -2,8 +2,8 @@ package spine
 
 import "github.com/mlp-platform/platform/libs/evidence/canon"
 
-// The two kinds of row that hold a run, which are also the kinds of what their
-// create_request_digest covers.
+// The two kinds of row that hold a run, which also name the input of their
+// create_request_digest.
 const (
 	CreatedRow  = "product-spine-cli-run"            // made by `run create`
 	ImportedRow = "product-spine-idempotency-result" // made with a retained evidence report

@@ -54,8 +54,8 @@ func isLowerHex(s string) bool {
 	return true
 }
 
-// Prefixes behind which a store keeps the keys of callers, so that the two ways to
-// make a run cannot meet in one key.
+// Prefixes of the keys under which a store keeps callers' keys, so that the two ways to
+// create a run cannot collide in one key.
 const (
 	CreateKeyPrefix = "product-spine-cli:create:"
 	ImportKeyPrefix = "product-spine-cli:import:"

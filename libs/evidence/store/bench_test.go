@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-// largeStore makes a store with n events of a few runs, written past the store: what
-// is measured is reading.
+// largeStore makes a store with n events of a few runs, written directly into the
+// file: the benchmark measures reading.
 func largeStore(b *testing.B, n int) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "s.db")

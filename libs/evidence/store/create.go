@@ -122,8 +122,8 @@ func (w *Writer) insert(ctx context.Context, in insertRun) (out Written, err err
 	return out, nil
 }
 
-// replay finds the run that the same key made before. Without one, neither the
-// key nor the run id may be taken.
+// replay finds the run that the same key created before. Without one, neither the key nor
+// the run id may be in use.
 func (l *log) replay(in insertRun) (Written, error) {
 	var digest, id string
 	err := l.row("SELECT request_digest, run_id FROM idempotency WHERE idempotency_key = ?", in.key).Scan(&digest, &id)

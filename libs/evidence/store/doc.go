@@ -18,7 +18,7 @@
 //
 // A writer killed in mid-transaction leaves its journal beside the file. Readers then
 // read a private copy that SQLite recovers, and change neither file; the next writer
-// recovers the store itself. So it is with a store that another program put into
+// recovers the store itself. The same applies to a store that another program put into
 // write-ahead mode, in which readers, too, would write beside the file.
 //
 // # What binds what

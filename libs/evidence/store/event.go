@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/tree"
 )
 
-// Event is one entry of the log: what lists filter by, and the envelope as it
-// goes over the wire and into the tree.
+// Event is one entry of the log: the fields that lists filter by, and the envelope as
+// it goes over the wire and into the tree.
 type Event struct {
 	Sequence   int64
 	ID         string

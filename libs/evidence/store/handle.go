@@ -86,7 +86,7 @@ func (s *source) acquire() (*handle, error) {
 	return s.openHandle(info, copied)
 }
 
-// openHandle makes the handle that the next calls share. The caller holds the lock.
+// openHandle opens the handle that later calls share. The caller holds the lock.
 func (s *source) openHandle(info fs.FileInfo, copied *image) (*handle, error) {
 	path := s.path
 	s.left = noJournal

@@ -183,9 +183,9 @@ func readJournalKind(path string) (journalKind, error) {
 	return foreignJournal, nil
 }
 
-// copiedFiles are the stores that this process ever had to copy, by what [os.SameFile]
-// compares. They stay open: to close one would drop every lock that the process holds
-// on the file, for whichever connection.
+// copiedFiles are the stores that this process ever had to copy, keyed by what
+// [os.SameFile] compares. They stay open: closing one would drop every lock that the
+// process holds on the file, for any connection.
 var copiedFiles struct {
 	mu   sync.Mutex // guards what follows
 	open []*os.File

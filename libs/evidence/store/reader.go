@@ -30,9 +30,8 @@ type Reader struct {
 	tiles  tiles
 }
 
-// NewReader makes a reader of the file at path, which need not exist yet. A lock
-// held by a writer is waited for as long as wait: [ReadWait] in a server,
-// [CommandWait] in a command.
+// NewReader makes a reader of the file at path, which need not exist yet. It waits for a
+// writer's lock for as long as wait: [ReadWait] in a server, [CommandWait] in a command.
 func NewReader(path string, wait time.Duration) *Reader {
 	return &Reader{source: &source{path: path, wait: wait}}
 }

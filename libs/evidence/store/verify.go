@@ -15,9 +15,9 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// The findings of a verification, worst first: what makes the rest unreadable, then
-// what shows that the log is not the one that was written, then single rows, then what
-// guards them.
+// The findings of a verification, worst first: those that make the rest unreadable, those
+// that show another log than the one written, those about single rows, and those about
+// the constraints that protect rows.
 const (
 	FindingSQLite        = "sqlite_integrity"        // SQLite's own check, or a damaged page
 	FindingForeignFile   = "journal_foreign"         // the file in the place of the journal is none

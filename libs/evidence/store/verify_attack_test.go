@@ -15,7 +15,7 @@ import (
 )
 
 // forgedStore is a store whose rows an attacker copies into another: a run, and a
-// run with retained evidence, whole but for their events.
+// run with retained evidence, complete except for their events.
 func forgedStore(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "forged.db")
@@ -100,8 +100,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// A run that was made to look like another product's row fails reads as it fails
-// verification.
+// A run disguised as another product's row fails reads as it fails verification.
 func TestHiddenRunFailsReads(t *testing.T) {
 	t.Parallel()
 	path := fixtureStore(t)

@@ -104,7 +104,7 @@ func (v *verifier) runEvents(t tx, row *runRow, rec *record) error {
 	return nil
 }
 
-// noteEventless keeps a run without its event until it is known which events are gone.
+// noteEventless keeps a run without its event until it is known which events are lost.
 func (v *verifier) noteEventless(id, format string, args ...any) {
 	v.withoutEvent = append(v.withoutEvent, Finding{FindingEventMissing, id, fmt.Sprintf(format, args...)})
 }

@@ -54,7 +54,7 @@ func OpenWriter(ctx context.Context, path string, o WriterOptions) (*Writer, err
 	return w, nil
 }
 
-// Create makes an empty store at path if there is no file, and brings one of an older
+// Create makes an empty store at path if there is no file, and migrates one of an older
 // version to this build's.
 func Create(ctx context.Context, path string, o WriterOptions) error {
 	w, err := OpenWriter(ctx, path, o)

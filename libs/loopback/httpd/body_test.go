@@ -155,7 +155,7 @@ func TestUnreadBodyIsDiscarded(t *testing.T) {
 			if _, err := io.WriteString(c, request); err != nil {
 				t.Fatal(err)
 			}
-			// The answer comes at once, the half-close with it.
+			// The answer comes at once, together with the half-close.
 			answer, err := io.ReadAll(c)
 			if err != nil || !strings.HasSuffix(string(answer), "\r\n\r\nno\n") {
 				t.Fatalf("%s%q, %v; want strings.HasSuffix(string(answer), \"\\r\\n\\r\\nno\\n\")", request, answer, err)

@@ -125,8 +125,8 @@ func (h *head) field(line []byte) bool {
 	return true
 }
 
-// fill makes the request of a head that is done. The head becomes one string, of
-// which all others are parts.
+// fill makes the request from a complete head. The head becomes one string, of
+// which all others are substrings.
 func (h *head) fill(buf []byte, r *Request) {
 	text := string(buf[:h.line])
 	r.Method, r.Target = text[:h.method], text[h.target:h.target2]

@@ -13,7 +13,7 @@ import (
 )
 
 // inOneBuffer is the size up to which a body is copied behind its head. A larger
-// one is handed to the kernel beside it, in the same call.
+// one is passed to the kernel beside it, in the same call.
 const inOneBuffer = 16 << 10
 
 // answers holds the buffers that answers are put together in.

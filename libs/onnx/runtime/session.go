@@ -18,7 +18,7 @@ var ErrClosed = errors.New("model is closed")
 
 // Options of a session; the zero value suits serving.
 type Options struct {
-	// Threads that one run may use; 0 means 1, which is best when many small runs come at once.
+	// Threads that one run may use; 0 means 1, which is best for many small concurrent runs.
 	Threads int
 	// RunLimit ends a run that takes longer; 0 means no limit.
 	RunLimit time.Duration
@@ -32,7 +32,7 @@ type Options struct {
 	ReadFile func(name string) ([]byte, error)
 }
 
-// Session is an open model. Run may be called from any number of goroutines at once.
+// Session is an open model. Run is safe for concurrent use.
 type Session struct {
 	mu      sync.RWMutex // Run holds it shared, Close alone: Close waits for the last run
 	session *ort.DynamicAdvancedSession

@@ -1,6 +1,5 @@
-// Package outboxtest checks a service's catalogue of events and reads its declarations: which subscription
-// gets an event, and what its data holds.
-// The page of all events is made from it and held against it.
+// Package outboxtest checks a service's catalogue of events and reads its declarations: the subscriptions that get an
+// event, and the fields of its data. The page of all events is generated from it and compared with it.
 package outboxtest
 
 import (

@@ -1,5 +1,5 @@
-// Package program simulates what containers do, for clusters in which none runs: package samplecluster and the kubelet of the
-// end-to-end tests.
+// Package program simulates the programs of containers, for clusters in which none run: package samplecluster and the
+// kubelet of the end-to-end tests.
 //
 // It replaces a registry and the software in it: which tags exist, what a program needs to start, what it serves and
 // what it writes to its log. It also repeats the kubelet's messages about missing configuration.
@@ -29,7 +29,7 @@ type Program struct {
 	Commands []string `json:"commands,omitempty"`
 	// ChecksScripts means that a shell's script must begin with one of Commands, too.
 	ChecksScripts bool `json:"checks_scripts,omitempty"`
-	// Needs are the environment variables without which the program ends at once.
+	// Needs are the environment variables without which the program exits at once.
 	Needs []string `json:"needs,omitempty"`
 	// Memory is the working set; a lower limit gets the program killed.
 	Memory resource.Quantity `json:"memory,omitzero"`

@@ -172,8 +172,8 @@ func (l *Listener) addressShare(address string) int {
 	return max(1, l.max/2)
 }
 
-// admit makes room for c and counts it. The victim is to be closed; ok is false if there is no room. The victim is c itself
-// if its address has its share and others may come.
+// admit makes room for c and counts it. The caller closes the victim; ok is false if there is no room. The victim is c
+// itself if its address has used its share and others may come.
 func (l *Listener) admit(c *Conn) (victim *Conn, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package hostiletest damages and inflates sound inputs, the same way for a seed, feeds them to a reader of foreign
-// bytes, and measures what reading them takes.
+// Package hostiletest mutates and inflates valid inputs, deterministically for a seed, feeds them to a parser of
+// external bytes, and measures the cost of parsing them.
 package hostiletest
 
 import (

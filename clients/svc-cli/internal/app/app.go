@@ -185,7 +185,7 @@ func usageError(_ *cli.Context, err error, _ bool) error {
 	return command.Usagef("%s", err.Error())
 }
 
-// shapeOf reads off a line that may be wrong which shape its error document has.
+// shapeOf returns the shape of the error document for a command line, which may be wrong.
 func shapeOf(args []string) command.Shape {
 	if len(args) > 1 && slices.Contains(verdicts, args[1]) {
 		return command.Verdict

@@ -182,7 +182,7 @@ func TestLostOutput(t *testing.T) {
 	if code := app.Main(t.Context(), e, []string{"svc", "verify", filepath.Join(dir, "none"), "--json"}); code != command.ExitFault || strings.Contains(errOut.String(), "space") {
 		t.Errorf(`%d %q; want code == command.ExitFault && !strings.Contains(errOut.String(), "space")`, code, errOut)
 	}
-	// A reader that went away is no fault, and takes no verdict with it.
+	// A reader that went away is no fault, and does not change the verdict.
 	e.Stdout = gone{}
 	if code := app.Main(t.Context(), e, []string{"svc", "verify", db}); code != command.ExitDone {
 		t.Errorf("%d; want %v", code, command.ExitDone)

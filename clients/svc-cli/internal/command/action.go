@@ -27,8 +27,8 @@ const (
 	Verdict               // {"valid":false,"error":{code,path,message}}
 )
 
-// JSONFlags are the two spellings of one wish, made for each command: the library writes into flags, so that apps which share
-// one cannot run at the same time.
+// JSONFlags are the two spellings of one option, made for each command: the library writes into flags, so that apps
+// which share one cannot run concurrently.
 func JSONFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "json", Usage: "print the JSON document", DisableDefaultText: true},

@@ -37,7 +37,7 @@ func (e *Env) Variable(name string) (string, bool) {
 	return v, v != ""
 }
 
-// JSON prints a document in form J. It takes what canon.From takes.
+// JSON prints a document in form J. It accepts the values that canon.From accepts.
 func (e *Env) JSON(v any) error {
 	value, err := canon.From(v)
 	if err != nil {

@@ -17,7 +17,7 @@ func (e *Env) Launch(name, url string, launch func() string, browser bool) {
 		}
 	}
 	ignoreBackgroundReads()
-	// A read from a terminal cannot be called off; it ends with the process, which holds nothing for it.
+	// A read from a terminal cannot be cancelled; it ends with the process, which holds nothing for it.
 	go func() {
 		in := bufio.NewReader(e.Stdin)
 		for {

@@ -31,7 +31,7 @@ func IsRelative(name string) bool {
 	return name != "" && len(name) <= maxPath && !strings.ContainsAny(name, "\\\x00") && filepath.IsLocal(name) && path.Clean(name) != "."
 }
 
-// WhatRelative describes what IsRelative takes.
+// WhatRelative describes a valid path, see IsRelative.
 const WhatRelative = "a relative path within the config's folder, with slashes"
 
 // Folder is the folder of one config.

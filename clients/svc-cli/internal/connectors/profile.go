@@ -218,7 +218,7 @@ func Words(rd *closed.Reader, o closed.Object, key, code string, allowed []strin
 	return out
 }
 
-// Dollars reads an amount of money, which may be written with or without a point.
+// Dollars reads an amount of money, written with or without a point.
 func Dollars(o closed.Object, key string) float64 {
 	var f float64
 	switch v := o.Value(key).(type) {

@@ -200,8 +200,8 @@ func TestSampleProfiles(t *testing.T) {
 	}
 }
 
-// A profile that is taken makes records that a store takes, and a fault names a place
-// in the document and none of its texts.
+// A profile that is accepted makes records that a store accepts, and a fault names a
+// place in the document and none of its texts.
 func FuzzProfile(f *testing.F) {
 	for _, name := range []string{"profile", "healthy", "inline-secret"} {
 		f.Add(samples.File("connectors/" + name + ".json"))

@@ -35,7 +35,7 @@ const maxSeedDigits = 1000
 
 var integer = regexp.MustCompile(`^[+-]?[0-9]+\z`)
 
-// ReadBootstrap reads the flags; nil without --bootstrap, beside which alone the others mean something.
+// ReadBootstrap reads the flags; it returns nil without --bootstrap, which the others require.
 func ReadBootstrap(c *cli.Context) (*gatestat.Bootstrap, error) {
 	if !c.Bool(bootstrapFlag) {
 		for _, name := range []string{replicatesFlag, seedFlag, levelFlag} {

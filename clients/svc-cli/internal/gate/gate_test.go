@@ -269,8 +269,8 @@ func TestMarkdownHoldsOnlyItsOwnMarkup(t *testing.T) {
 	}
 }
 
-// Matrices about as large as a document of 2 MiB holds are read and audited in little time, and a bootstrap of the
-// common size takes a second or so.
+// Matrices that nearly fill a document of 2 MiB are read and audited quickly, and a bootstrap of the common size takes
+// about a second.
 func TestLargeMatrices(t *testing.T) {
 	t.Parallel()
 	random := func(rows, verifiers int) string {
@@ -327,7 +327,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// A matrix is refused with a place, or makes a report that can be written and that holds no impossible figure.
+		// A matrix is refused with a place, or makes a report that can be written and contains no impossible figure.
 		r, err := gate.Audit(t.Context(), v, gate.Options{Version: "test"})
 		if err != nil {
 			var fault *closed.Fault

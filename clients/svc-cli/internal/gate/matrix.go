@@ -67,7 +67,7 @@ type Verifier struct {
 // IsID reports whether s is a valid name in documents of the gate family.
 func IsID(s string) bool { return s != "" && len(s) <= 4*MaxID && utf8.RuneCountInString(s) <= MaxID }
 
-// WhatID describes what IsID takes.
+// WhatID describes a valid id, see IsID.
 const WhatID = "text of 1 to 256 characters"
 
 // Read reads a matrix. Keys it does not know are ignored, but digested. A fault is a *closed.Fault.
@@ -192,7 +192,7 @@ func (m *Matrix) GoodRows() Column {
 	return out
 }
 
-// Rows are the candidates that are no probes, which all rates are about.
+// Rows are the candidates other than probes; all rates are about them.
 func (m *Matrix) Rows() []int { return m.rows }
 
 // Probes are the candidates that are probes.

@@ -26,7 +26,7 @@ func (c Column) Count() int {
 	return n
 }
 
-// CountDrawn is the number of drawn rows of which it is so; a row counts as often as it was drawn.
+// CountDrawn counts the drawn rows that are true; a row counts as often as it was drawn.
 func (c Column) CountDrawn(rows []int) int {
 	n := 0
 	for _, row := range rows {

@@ -92,8 +92,8 @@ func (s scopes) isStrangeVariable(name string, depth int) bool {
 	return true
 }
 
-// What an event holds is a stranger's, but for what the repository's people decide and what GitHub assigns: numbers,
-// digests, times, states, and names that have no character a shell obeys.
+// The content of an event is controlled by outsiders, except for values that the repository's people decide or GitHub
+// assigns: numbers, digests, times, states, and names without characters that a shell interprets.
 var (
 	ownEventParts = []string{"action", "inputs", "client_payload", "repository", "organization", "enterprise", "installation", "schedule", "ref", "before", "after"}
 	plainMembers  = []string{"id", "node_id", "number", "sha", "head_sha", "merge_commit_sha", "login", "full_name", "type", "state", "state_reason", "status", "conclusion",
@@ -119,15 +119,15 @@ func (w *Workflow) addScripts(step *canon.Object, s scopes) {
 			w.UntrustedScript = w.UntrustedScript || s.isStrangeScript(text)
 		}
 	}
-	// actions/github-script, and what is made in its likeness, runs its input.
+	// actions/github-script, and actions modelled on it, run their input.
 	for _, v := range stepInputs(memberValue(step, "with"), "script") {
 		text, ok := v.(string)
 		w.UntrustedScript = w.UntrustedScript || !ok || s.isStrangeScript(text)
 	}
 }
 
-// addJobInputs notes text of strangers that decides which image a job runs in, or that goes to a workflow which may
-// put it into a script.
+// addJobInputs records outsiders' text that decides which image a job runs in, or that goes to a workflow which may put
+// it into a script.
 func (w *Workflow) addJobInputs(job *canon.Object, s scopes) {
 	handed := []canon.Value{memberValue(job, "container"), memberValue(job, "services")}
 	if _, calls := memberValue(job, "uses").(string); calls {

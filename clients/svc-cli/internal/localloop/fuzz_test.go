@@ -116,7 +116,7 @@ func FuzzDocuments(f *testing.F) {
 	})
 }
 
-// Whatever the candidate holds, the JSON verifier comes to a valid result.
+// Whatever the candidate contains, the JSON verifier produces a valid result.
 func FuzzCandidate(f *testing.F) {
 	for _, seed := range []string{`{"answer":42,"unit":"none"}`, "", "[", "\xff", strings.Repeat("[", 512) + strings.Repeat("]", 512), "1e999", `"\ud800"`} {
 		f.Add([]byte(seed))

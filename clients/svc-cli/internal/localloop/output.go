@@ -66,9 +66,8 @@ func (s *Source) inside(dir, root string) bool {
 	}
 }
 
-// Write puts the files of a run into dir, all of them or none: they are written and
-// flushed in a folder beside it, which is then renamed. So a run that is killed leaves
-// dir as it was.
+// Write writes the files of a run to dir, all of them or none: they are written and flushed in
+// a folder beside it, which is then renamed. So a run that is killed leaves dir as it was.
 func (o *Outcome) Write(dir string) (err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return writeFault(dir, err)

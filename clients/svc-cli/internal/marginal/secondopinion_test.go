@@ -46,7 +46,7 @@ type interval struct {
 	Used             int
 }
 
-// randomCase makes a matrix in which all kinds of panels come up: few and many rows, verifiers better and worse than
+// randomCase makes a matrix in which all kinds of panels occur: few and many rows, verifiers better and worse than
 // chance, perfect ones, clones, and every quorum.
 func randomCase(r *rand.Rand) object {
 	rows, verifiers, probes := 2+r.IntN(14), 2+r.IntN(6), r.IntN(4)

@@ -66,8 +66,7 @@ func Explain(q Question) Explanation {
 	return out
 }
 
-// candidate is a connector as a decision sees it: what its profile allows and its
-// driver can do, both at once.
+// candidate is a connector as a decision sees it: the capabilities that its profile allows and its driver has.
 type candidate struct {
 	connectors.Connector
 	id       string

@@ -60,7 +60,7 @@ func withReader(c *cli.Context, run func(context.Context, *store.Reader) error) 
 	return err
 }
 
-// withWriter runs a command that changes the store, which is made or migrated if need be.
+// withWriter runs a command that changes the store, which is created or migrated if necessary.
 func withWriter(e *command.Env, c *cli.Context, run func(context.Context, *store.Writer) error) error {
 	path, err := storePath(c)
 	if err != nil {

@@ -38,7 +38,7 @@ func newWorld(t *testing.T) world {
 	return w
 }
 
-// sampleStore makes the sample store once: a disk takes its time over each commit.
+// sampleStore makes the sample store once: commits to a disk are slow.
 var sampleStore = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "svc-samples-")
 	if err != nil {
@@ -52,7 +52,7 @@ var sampleStore = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// run runs a line whose words that name files of the folder are made paths; a quoted empty word is "”".
+// run runs a command line; words that name files of the folder become paths, and '' is an empty word.
 func (w world) run(t *testing.T, line string) apptest.Result {
 	t.Helper()
 	words := strings.Fields(line)

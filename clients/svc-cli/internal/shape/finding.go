@@ -73,8 +73,8 @@ func (s *Schema) collectFindings(e *jsonschema.ValidationError, out *[]finding) 
 	*out = append(*out, s.translateError(e))
 }
 
-// closestBranch picks the alternative that the value comes closest to: one whose type it has, then the one with the
-// fewest faults. If it has the type of none, the finding names all.
+// closestBranch picks the alternative closest to the value: one of the value's type, then the one with the fewest
+// faults. If no alternative has its type, the finding names all.
 func (s *Schema) closestBranch(e *jsonschema.ValidationError) []finding {
 	var best []finding
 	var types []string

@@ -139,8 +139,8 @@ func (r Run) compare(b Run) int {
 	)
 }
 
-// instant is when a report was made. Its text is a checked timestamp, of which two
-// spellings may be the same instant.
+// instant is the time of a report. Its text is a checked timestamp; two spellings may
+// be the same instant.
 func (r Run) instant() time.Time {
 	t, err := time.Parse(time.RFC3339Nano, r.GeneratedAt)
 	if err != nil {

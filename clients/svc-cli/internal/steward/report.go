@@ -70,7 +70,7 @@ const (
 // PolicyDisabled is the blocked_reason of a disabled run, and of no other.
 const PolicyDisabled = "policy_disabled"
 
-// The reasons for which a planned pull request was not made.
+// Reasons why a planned pull request was not made.
 const (
 	HeadMoved       = "head_moved"
 	PRAlreadyExists = "pr_already_exists"

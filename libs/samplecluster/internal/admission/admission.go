@@ -1,5 +1,5 @@
-// Package admission decides what may be stored: it fills defaults, checks objects and enforces quotas and limits,
-// with the words of a real API server. Requests and controllers both come through here.
+// Package admission decides which objects may be stored: it sets defaults, validates objects and enforces quotas and
+// limits, with the messages of a real API server. Requests and controllers both use it.
 package admission
 
 import (

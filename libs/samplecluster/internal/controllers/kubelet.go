@@ -13,7 +13,8 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/internal/store"
 )
 
-// Compressed times: what takes seconds in a real cluster and teaches nothing.
+// Compressed times: steps that take seconds in a real cluster and teach
+// nothing.
 const (
 	startDelay = 200 * time.Millisecond
 	readyDelay = 300 * time.Millisecond

@@ -1,4 +1,5 @@
-// Package samples holds what the sample cluster starts with: the manifests, when each was applied, and the programs in its registry.
+// Package samples holds the initial content of the sample cluster: the manifests, when each was applied, and the
+// programs in its registry.
 package samples
 
 import (

@@ -278,7 +278,8 @@ func (f *Folder) Contains(other, name string) bool {
 	}
 }
 
-// plainError takes the operation and path off an error, which name the machine it ran on.
+// plainError removes the operation and path from an error, since they are specific to the
+// machine.
 func plainError(err error) error {
 	var where *fs.PathError
 	if errors.As(err, &where) {

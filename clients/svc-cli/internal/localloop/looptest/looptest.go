@@ -1,5 +1,5 @@
-// Package looptest makes local loops for tests: the folder of a loop that goes through,
-// in which a test then breaks one thing. The sample loops are made of the same.
+// Package looptest makes local loops for tests: the folder of a loop that succeeds, in
+// which a test then breaks one thing. The sample loops are made the same way.
 package looptest
 
 import (

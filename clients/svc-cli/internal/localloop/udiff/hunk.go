@@ -90,8 +90,8 @@ func readSpan(s string) (span, bool) {
 	return span{start, count}, ok && (start > 0 || count == 0)
 }
 
-// parseDecimal reads plain digits without a leading zero; what needs more than nine is no
-// line of a patch that could be read.
+// parseDecimal parses plain digits without a leading zero; more than nine cannot be a
+// line of a readable patch.
 func parseDecimal(s string) (int, bool) {
 	if s == "" || len(s) > 9 || len(s) > 1 && s[0] == '0' || strings.Trim(s, "0123456789") != "" {
 		return 0, false
