@@ -52,7 +52,7 @@ var sampleStore = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// run runs a command line; words that name files of the folder become paths, and '' is an empty word.
+// run runs a command line; words that name files of the folder become paths, and a pair of single quotes is an empty word.
 func (w world) run(t *testing.T, line string) apptest.Result {
 	t.Helper()
 	words := strings.Fields(line)
