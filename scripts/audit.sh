@@ -1,14 +1,14 @@
 #!/bin/bash
-# Looks for known vulnerabilities of what the platform is made of: Go modules and the standard library (only what the
-# code reaches), npm packages, and the Python packages of the tests. Each scan needs a service outside of this machine;
-# where the network does not allow it, one line says so, and the exit code is 2. It is 1 for findings.
+# Scans the platform's dependencies for known vulnerabilities: Go modules and the standard library (only reachable
+# code), npm packages, and the Python packages of the tests. Each scan needs an external service; if it cannot be
+# reached, the scan prints one line, and the exit code is 2. It is 1 for findings.
 set -u -o pipefail
 cd "$(dirname -- "$0")/.."
 found=0 missed=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# scan name unreachable command...: runs a scan; what unreachable matches in its output is a fault of the network.
+# scan name unreachable command...: runs a scan; output that matches unreachable means a network failure.
 scan() {
 	local name=$1 unreachable=$2 code=0
 	shift 2

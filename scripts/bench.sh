@@ -2,7 +2,7 @@
 # Measures each figure beside a floor or a peer of the same run and prints the ratios. Never fails on a figure.
 set -eu -o pipefail
 cd "$(dirname -- "$0")/.."
-# The peers: other model servers, and nginx with nchan. One that cannot be had is left out, and its benchmark says so.
+# The peers: other model servers, and nginx with nchan. An unavailable one is left out, and its benchmark reports that.
 for venv in "" mlserver bentoml; do sh scripts/venv.sh $venv || echo "left out: $venv" >&2; done
 scripts/nchan.sh >/dev/null || echo "left out: nchan" >&2
 echo "== inference: POST /predict beside a bare net/http JSON echo, 64 clients; V2 batches of 64 rows beside the graph alone; /predict with a shadow of every request; the bus beside a bare NATS responder; 1,000 models of which 100 may be loaded; /predict beside MLflow, MLServer and BentoML"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds what the container images hold into a folder. usage: scripts/binaries.sh DIR [VERSION]
-# Only what loads ONNX Runtime needs a C library; the others are static.
+# Builds the programs of the container images into a folder. usage: scripts/binaries.sh DIR [VERSION]
+# Only programs that load ONNX Runtime need a C library; the others are static.
 set -eu
 cd "$(dirname -- "$0")/.."
 out=$1

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Fetches what the browser tests drive pages with into .cache/browser; quiet when it is up to date.
+# Fetches the packages of the browser tests into .cache/browser; quiet when they are up to date.
 # usage: scripts/browser.sh      packages of e2e/browser/package-lock.json, no browser: that is Debian's
 set -eu
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 dir=$root/.cache/browser
 lock=$root/e2e/browser/package-lock.json
 
-# The lock is copied last, so that an installation cut off half-way is made again.
+# The lock is copied last, so that an interrupted installation is repeated.
 cmp -s "$lock" "$dir/installed.json" && exit 0
 
 echo "browser: installing the packages of e2e/browser into .cache/browser (once)" >&2

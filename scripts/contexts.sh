@@ -1,14 +1,14 @@
 #!/bin/bash
-# Makes two contexts of mlp's configuration: NAME, whose token is the operator's, and NAME-approver, whose token is another
-# person's, since nobody approves what they asked for.
+# Makes two contexts of mlp's configuration: NAME, with the operator's token, and NAME-approver, with another person's
+# token, since people cannot approve their own requests.
 # usage: eval "$(bin/platform env)" or eval "$(scripts/up.sh env)", then scripts/contexts.sh NAME CREDENTIALS [MLP]
-# Again after each start of the one process: the tokens of its tracker and orchestrator are those of the start.
+# Run it again after each start of the one process: the tokens of its tracker and orchestrator change with it.
 # CREDENTIALS is the platform's credentials.json: .data/credentials.json, or .data/compose/secrets/credentials.json.
 set -eu -o pipefail
 [ $# -ge 2 ] && [ $# -le 3 ] && [ -r "$2" ] || { echo "usage: scripts/contexts.sh NAME CREDENTIALS [MLP]; CREDENTIALS must be readable" >&2; exit 2; }
 name=$1 credentials=$2 mlp=${3:-mlp}
 secret() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" "$credentials"; }
-# Secrets go over the standard input: arguments are on show to everybody on the machine.
+# Secrets are passed on standard input: arguments are visible to every user of the machine.
 for context in "$name" "$name-approver"; do
 	set_key() { [ -z "$2" ] || "$mlp" --quiet --context "$context" config set "$1" "$2"; }
 	set_secret() { [ -z "$2" ] || printf %s "$2" | "$mlp" --quiet --context "$context" config set "$1"; }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs the end-to-end tests: the built binaries over the wire, with the real neighbours beside them.
+# Runs the end-to-end tests: the built binaries over the wire, with their real dependencies.
 # usage: [E2E_TAGS=e2e,full] scripts/e2e.sh [go test arguments]
 set -eu -o pipefail
 cd "$(dirname -- "$0")/.."
@@ -15,7 +15,7 @@ rm -f .cache/scenarios-*.txt
 cd e2e
 # Two packages at a time: a platform that is killed and started again leaves a core idle for most of a test.
 "$gotestsum" --format testname --hide-summary=skipped --jsonfile "$out" -- -tags "${E2E_TAGS:-e2e}" -count 1 -p 2 -timeout "$limit" "${args[@]}"
-# What the assistant made of its acceptance scenarios, an engine a table.
+# The assistant's results for its acceptance scenarios, one table an engine.
 for table in "$root"/.cache/scenarios-*.txt; do [ ! -e "$table" ] || { echo; cat "$table"; }; done
 if skipped=$(grep -E '"Action":"skip".*"Test":' "$out"); then
 	echo "skipped tests are failures here:" >&2

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Kills every process of a real installation under load, and one neighbour after the other at each point
-# of a retrain; then reckons up what was lost or done twice. About nine minutes. As root it also fills the disk of a
+# Kills every process of a real installation under load, and each dependency in turn at each point of a
+# retrain; then counts the work that was lost or done twice. About nine minutes. As root it also fills the disk of a
 # platform and frees it again.
 # usage: [FAULTS_KILLS=10] [FAULTS_COMMANDS=500] [FAULTS_SEED=n] scripts/faults.sh [go test arguments]
 set -eu -o pipefail

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Runs each fuzz target of the workspace for FUZZTIME (default 20s), or those whose file or name matches the regular
 # expression FUZZ. Prints one line a target. Each process may have FUZZ_MEMORY_MB (default 1536) of writable memory, so
-# that an input that takes more ends as a crash that is written down. It is RLIMIT_DATA: Go reserves address space that it
-# never uses, so a limit of that (ulimit -v) would say nothing.
+# that an input that takes more ends as a recorded crash. It is RLIMIT_DATA: Go reserves address space that it never
+# uses, so a limit of that (ulimit -v) would be useless.
 set -eu -o pipefail
 cd "$(dirname -- "$0")/.."
 fuzztime=${FUZZTIME:-20s}

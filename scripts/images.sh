@@ -1,6 +1,6 @@
 #!/bin/bash
 # Assembles the images of compose.yaml on a machine that can pull none: from Debian packages, Go modules and the Python
-# environments of the end-to-end tests. Each image is made again only when what it holds has changed.
+# environments of the end-to-end tests. Each image is rebuilt only when its inputs have changed.
 # usage: scripts/images.sh [NAME...]    base python stack nats control-plane inference bus-bridge assistant dashboard evidence-api
 #                                       worker postgres redis proxy metrics-store tracker orchestrator; default: all of these
 #                                       etcd postgres-ha: for compose.ha.yaml, with PLATFORM_HA=true also by default
@@ -23,7 +23,7 @@ mkdir -p "$cache"
 work=$(mktemp -d -p "$cache")
 trap 'rm -rf "$work"' EXIT
 
-# up_to_date TAG INPUTS: whether the image was made from the same.
+# up_to_date TAG INPUTS: whether the image was made from the same inputs.
 up_to_date() { [ "$(docker image inspect -f '{{index .Config.Labels "platform.inputs"}}' "$1" 2>/dev/null || true)" = "$2" ]; }
 
 # debian TAG PACKAGES: a Debian root without package manager and documentation.
@@ -36,7 +36,7 @@ debian() {
 		DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install mmdebstrap >"$cache/apt.log" 2>&1 || die "mmdebstrap could not be installed; see .cache/images/apt.log"
 	}
 	say "$image from Debian packages"
-	# What the packages' scripts would have made.
+	# The files that the packages' scripts would have made.
 	mkdir -p "$work/added/etc/ssl/certs"
 	cp /etc/ssl/certs/ca-certificates.crt "$work/added/etc/ssl/certs/"
 	printf '%s\n' root:x:0:0:root:/:/nonexistent data:x:999:999::/:/nonexistent nonroot:x:65532:65532::/tmp:/nonexistent nobody:x:65534:65534::/:/nonexistent >"$work/added/etc/passwd"
@@ -78,7 +78,7 @@ unpack() {
 	for deb in "$into"/archives/*.deb; do dpkg -x "$deb" "$into/root"; done
 }
 
-# relocate ROOT FROM: puts what add took from an unpacked package in its place.
+# relocate ROOT FROM: moves the files that add took from an unpacked package to their place.
 relocate() {
 	[ ! -d "$1$2" ] || { cp -r "$1$2/." "$1/" && rm -rf "$1/$(echo "$2" | cut -d/ -f2)"; }
 }
@@ -98,7 +98,7 @@ build() {
 	rm -rf "$dir"
 }
 
-# service NAME PROGRAM...: an image of our own binaries; the first is what it runs, with $verb if that is set.
+# service NAME PROGRAM...: an image of our own binaries; it runs the first, with $verb if that is set.
 service() {
 	local name=$1 program
 	shift
@@ -108,7 +108,7 @@ service() {
 	build "$name" service.Dockerfile "$prefix/base:bookworm" "/usr/local/bin/$1" ${verb:+"$verb"}
 }
 
-# site NAME VENV [PACKAGE...]: the packages of an environment, without those named and what a server never reads.
+# site NAME VENV [PACKAGE...]: an environment's packages, without those named and files that a server never reads.
 site() {
 	local name=$1 venv=$root/.cache/$2 packages
 	shift 2

@@ -35,7 +35,7 @@ if [ -n "$packages" ]; then
 		>"$root/.cache/keycloak-apt.log" 2>&1 </dev/null || die "apt-get failed; see .cache/keycloak-apt.log"
 fi
 
-# The directory is named last, so that an installation cut off half-way is made again.
+# The directory is renamed last, so that an interrupted installation is repeated.
 if [ ! -e "$home/built" ]; then
 	log=$root/.cache/keycloak.log
 	tmp=$root/.cache/keycloak.tmp.$$
@@ -54,7 +54,7 @@ if [ ! -e "$home/built" ]; then
 	fi
 	say "unpacking and building (once, about two minutes)"
 	unzip -q "$zip" -d "$tmp"
-	# What start --optimized then skips: a tenth of the memory and most of the time of a first start.
+	# start --optimized then skips this: a tenth of the memory and most of the time of a first start.
 	nice "$tmp/keycloak-$version/bin/kc.sh" build --db=dev-mem --health-enabled=true >>"$log" 2>&1 ||
 		die "kc.sh build failed; the end of $log says why"
 	touch "$tmp/keycloak-$version/built"

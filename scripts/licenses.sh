@@ -1,19 +1,19 @@
 #!/bin/bash
-# The licenses of what the binaries and the dashboard's pages are made of.
+# The licenses of the components of the binaries and the dashboard's pages.
 # usage: scripts/licenses.sh         writes THIRD_PARTY_LICENSES.md; needs clients/web/node_modules (make build)
-#        scripts/licenses.sh check   says whether it lists the components of this tree, each under an allowed license
+#        scripts/licenses.sh check   checks that it lists the components of this tree, each under an allowed license
 set -eu -o pipefail
 cd "$(dirname -- "$0")/.."
 list=THIRD_PARTY_LICENSES.md
 
-# Licenses that may be linked into a program under Apache-2.0 and passed on with it. MPL-2.0 is of single files, which
-# stay as they are.
+# Licenses that may be linked into a program under Apache-2.0 and passed on with it. MPL-2.0 applies to single files,
+# which stay unchanged.
 allowed='|0BSD|Apache-2.0|BSD-2-Clause|BSD-3-Clause|BlueOak-1.0.0|CC0-1.0|ISC|MIT|MPL-2.0|PostgreSQL|SQLite|Unlicense|Zlib|public domain|'
 
-# What make build builds.
+# The programs that make build builds.
 mains=$(sed -n '/^build:/,/^$/p' Makefile | grep -oE '\./[a-z-]+/[a-z-]+/cmd/[a-z-]+' | sort -u)
 
-# Files of others in this tree: name, version and the folder with the license, between tabs.
+# Third-party files in this tree: name, version and the folder with the license, between tabs.
 redoc=libs/service/internal/reference/redoc
 gitleaks=services/assistant/internal/redact/gitleaks
 vendored() {
@@ -46,7 +46,7 @@ check)
 		echo "licenses: $list is out of date (< this tree, > the list): run scripts/licenses.sh and commit" >&2
 		bad=1
 	fi
-	# Whatever brings a license of its own is somebody else's.
+	# A folder with its own license is third-party.
 	if ! diff <(git ls-files '*LICENSE*' '*LICENCE*' '*COPYING*' | grep / | xargs -rn1 dirname | LC_ALL=C sort -u) <(vendored | cut -f3 | LC_ALL=C sort -u) >&2; then
 		echo "licenses: vendored() in scripts/licenses.sh is out of date (< folders with a license, > those it names)" >&2
 		bad=1

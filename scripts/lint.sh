@@ -1,6 +1,6 @@
 #!/bin/bash
 # gofmt, go vet, staticcheck, deadcode, each module built alone, generated code unchanged, licenses, ruff, Vale, no
-# marks of a merge. Prints only faults and, at the end, the seconds of each check. Changes nothing in the tree, so
+# merge conflict marks. Prints only faults and, at the end, the seconds of each check. Changes nothing in the tree, so
 # that tests can run beside it.
 # usage: scripts/lint.sh        modules whose content passed before on this machine are not built alone again
 #        scripts/lint.sh all    every module
@@ -16,7 +16,7 @@ e2e_tags=e2e,full,ha,faults,eval,soak
 bad=0
 fail() { echo "lint: $*" >&2; bad=1; }
 
-# run_check takes the time of a check.
+# run_check runs a check and measures its time.
 times=
 run_check() {
 	local start=$SECONDS
@@ -43,10 +43,10 @@ check_staticcheck() {
 }
 
 # Functions that no main reaches. The tool leaves out generated code; here the published Go clients are left out, and
-# test kits: e2e and packages whose names end in "test", which e2e/boundaries keeps out of binaries. Of the rest these:
+# test kits: e2e and packages whose names end in "test", which e2e/boundaries keeps out of binaries. Also allowed:
 #   String, GoString, LogValue, MarshalText   fmt and slog call them by reflection to redact
 #   Events, Subscriptions                     what a service publishes and consumes, read for the page of events
-#   FindBinaries                              libs/testenv asks whether Postgres is installed before it starts a container
+#   FindBinaries                              libs/testenv checks whether Postgres is installed before it starts a container
 check_deadcode() {
 	local dead kit='^(clients/go/|e2e/|libs/testenv/|[^:]*test/[^/:]*:)'
 	local kept='unreachable func: ([A-Za-z]+\.(String|GoString|LogValue|MarshalText)|Events|Subscriptions|FindBinaries)$'
@@ -60,7 +60,7 @@ check_prose() {
 	text=$(scripts/prose.sh 2>&1) || fail "the English of the project:"$'\n'"$text"
 }
 
-# A module's digest is of its files and of those of the workspace modules it replaces, and of what checks them.
+# A module's digest covers its files, those of the workspace modules it replaces, and the tools that check them.
 digest_module() { # module
 	local dirs
 	mapfile -t dirs < <(echo "$1"; sed -n "s|^.*=> \(\.\.*/.*\)$|$1/\1|p" "$1/go.mod" | xargs -r realpath -m --relative-to=.)
@@ -72,7 +72,7 @@ digest_module() { # module
 }
 
 passed=${XDG_CACHE_HOME:-$HOME/.cache}/mlp-platform/lint
-# has_passed says whether this content passed this check before on this machine.
+# has_passed reports whether this content passed this check before on this machine.
 has_passed() { [ "$goal" = changed ] && [ -e "$passed/$1" ]; }
 record_pass() { mkdir -p "$passed" && : >"$passed/$1"; }
 
@@ -96,7 +96,7 @@ check_versions() {
 	[ -z "$skew" ] || fail "modules require different versions of:"$'\n'"$skew"
 }
 
-# Generated code must be what the generators make of its sources. They work in a copy of the tree.
+# Generated code must equal the generators' output for its sources. They work in a copy of the tree.
 check_generated() {
 	local m copy key f stale=
 	local -A keys=()

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes .cache/venv-llama, a small language model with its server, for make e2e-llm; quiet when it is up to date.
-# The server is C++ and comes as source alone: building it takes some twenty minutes on two cores.
+# The server is C++ and available only as source: building it takes some twenty minutes on two cores.
 set -eu
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 need=

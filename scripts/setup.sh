@@ -1,14 +1,14 @@
 #!/bin/sh
-# Installs what a bare Debian machine lacks, and only that. Quiet when there is nothing to do.
+# Installs the packages that a bare Debian machine lacks, and no others. Quiet when there is nothing to do.
 # usage: scripts/setup.sh run|test|up|e2e|e2e-full
 #
 #   run    Go, a C compiler (for the ONNX Runtime binding), Node.js (for the web UI) and the ONNX Runtime library
 #   test   also a Postgres and a Redis server for the tests
-#   up     also what the images of make up are assembled from: Prometheus, and the tracker and orchestrator in Python
-#   e2e    also promtool, Chromium, a container engine, and the real neighbours in Python virtual environments
+#   up     also the parts of make up's images: Prometheus, and the tracker and orchestrator in Python
+#   e2e    also promtool, Chromium, a container engine, and the real dependencies in Python virtual environments
 #
 # Packages come from Debian (as root), Go modules, npm and PyPI; downloads land in .cache/.
-# Killed at any point, it can simply be run again.
+# If it is killed at any point, run it again.
 set -eu
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -26,7 +26,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 case "$goal" in run | test | up | e2e | e2e-full) ;; *) die "unknown goal '$goal'; use run, test, up, e2e or e2e-full" ;; esac
 [ "$(uname -s)/$(uname -m)" = Linux/x86_64 ] || die "only Linux on x86_64 is supported by this build; this is $(uname -s)/$(uname -m)"
 
-# A plain su leaves out the directories that dpkg insists on.
+# A plain su omits the directories that dpkg requires.
 PATH="$root/.cache/go/bin:$root/.cache/node/bin:$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 export PATH
 
@@ -39,7 +39,7 @@ if have flock; then
 	rm -rf .cache/tmp.* # left by killed ones
 fi
 
-# What is missing, and the Debian packages that have it.
+# The missing commands, and the Debian packages that have them.
 missing= packages=
 need() { # what package...
 	missing="$missing${missing:+, }$1"
@@ -48,7 +48,7 @@ need() { # what package...
 }
 [ ! -s .cache/apt.pending ] || need "the end of an interrupted installation" "$(cat .cache/apt.pending)"
 
-# Any Go from 1.21 on fetches the version go.work asks for by itself; an older one stops at go.work.
+# Any Go from 1.21 on fetches the version in go.work automatically; an older one stops at go.work.
 go_minor=$( (go env GOVERSION 2>/dev/null || true) | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
 [ "${go_minor:-0}" -ge 21 ] || have go || need "Go" golang-go ca-certificates
 { have gcc && [ -e /usr/include/stdlib.h ]; } || need "a C compiler" gcc libc6-dev
@@ -59,7 +59,7 @@ have npm || need "npm, for the web UI and ONNX Runtime" npm
 if [ "$goal" != run ]; then
 	have postgres || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || need "a Postgres server for the tests" postgresql
 	have redis-server || need "a Redis server for the tests" redis-server
-	# What signs webhooks in the tests: not our own code.
+	# Signs webhooks in the tests, independently of our own code.
 	have openssl || need "openssl" openssl
 	python3 -c 'import venv, ensurepip' 2>/dev/null || need "Python with venv" python3 python3-venv
 	have jq || need "jq, which the walks through the pages use" jq
@@ -67,7 +67,7 @@ fi
 case "$goal" in up | e2e | e2e-full) have promtool || need "promtool, which tests the alert rules" prometheus ;; esac
 if [ "$goal" = e2e ] || [ "$goal" = e2e-full ]; then
 	have chromium || need "Chromium, which opens the pages" chromium
-	# The test of the container path starts an engine of its own.
+	# The test of the container path starts a separate engine.
 	{ have dockerd && have docker; } || need "a container engine" docker.io
 	have iptables || need "iptables, which the container engine uses" iptables
 	have ip || need "ip, which gives the container engine a network" iproute2
@@ -76,9 +76,9 @@ fi
 apt() { DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -qq -y -o DPkg::Lock::Timeout=600 --no-install-recommends "$@"; }
 install_packages() {
 	dpkg --configure -a || true # a dpkg that was killed; what this cannot mend, --fix-broken does
-	# Another apt's lock fails an update at once. When both tries fail, the lists at hand may do.
+	# Another apt's lock fails an update at once. If both tries fail, the existing lists may suffice.
 	apt update || { sleep 15; apt update; } || true
-	# In runlevel 1 no package starts its server: a test starts its own, and a start-up script must not hold this up.
+	# In runlevel 1 no package starts its server: a test starts its own, and a start-up script must not delay this.
 	RUNLEVEL=1 apt --fix-broken install $packages
 }
 if [ -n "$packages" ]; then
@@ -93,14 +93,14 @@ if [ -n "$packages" ]; then
 	rm .cache/apt.pending
 fi
 
-# Absent or older Go: the official toolchain module, whose checksum the Go checksum database vouches for.
+# Absent or older Go: the official toolchain module, verified by the Go checksum database.
 if [ "${go_minor:-0}" -lt 21 ]; then
 	say "fetching the Go $go_version toolchain (once, about 70 MB)"
 	module=golang.org/toolchain@v0.0.1-go$go_version.linux-amd64
 	mkdir "$tmp"
 	(cd "$tmp" && GOMODCACHE=$tmp GOFLAGS=-modcacherw GOWORK=off GO111MODULE=on go mod download "$module") ||
 		die "the Go toolchain could not be fetched; check the network and run this again, or install Go $go_version or newer by hand"
-	# What a newer go command does to such a module: module zips hold no execute bits and no nested go.mod.
+	# As a newer go command does with such a module: module zips hold no execute bits and no nested go.mod.
 	chmod +x "$tmp/$module"/bin/* "$tmp/$module"/pkg/tool/*/*
 	find "$tmp/$module" -name _go.mod -exec sh -c 'mv "$1" "${1%_go.mod}go.mod"' _ {} ';'
 	rm -rf .cache/go

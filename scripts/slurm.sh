@@ -3,7 +3,7 @@
 # usage: scripts/slurm.sh install              the packages, and an SSH server's, unless they are there (as root)
 #        scripts/slurm.sh start DIR PORT       state and logs below DIR; four ports from PORT on, on loopback alone
 #        scripts/slurm.sh stop DIR             ends what start began, by the process ids in DIR; jobs with it
-# After start, SLURM_CONF=DIR/slurm.conf and SLURM_JWT unset make the commands of Slurm talk to it.
+# After start, Slurm's commands use it with SLURM_CONF=DIR/slurm.conf and SLURM_JWT unset.
 set -eu -o pipefail
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
@@ -20,7 +20,7 @@ install() {
 		{ "${apt[@]}" update && "${apt[@]}" install slurm-wlm slurmdbd munge mariadb-server openssh-server; } >&2 || die "the packages could not be installed"
 }
 
-# launch NAME COMMAND... runs it in a session of its own and keeps its process id.
+# launch NAME COMMAND... runs it in a new session and records its process id.
 launch() {
 	local name=$1
 	shift
@@ -53,7 +53,7 @@ start() {
 		--pid-file="$dir/munge/pid" --log-file="$dir/munge/log" --seed-file="$dir/munge/seed"
 	local password
 	password=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')
-	# MariaDB runs as the user of its package, never as root, and nobody can log in as its root.
+	# MariaDB runs as the user of its package, never as root, and no login as its root is possible.
 	chown mysql:mysql "$dir/mysql"
 	mariadb-install-db --no-defaults --datadir="$dir/mysql" --user=mysql --auth-root-authentication-method=normal --skip-test-db >"$dir/mysql.install.log" 2>&1
 	printf "ALTER USER IF EXISTS 'root'@'localhost', 'root'@'127.0.0.1', 'root'@'::1', 'root'@'%s' ACCOUNT LOCK;\nCREATE DATABASE IF NOT EXISTS slurm;\nCREATE USER IF NOT EXISTS 'slurm'@'127.0.0.1' IDENTIFIED BY '%s';\nGRANT ALL ON slurm.* TO 'slurm'@'127.0.0.1';\n" "$(hostname | tr A-Z a-z)" "$password" >"$dir/mysql/init.sql"
@@ -80,7 +80,7 @@ start() {
 	CONF
 	chmod 600 "$dir/slurmdbd.conf"
 	# A job that is requeued waits until its credential has expired: two minutes by default.
-	# The node says to have more than this machine may: the samples ask for 4 cores and 16 GB.
+	# The node claims more than this machine may have: the samples request 4 cores and 16 GB.
 	cat >"$dir/slurm.conf" <<-CONF
 		ClusterName=test
 		SlurmctldHost=$host(127.0.0.1)

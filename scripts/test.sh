@@ -8,7 +8,7 @@ gotestsum=$(scripts/tool.sh gotestsum)
 out=.cache/test.json
 args=("$@")
 [ ${#args[@]} -gt 0 ] || args=(work)
-# The race detector lets a process wait a second at its exit; the tests start thousands of processes.
+# The race detector makes a process wait a second at its exit; the tests start thousands of processes.
 export GORACE=atexit_sleep_ms=10
 # Only root can make files of other users; the tests that need them are built for root alone.
 tags=()

@@ -24,7 +24,7 @@ kube-apiserver | kube-controller-manager | kube-proxy | kube-scheduler | kubelet
 esac
 flags='-s -w'
 mod="$root/e2e/tools/$mod"
-# A server built from its module says v0.0.0, which clients take for too old.
+# A server built from its module reports v0.0.0, which clients reject as too old.
 case "$mod" in */kubernetes) flags="$flags -X k8s.io/component-base/version.gitVersion=$(sed -n 's,^.*k8s.io/kubernetes \(v[0-9.]*\).*,\1,p' "$mod/go.mod" | head -n 1)" ;; esac
 sum=$( (go env GOVERSION; echo "$flags"; cat "$mod/go.sum"; [ ! -f "$mod/main.go" ] || cat "$mod/main.go") | sha256sum | cut -c1-12)
 bin="$root/.cache/bin/$1-$sum"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The platform as containers. usage: scripts/up.sh up|down [--volumes]|backup FILE|restore FILE|save NAME...|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS...|docker ARGUMENTS...
-# Finds a Docker engine or, on Debian as root, starts one of its own below .cache/docker; builds the images, or assembles
+# Finds a Docker engine or, on Debian as root, starts a private one below .cache/docker; builds the images, or assembles
 # equivalents where no registry can be reached; waits until everything is healthy. docs/compose.md lists every variable.
 set -eu -o pipefail
 invoked_from=$PWD
@@ -17,7 +17,7 @@ say() { printf '%s\n' "$*" >&2; }
 die() { say "up: $*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# lock_engine lets nobody else here start or end an engine of our own until this ends.
+# lock_engine keeps other runs from starting or ending our engine until this ends.
 lock_engine() {
 	[ "${engine_locked:-}" != yes ] || return 0
 	[ "${DOCKER_HOST:-}" = "unix://$engine/run/docker.sock" ] && have flock || return 0
@@ -85,7 +85,7 @@ esac
 compose() { "${compose_command[@]}" "${files[@]}" --project-directory "$root" "$@"; }
 running() { [ -n "$(compose ps -q 2>/dev/null)" ]; }
 
-# check_ports names each published port that another program holds.
+# check_ports reports each published port that another program uses.
 check_ports() {
 	local variable port used=
 	for variable in DASHBOARD_PORT=8099 DASHBOARD_TOOLS_PORT=8098 CONTROL_PLANE_PORT=18002 INFERENCE_PORT=18001 ASSISTANT_PORT=18004 BUS_BRIDGE_PORT=18003 EVIDENCE_API_PORT=8770 TRACKER_PORT=15000 ORCHESTRATOR_PORT=14200; do
@@ -98,7 +98,7 @@ check_ports() {
 	[ -z "$used" ] || die "in use by other programs:$used; stop them (make stop, if it is the one process), or set the variables"
 }
 
-# secrets makes what is missing, so that a weak one is refused before anything starts.
+# secrets makes missing secrets; a weak one is refused before anything starts.
 make_secrets() {
 	local said
 	mkdir -p "$PLATFORM_SECRETS_DIR"
@@ -106,7 +106,7 @@ make_secrets() {
 	said=$(stack_tool secrets /secrets 2>&1) || die "the secrets in $PLATFORM_SECRETS_DIR are refused: ${said#stack: }"
 }
 
-# stack_tool runs the tool of the containers with the secrets, as root: the files belong to who reads them.
+# stack_tool runs the tool of the containers with the secrets, as root: each file belongs to its reader.
 stack_tool() {
 	docker run --rm --network none --read-only --cap-drop ALL --cap-add CHOWN --cap-add DAC_OVERRIDE --cap-add FOWNER --user 0:0 \
 		-e DASHBOARD_PORT -e CONTROL_PLANE_PORT -e INFERENCE_PORT -e TRACKER_PORT -e ORCHESTRATOR_PORT -e EVIDENCE_API_PORT -e ASSISTANT_PORT -e BUS_BRIDGE_PORT -e DATA_NETWORK \
@@ -139,7 +139,7 @@ make_images() {
 	esac
 }
 
-# make_stack_images also notes which images stand for those of a registry.
+# make_stack_images also records which images replace those of a registry.
 make_stack_images() {
 	make_images
 	[ "$how" = build ] || use_assembled
@@ -157,7 +157,7 @@ ETCD_IMAGE=$PLATFORM_IMAGES_PREFIX/etcd:$PLATFORM_TAG"
 	set -a; . "$state/.env"; set +a
 }
 
-# why tells the last words of what is not well.
+# why prints the last log line of each unhealthy container.
 why() {
 	local line service state health code
 	while IFS='|' read -r service state health code; do

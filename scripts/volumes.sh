@@ -1,17 +1,17 @@
 # shellcheck shell=bash
 # Backup and restore of the containers' volumes and secrets; scripts/up.sh reads this file and finds the engine.
-# Both work on whatever bears the project's name, without compose: what runs, and what lies there, is what counts.
+# Both work on all containers and volumes with the project's name, without compose: the actual state counts.
 
 backup_label=com.docker.compose.project=${COMPOSE_PROJECT_NAME}
 
 # list_running PATTERN: the ids of running containers of the project whose service matches.
 list_running() { docker ps --filter "label=$backup_label" --format '{{.ID}} {{.Label "com.docker.compose.service"}}' | { grep -E " ($1)\$" || true; } | cut -d ' ' -f 1; }
 
-# Databases and brokers stop after those who write to them, and start before; what elects the primary outlives it.
+# Databases and brokers stop after their clients, and start before them; the elector of the primary outlives it.
 elect_pattern='etcd-[0-9]+'
 data_pattern='postgres(-[0-9]+)?|redis.*|nats(-[0-9]+)?|object-store'
 
-# stop_containers stops what runs, in this order, and remembers it.
+# stop_containers stops the running containers, in this order, and records them.
 stop_containers() {
 	stopped_elect=$(list_running "$elect_pattern")
 	stopped_data=$(list_running "$data_pattern")
@@ -24,7 +24,7 @@ stop_containers() {
 	[ -z "$(docker ps -q --filter "label=$backup_label")" ] || die "containers of $COMPOSE_PROJECT_NAME were started meanwhile: try again"
 }
 
-# start_stopped starts what stop_containers stopped.
+# start_stopped starts the containers that stop_containers stopped.
 start_stopped() {
 	local group
 	for group in "${stopped_elect:-}" "${stopped_data:-}" "${stopped_rest:-}"; do
@@ -44,7 +44,7 @@ await_health() {
 	done
 }
 
-# run_volume_tool CAPABILITIES OPTIONS... -- VERB...: runs the stack tool as root on what is mounted below /backup.
+# run_volume_tool CAPABILITIES OPTIONS... -- VERB...: runs the stack tool as root on the volumes mounted below /backup.
 run_volume_tool() {
 	local capabilities=() options=() c
 	for c in $1; do capabilities+=(--cap-add "$c"); done
@@ -55,7 +55,7 @@ run_volume_tool() {
 		"${options[@]}" "$PLATFORM_IMAGES_PREFIX/stack:$PLATFORM_TAG" "$@"
 }
 
-# backup_containers FILE: stops what runs, writes the volumes and the secrets, starts it again.
+# backup_containers FILE: stops the containers, writes the volumes and the secrets, starts the containers again.
 backup_containers() {
 	local file=$1 next name user options=()
 	[ -d "$(dirname -- "$file")" ] || die "the backup cannot be written: there is no folder $(dirname -- "$file")"
@@ -112,7 +112,7 @@ restore_containers() {
 	say "$COMPOSE_PROJECT_NAME: volumes and secrets are there; start it with make up$(case " $names " in *etcd-1*) echo ', with PLATFORM_HA=true' ;; esac)"
 }
 
-# undo_restore removes what a refused restore made. The tool has emptied it.
+# undo_restore removes the volumes that a refused restore made. The tool has emptied them.
 undo_restore() {
 	# shellcheck disable=SC2086 # names, a word each
 	[ -z "$restored_volumes" ] || docker volume rm $restored_volumes >/dev/null || say "up: these volumes are left: $restored_volumes"

@@ -4,7 +4,7 @@
 #        scripts/web.sh test      also type check, formatting, generated types and the unit tests
 #
 # Needs Node.js 20.19 or later and npm; packages land in clients/web/node_modules.
-# Killed at any point, it can simply be run again.
+# If it is killed at any point, run it again.
 set -eu
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 web=$root/clients/web
@@ -25,7 +25,7 @@ if command -v flock >/dev/null 2>&1; then
 	flock 9
 fi
 
-# The lock is copied last, so that an installation cut off half-way is made again.
+# The lock is copied last, so that an interrupted installation is repeated.
 installed=$web/node_modules/.installed-lock.json
 if ! cmp -s "$web/package-lock.json" "$installed"; then
 	say "installing the packages of clients/web (once)"
@@ -37,7 +37,7 @@ if ! cmp -s "$web/package-lock.json" "$installed"; then
 	cp "$web/package-lock.json" "$installed"
 fi
 
-# All that the build reads, by content; the stamp lies in site and is written last.
+# All inputs of the build, by content; the stamp is in site and is written last.
 digest=$(cd "$web" && find src public tools index.html vite.config.ts tsconfig.json package.json package-lock.json -type f |
 	LC_ALL=C sort | xargs -d '\n' sha256sum | sha256sum | cut -d' ' -f1)
 if [ "$(cat "$site/.stamp" 2>/dev/null)" != "$digest" ]; then

@@ -45,7 +45,7 @@ func wantVerdict(t *testing.T, dir, words, code, path string) {
 	}
 }
 
-// listFiles lists what is in a folder, so that a command can be shown to have written nothing.
+// listFiles lists the content of a folder, to show that a command has written nothing.
 func listFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	var out []string
@@ -270,7 +270,7 @@ func TestConnectionsInAStore(t *testing.T) {
 	wantVerdict(t, dir, "connections import connectors/profile.json --store connectors", "store_error", "")
 }
 
-// The pages of the steward: served until Ctrl-C, which is a good end; a taken port is none.
+// The pages of the steward: served until Ctrl-C, which is a successful end; a taken port is not.
 func TestStewardPages(t *testing.T) {
 	t.Parallel()
 	dir := samplesIn(t)

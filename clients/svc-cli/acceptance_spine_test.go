@@ -29,7 +29,7 @@ const (
 	importDigest = "sha256:37c27f9f501f33b1dc6295a04e9262e183daa9d4bae0806a88f53c545ba83145"
 )
 
-// samplesIn gives a folder with the sample inputs.
+// samplesIn returns a folder with the sample inputs.
 func samplesIn(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -139,7 +139,7 @@ func TestRow60Cancel(t *testing.T) {
 }
 
 // A thousand creates by as many processes, four at a time, of which one in five is killed somewhere on its way and
-// asked for again.
+// repeated.
 func TestRow61KillAmongCreates(t *testing.T) {
 	t.Parallel()
 	const creates, workers = 1000, 4
@@ -232,7 +232,7 @@ func TestRow62ImportEvidence(t *testing.T) {
 		t.Error(r.out, "want strings.Contains(r.out, `\"create_request_digest\":\"`+importDigest+`\"`)")
 	}
 
-	// A projection that names another digest, and a report that its attempts do not bear out.
+	// A projection that names another digest, and a report that its attempts contradict.
 	other := readFile(t, dir, "spine/report-run.json")
 	other = bytes.ReplaceAll(other, []byte(fixture.Report().Digest()), []byte(fixture.Digest("e")))
 	if err := os.WriteFile(filepath.Join(dir, "other.json"), other, 0o600); err != nil {
@@ -320,7 +320,7 @@ func readFile(t *testing.T, dir, name string) []byte {
 	return data
 }
 
-// The help is what people wait for most often: reach 20 ms.
+// The help is the command users wait for most often: reach 20 ms.
 func BenchmarkHelp(b *testing.B) {
 	bin := buildProgram(b)
 	for b.Loop() {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Every program of the pages about clients is run against a tower over the samples and prints what stands under it.
+// Every program of the pages about clients is run against a tower over the samples and prints the output shown below
+// it.
 func TestClientDocs(t *testing.T) {
 	t.Parallel()
 	_, url, stop := sampleTower(t)

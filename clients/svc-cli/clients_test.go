@@ -28,7 +28,7 @@ func goClient(t *testing.T, url string) *controltower.Client {
 	return c
 }
 
-// findPython runs a module or script with the Python client at hand.
+// findPython runs a module or script with the Python client installed.
 func findPython(t *testing.T, url string, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "python3", args...)
@@ -72,7 +72,7 @@ func TestBothClientsReadTheSame(t *testing.T) {
 	}
 }
 
-// collectFacts is what clients/python/tests/facts.py prints, read by the Go client.
+// collectFacts returns the output of clients/python/tests/facts.py, read by the Go client.
 func collectFacts(t *testing.T, c *controltower.Client, report string) string {
 	t.Helper()
 	defer func() {
@@ -88,7 +88,7 @@ func collectFacts(t *testing.T, c *controltower.Client, report string) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	status, metrics, openapi := mustSucceed(c.Status(ctx)), mustSucceed(c.Metrics(ctx)), mustSucceed(c.OpenAPI(ctx))
-	// The types of the Go client lose nothing of what this server says.
+	// The types of the Go client lose nothing of this server's answers.
 	for kind, docs := range map[string][2]any{"status": {status.Value, status.Document}, "metrics": {metrics.Value, metrics.Document}} {
 		if canon.Digest(docs[0]) != canon.Digest(docs[1]) {
 			t.Errorf("the %s document is not all in its type; want canon.Digest(docs[0]) == canon.Digest(docs[1])", kind)
@@ -170,7 +170,8 @@ func collectFacts(t *testing.T, c *controltower.Client, report string) string {
 	return b.String()
 }
 
-// mustSucceed gives the result of a call that has to succeed. It panics with the error, which facts makes a failure.
+// mustSucceed returns the result of a call that has to succeed. It panics with the error, which facts turns into a
+// failure.
 func mustSucceed[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

@@ -28,9 +28,9 @@ const docsFile = "../../docs/svc.md"
 // docs serialises the sections that an update rewrites.
 var docs sync.Mutex
 
-// Every example of docs/svc.md prints what the page says. Each section, opened by `<!-- area: NAME -->`, has a folder
-// of its own in which `svc fixtures .` was run, and its ```console blocks run there in order. A line that ends in …
-// stands for any line that begins so. A command that does not exit 0 is followed by a line [exit N]. A block marked
+// Every example of docs/svc.md prints what the page shows. Each section, opened by `<!-- area: NAME -->`, has a
+// separate folder in which `svc fixtures .` was run, and its ```console blocks run there in order. A line that ends in
+// … matches any line with that beginning. A command that does not exit 0 is followed by a line [exit N]. A block marked
 // ```console interrupt ends with Ctrl-C, once its last line was printed.
 func TestDocs(t *testing.T) {
 	t.Parallel()
@@ -100,7 +100,7 @@ func runSection(t *testing.T, part string) {
 	}
 }
 
-// rewriteExamples calls run for each command of each console block and puts what it returns in place of the output.
+// rewriteExamples calls run for each command of each console block and replaces the output by its result.
 func rewriteExamples(part string, run func(line string, want []string, interrupt bool) []string) string {
 	var out []string
 	lines := strings.Split(part, "\n")

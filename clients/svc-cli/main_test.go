@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary be svc when it is called by that name, so that terminals, signals and working
-// folders can be tried on a process.
+// TestMain runs svc if the test binary is called by that name, so that terminals, signals and working folders can be
+// tested on a process.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "svc" {
 		os.Exit(Main())
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// result is what one run of svc printed and returned.
+// result holds the output and exit code of one run of svc.
 type result struct {
 	out, err string
 	code     int

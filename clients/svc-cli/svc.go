@@ -1,4 +1,4 @@
-// Package svccli is svc: it keeps runs with their evidence, shows them and checks what is kept.
+// Package svccli is svc: it stores runs with their evidence, shows them and checks the stored records.
 package svccli
 
 import (

@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/terminaltest"
 )
 
-// runAtTerminal runs svc at a terminal and gives its screen.
+// runAtTerminal runs svc at a terminal and returns its screen.
 func runAtTerminal(t *testing.T, dir string, columns uint16, words string) string {
 	t.Helper()
 	person, side := terminaltest.Open(t, columns)

@@ -64,7 +64,7 @@ func (p *process) signal(t *testing.T, s os.Signal) {
 	}
 }
 
-// ends waits for exit code 0 and gives what was left to read.
+// ends waits for exit code 0 and returns the remaining output.
 func (p *process) ends(t *testing.T) string {
 	t.Helper()
 	rest, err := io.ReadAll(p.out)
@@ -77,7 +77,7 @@ func (p *process) ends(t *testing.T) string {
 	return string(rest)
 }
 
-// towerOn starts a tower over a store and gives its address.
+// towerOn starts a tower over a store and returns its address.
 func towerOn(t *testing.T, dir string, args ...string) (*process, string) {
 	t.Helper()
 	p := startTower(t, dir, []string{"SVC_CONTROL_TOWER_TOKEN=" + token}, append([]string{"control-tower", "--no-browser"}, args...)...)
@@ -107,7 +107,7 @@ func getURL(t *testing.T, url string) (status int, body string) {
 	return resp.StatusCode, string(data)
 }
 
-// Nothing listens when a value is bad: the port of each line is taken, and no answer says so.
+// Nothing listens when a value is bad: the port of each line is in use, and no error mentions that.
 func TestRow56BadStartValues(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -210,7 +210,7 @@ func TestControlTower(t *testing.T) {
 	}
 }
 
-// The access log is a line on stderr for every request, if the environment asks for it.
+// The access log is a line on stderr for every request, if enabled in the environment.
 func TestControlTowerAccessLog(t *testing.T) {
 	t.Parallel()
 	p := startTower(t, t.TempDir(), []string{"SVC_CONTROL_TOWER_TOKEN=" + token, "SVC_HTTP_ACCESS_LOG=on"}, "control-tower", "--no-browser", "--port", "0")
@@ -257,8 +257,8 @@ func TestControlTowerMakesItsStore(t *testing.T) {
 	p.ends(t)
 }
 
-// SIGTERM with a stream open and a report that never comes: the stream is told, requests are refused, the process
-// lives, and it ends with 0 once its five seconds are over.
+// SIGTERM with a stream open and a report that never comes: the stream gets its end marker, requests are refused, the
+// process lives, and it ends with 0 once its five seconds are over.
 func TestRow48Drain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -289,10 +289,11 @@ func TestRow48Drain(t *testing.T) {
 	}
 }
 
-// busy is what a machine that runs all tests at once may take longer.
+// busy is the extra time for a machine that runs all tests at once.
 const busy = 10 * time.Second
 
-// sendRequest writes a request line, the rest of its head and what follows, with Host and token, and gives what comes back.
+// sendRequest writes a request line, the rest of its head and the following bytes, with Host and token, and returns the
+// response.
 func sendRequest(t *testing.T, url, text string) *bufio.Reader {
 	t.Helper()
 	var d net.Dialer
@@ -326,7 +327,7 @@ func TestSecondSignalEndsTheDrain(t *testing.T) {
 	holdInspection(t, url)
 	begun := time.Now()
 	p.signal(t, syscall.SIGTERM)
-	// The drain has begun when a request is told so.
+	// The drain has begun when a request is answered so.
 	for {
 		if status, body := getURL(t, url+"/api/v1/status"); status == 503 && strings.Contains(body, "shutting_down") {
 			break
@@ -410,7 +411,7 @@ func TestFollowURL(t *testing.T) {
 	p.signal(t, os.Interrupt)
 	p.ends(t)
 
-	// Nobody listens there any more.
+	// The server has stopped listening.
 	c = svcProcess(t, dir, "events", "follow", "--json", "--url", url)
 	c.Env = append(c.Env, env...)
 	out, _ := c.Output()

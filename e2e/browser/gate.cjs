@@ -102,7 +102,7 @@ async function source(tab) {
   await tab.replace('{"candidates": [], "verifiers": 1}');
   await tab.reach("#source-take");
   await tab.press("Enter");
-  await tab.sees("#source-problem", "a list of objects must stand here");
+  await tab.sees("#source-problem", "expected a list of objects");
   await tab.judge("source");
   await tab.reach("#source", "Shift+Tab");
   await tab.replace(before);

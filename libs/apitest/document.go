@@ -1,4 +1,4 @@
-// Package apitest holds what a service answers in tests against its OpenAPI document.
+// Package apitest checks a service's answers in tests against its OpenAPI document.
 package apitest
 
 import (
@@ -23,7 +23,7 @@ type Document struct {
 	router func() (routers.Router, error)
 }
 
-// Answer is what came back.
+// Answer is a response to check.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -50,8 +50,8 @@ func New(raw []byte) *Document {
 	})}
 }
 
-// closeSchema makes members that the document does not name a fault, unless it says that
-// there may be others.
+// closeSchema forbids members that the document does not name, unless it allows others
+// explicitly.
 func closeSchema(s *openapi3.Schema) {
 	if s.Type.Is("object") && len(s.Properties) > 0 && s.AdditionalProperties.Has == nil && s.AdditionalProperties.Schema == nil {
 		no := false
@@ -86,7 +86,7 @@ func (d *Document) Conforms(req *http.Request, a Answer) error {
 	if promised == nil {
 		return fmt.Errorf("%s %s: the document does not know status %d", req.Method, route.Path, a.Status)
 	}
-	kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")) // what is none is promised by nobody
+	kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")) // an invalid type becomes "", which no document promises
 	if content := promised.Value.Content; len(content) > 0 && content.Get(kind) == nil || len(content) == 0 && len(a.Body) > 0 {
 		return fmt.Errorf("%s %s: the document does not promise %q for status %d", req.Method, route.Path, kind, a.Status)
 	}

@@ -116,11 +116,11 @@ func (m Manual) settings() (string, error) {
 	return b.String(), nil
 }
 
-// setting is one environment variable, told by the comment of its field.
+// setting is one environment variable, documented by the comment of its field.
 type setting struct{ env, standard, text string }
 
-// read lists the settings of the struct. A comment stands for the fields below it that have none, and
-// speaks of fields by their names in Go.
+// read lists the settings of the struct. A comment also applies to the fields below it that have none, and refers to
+// fields by their Go names.
 func (s SettingsStruct) read() ([]setting, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), s.File, nil, parser.ParseComments)
 	if err != nil {

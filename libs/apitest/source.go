@@ -26,8 +26,8 @@ func Literal(e ast.Expr) string {
 
 var letters = regexp.MustCompile(`[^A-Za-z]`)
 
-// Status reads an error status from its number or from the name of its constant in
-// net/http; 0 for what is neither, such as a parameter.
+// Status parses an error status from its number or from the name of its constant in
+// net/http; it returns 0 for anything else, such as a parameter.
 func Status(s string) int {
 	if n, err := strconv.Atoi(s); err == nil {
 		return n

@@ -25,7 +25,7 @@ var (
 	InsufficientScope = problem.Kind{Code: "insufficient_scope", Status: http.StatusForbidden, Title: "Scope missing"}
 )
 
-// LegacyPrincipal and LegacyTenant stand for the holder of the one legacy token.
+// LegacyPrincipal and LegacyTenant identify the holder of the one legacy token.
 const (
 	LegacyPrincipal = "legacy"
 	LegacyTenant    = "default"
@@ -46,7 +46,7 @@ type Principal struct {
 	unsettled error // why scopes may be missing that the caller holds; nil: none are
 }
 
-// Has reports whether the principal holds the scope, by itself or by implication.
+// Has reports whether the principal holds the scope, directly or by implication.
 func (p Principal) Has(scope string) bool { return slices.Contains(p.Scopes, scope) }
 
 // Rules are the scopes a service knows.
@@ -54,12 +54,11 @@ type Rules struct {
 	// Scopes maps each scope to those it implies; every known scope is a key.
 	// The legacy token holds them all.
 	Scopes map[string][]string
-	// Reads are the scopes whose routes change nothing, whatever their method: a
-	// delegation may be used for them again.
+	// Reads are the scopes whose routes change nothing, whatever their method: a delegation may be reused for them.
 	Reads []string
 }
 
-// expand adds what the scopes imply; a scope that is no key is an error.
+// expand adds the implied scopes; an unknown scope is an error.
 func (r Rules) expand(scopes []string) ([]string, error) {
 	var out []string
 	queue := slices.Clone(scopes)
@@ -94,14 +93,13 @@ type Authenticator struct {
 	credentials  []credential
 	delegation   *delegation                        // nil: none is trusted
 	fault        error                              // why no bearer is accepted
-	limit        func(Principal) (Principal, error) // nil: callers have what their credentials say
+	limit        func(Principal) (Principal, error) // nil: callers have the scopes of their credentials
 	placeholders []string
 	warnings     []string
 }
 
-// Load reads the legacy token and the credential map; both may be empty. It
-// never fails: a fault is answered to each caller and told by State, so that
-// health stays readable while credentials are repaired.
+// Load reads the legacy token and the credential map; both may be empty. It never fails: State and every answer report
+// a fault, so that health stays readable while credentials are repaired.
 func Load(legacy, credentialsJSON string, rules Rules) *Authenticator {
 	a := &Authenticator{rules: rules}
 	if legacy != "" {
@@ -212,16 +210,16 @@ func (a *Authenticator) Authenticate(header string) (Principal, error) {
 	return p, err
 }
 
-// WithLimit is the authenticator whose callers have what limit leaves them. Its error answers a caller who lacks a scope:
-// whether they hold it cannot be said yet.
+// WithLimit returns an authenticator that reduces each caller's scopes by limit. Its error answers a caller who lacks a
+// scope: it is not yet known whether they hold it.
 func (a *Authenticator) WithLimit(limit func(Principal) (Principal, error)) *Authenticator {
 	with := *a
 	with.limit = limit
 	return &with
 }
 
-// Grants are the scopes of each principal that bears a credential, and those that each issuer of delegations may pass
-// on, with everything they imply. The legacy token is left out: it holds them all.
+// Grants returns the scopes of each principal with a credential, and those that each issuer of delegations may pass on,
+// with everything they imply. The legacy token is left out: it holds them all.
 func (a *Authenticator) Grants() (principals, issuers map[string][]string) {
 	principals, issuers = map[string][]string{}, map[string][]string{}
 	for _, c := range a.credentials {
@@ -239,7 +237,7 @@ func (a *Authenticator) Grants() (principals, issuers map[string][]string) {
 	return principals, issuers
 }
 
-// identify also gives the claims, where the bearer is a delegation.
+// identify also returns the claims, if the bearer is a delegation.
 func (a *Authenticator) identify(header string) (Principal, *claims, error) {
 	p, c, err := a.recognize(header)
 	if err == nil && a.limit != nil {
@@ -264,8 +262,8 @@ func (a *Authenticator) recognize(header string) (Principal, *claims, error) {
 		return Principal{}, nil, MissingCredential.New("Send the header Authorization: Bearer <secret>.").WithHeader("WWW-Authenticate", "Bearer")
 	}
 	sum := sha256.Sum256([]byte(secret))
-	// Digests are compared with all credentials, in constant time each, so that
-	// the time tells neither how much of a secret is right nor which one matched.
+	// Digests are compared with all credentials, in constant time each, so that the time reveals neither how much of a
+	// secret is right nor which one matched.
 	found := -1
 	for i := range a.credentials {
 		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], a.credentials[i].digest[:]), i, found)
@@ -299,8 +297,7 @@ func parseBearer(header string) (string, bool) {
 	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// Require lets a request pass whose bearer holds the scope, or one of the others,
-// and puts the principal into its context.
+// Require admits a request whose bearer holds the scope, or one of the others, and puts the principal into its context.
 func (a *Authenticator) Require(scope string, or ...string) echo.MiddlewareFunc {
 	scopes := append([]string{scope}, or...)
 	needed := strings.Join(scopes, " or ")
@@ -312,7 +309,7 @@ func (a *Authenticator) Require(scope string, or ...string) echo.MiddlewareFunc 
 			case 0:
 			case 1:
 				header = values[0]
-			default: // which one is meant is anybody's guess, so none is
+			default: // ambiguous, so none is used
 				return invalidCredential("Send one Authorization header.")
 			}
 			p, claims, err := a.identify(header)

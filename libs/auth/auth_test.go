@@ -31,7 +31,8 @@ const (
 		"` + opSecret + `": {"principal": "operator", "tenant": "acme", "scopes": ["write"]}}`
 )
 
-// callRoute asks a route that needs scope and returns the status and the problem's code.
+// callRoute calls a route that needs scope and returns the status and the problem's
+// code.
 func callRoute(t *testing.T, a *auth.Authenticator, scope string, header ...string) (*http.Response, string, auth.Principal) {
 	t.Helper()
 	var seen auth.Principal
@@ -234,8 +235,8 @@ func TestShortSecretsWarn(t *testing.T) {
 	}
 }
 
-// Whatever the text, Load does not panic, and either it refuses every bearer or
-// it read a map whose every secret works and whose text is plain JSON.
+// Whatever the text, Load does not panic, and either it refuses every bearer or the
+// text is plain JSON and every secret of the map works.
 func FuzzLoad(f *testing.F) {
 	f.Add(twoPeople, "")
 	f.Add(`{"a": {"principal": "p", "tenant": "t", "scopes": ["read", "write"]}}`, "a")

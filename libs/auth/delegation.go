@@ -20,36 +20,36 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// CoordinatorUnavailable refuses a delegated write while nobody can say whether
-// its token was used before.
+// CoordinatorUnavailable refuses a delegated write while it cannot be checked
+// whether its token was used before.
 var CoordinatorUnavailable = problem.Kind{Code: "coordinator_unavailable", Status: http.StatusServiceUnavailable, Title: "Coordinator unavailable"}
 
 const (
 	// delegationType keeps tokens that were made for another purpose, with the
 	// same key, from being taken for a delegation (RFC 8725 section 3.11).
 	delegationType = "platform-act+jwt"
-	// DelegationLife is how long a delegation is valid.
+	// DelegationLife is the lifetime of a delegation.
 	DelegationLife = 60 * time.Second
-	// leeway is how far the clocks of two services may differ.
+	// leeway is the largest accepted clock difference between two services.
 	leeway = 5 * time.Second
 	// maxDelegation limits a token, in bytes; ours have about 500.
 	maxDelegation = 8 << 10
 	maxName       = 256 // bytes of a principal, an issuer or a jti
 )
 
-// Once is what a service needs to take each token for one write: libs/coord.
+// Once limits each token to one write; libs/coord implements it.
 type Once interface {
 	// Once is true for the first caller with this key within ttl, in all replicas.
 	Once(ctx context.Context, key string, ttl time.Duration) (bool, error)
 }
 
-// Delegation says whose tokens a service takes for the word of a person.
+// Delegation configures the issuers whose delegation tokens a service accepts.
 type Delegation struct {
 	// Audience is this service's name.
 	Audience string
 	// Trust is DELEGATION_TRUST_JSON: {"<issuer>": {"public_key": <base64 of an
-	// Ed25519 key>, "tenants": […], "scopes": […]}}; empty trusts nobody. Scopes
-	// that this service does not know grant nothing.
+	// Ed25519 key>, "tenants": […], "scopes": […]}}; empty trusts no issuer.
+	// Scopes that this service does not know grant nothing.
 	Trust string
 	// Once remembers the tokens that were used for a write.
 	Once Once
@@ -159,9 +159,8 @@ func looksDelegated(bearer string) bool {
 	return err == nil && strings.Contains(string(raw), delegationType)
 }
 
-// verify reads a token and gives the person it speaks for. The error is for the
-// log, where it tells the operator of the issuer what is wrong; it quotes nothing
-// of the token's signature.
+// verify verifies a token and returns the person it names. The error is for the
+// log of the issuer's operator; it quotes nothing of the token's signature.
 func (d *delegation) verify(token string, rules Rules) (Principal, *claims, error) {
 	var c claims
 	var from issuer
@@ -169,7 +168,7 @@ func (d *delegation) verify(token string, rules Rules) (Principal, *claims, erro
 		if t.Header["typ"] != delegationType {
 			return nil, fmt.Errorf("typ is not %s", delegationType)
 		}
-		for name := range t.Header { // crit above all: what it demands is not understood here
+		for name := range t.Header { // crit above all: its demands are not implemented here
 			if name != "typ" && name != "alg" && name != "kid" {
 				return nil, fmt.Errorf("header member %q is not known", name)
 			}
@@ -214,7 +213,7 @@ func (d *delegation) spend(ctx context.Context, c *claims) error {
 	first, err := d.once.Once(ctx, "delegation:"+d.audience+":"+hex.EncodeToString(sum[:]), c.ExpiresAt.Sub(d.now())+2*leeway)
 	switch {
 	case err != nil:
-		return CoordinatorUnavailable.New("Whether this delegation was used before cannot be told now, so it cannot write; try again later.").
+		return CoordinatorUnavailable.New("Whether this delegation was used before cannot be checked now, so it cannot write; try again later.").
 			WithCause(err).After(5 * time.Second)
 	case !first:
 		return invalidCredential("This delegation was used for a write before; make a new one for each.")
@@ -222,7 +221,7 @@ func (d *delegation) spend(ctx context.Context, c *claims) error {
 	return nil
 }
 
-// validName holds for names that log, audit ledger and database can carry.
+// validName reports whether a name is safe in log, audit ledger and database.
 func validName(s string) bool {
 	return s != "" && len(s) <= maxName && utf8.ValidString(s) && strings.TrimSpace(s) == s && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }

@@ -214,8 +214,8 @@ func TestDelegationsRefused(t *testing.T) {
 	}
 }
 
-// One token serves many reads and one write, over all routes; while nobody knows
-// whether it was used it writes nothing.
+// One token serves many reads and one write, over all routes; while the coordinator cannot be
+// asked whether it was used, it writes nothing.
 func TestDelegationWritesOnce(t *testing.T) {
 	t.Parallel()
 	d := newTestDelegator(t, "dashboard")

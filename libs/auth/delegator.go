@@ -45,8 +45,8 @@ func (d *Delegator) PublicKey() string {
 	return base64.StdEncoding.EncodeToString(d.key.Public().(ed25519.PublicKey))
 }
 
-// Mint makes a token with which audience does what the person requested: any number of reads and one
-// write within [DelegationLife]. It refuses a name that no receiver would accept.
+// Mint makes a token that lets the person make any number of reads and one write at audience within [DelegationLife].
+// It refuses a name that no receiver would accept.
 func (d *Delegator) Mint(audience string, p Person) (string, error) {
 	if !validName(p.Name) || Reserved(p.Name) || p.Tenant == "" {
 		return "", fmt.Errorf("no delegation can be minted for %q of tenant %q", p.Name, p.Tenant)
@@ -61,8 +61,8 @@ func (d *Delegator) Mint(audience string, p Person) (string, error) {
 	return t.SignedString(d.key)
 }
 
-// LoadOrCreateDelegator reads the key of issuer from a file, or makes one there, mode 0600. Processes that
-// start at once agree on one key: the first file stays.
+// LoadOrCreateDelegator reads the key of issuer from a file, or makes one there, mode 0600. Processes that start
+// concurrently agree on one key: the first file stays.
 func LoadOrCreateDelegator(issuer, path string) (*Delegator, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := createKeyFile(path); err != nil {
@@ -90,8 +90,8 @@ func LoadOrCreateDelegator(issuer, path string) (*Delegator, error) {
 	return d, nil
 }
 
-// createKeyFile writes a random seed to path unless a file appears there meanwhile. The name comes last, so
-// that nobody reads half a key.
+// createKeyFile writes a random seed to path unless a file appears there meanwhile. It links the name last, so that no
+// reader sees half a key.
 func createKeyFile(path string) error {
 	seed := make([]byte, ed25519.SeedSize)
 	_, _ = rand.Read(seed)                                                    // never fails

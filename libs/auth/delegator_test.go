@@ -29,7 +29,8 @@ func TestDelegatorRefusesNamesThatNoReceiverAccepts(t *testing.T) {
 	}
 }
 
-// Processes that start at once must agree, or one signs what the receivers of the other refuse.
+// Processes that start at once must agree, or one signs tokens that the receivers of the other
+// refuse.
 func TestDelegationKeyIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "delegation.key")

@@ -1,4 +1,4 @@
-// Package auth says who calls: bearer secrets with a principal, a tenant and
+// Package auth identifies callers: bearer secrets with a principal, a tenant and
 // scopes, read once from the environment, held as digests.
 //
 // The order of the checks is part of the API:
@@ -11,9 +11,9 @@
 // A faulty map fails closed: while it is faulty no bearer is accepted, the
 // legacy one included.
 //
-// A service that faces people may act for one of them: beside its credentials an
-// authenticator takes delegations, tokens by an issuer it trusts that name person,
-// tenant and scopes (see Delegation and Delegator). What a person is granted is
-// what the token names and the issuer may pass on, both. Each token serves one
-// write.
+// A service with users may act for one of them: in addition to its credentials an
+// authenticator accepts delegations, tokens by an issuer it trusts that name
+// person, tenant and scopes (see Delegation and Delegator). A person gets the
+// scopes that both the token names and the issuer may pass on. Each token serves
+// one write.
 package auth

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Names that the platform itself acts under. A person or a program that bore one could be taken for the
-// platform, which separation of duties exempts, or for somebody whom nobody could name.
+// Names that the platform itself uses. A person or a program with one of them could be taken for the platform, which
+// separation of duties exempts, or for an unknown person.
 var (
 	reservedNames    = []string{LegacyPrincipal, "external", "unknown"}
 	reservedPrefixes = []string{systemPrefix, "tracker:", "forge:", "modelrepo:"}
@@ -30,7 +30,7 @@ func FoldName(name string) string { return norm.NFC.String(cases.Fold().String(N
 // SameName reports whether two names belong to one principal.
 func SameName(a, b string) bool { return FoldName(a) == FoldName(b) }
 
-// Reserved reports whether no credential, delegation or forge identity may bear the name.
+// Reserved reports whether no credential, delegation or forge identity may have the name.
 func Reserved(name string) bool {
 	name = FoldName(name)
 	return slices.Contains(reservedNames, name) ||
@@ -45,7 +45,7 @@ func checkNames(entries []entry) error {
 	seen := map[string]string{}
 	for i, e := range entries {
 		if Reserved(e.principal) {
-			return fmt.Errorf("entry %d: the principal %q bears a name of the platform's own; choose another", i+1, e.principal)
+			return fmt.Errorf("entry %d: the principal %q is a name reserved for the platform; choose another", i+1, e.principal)
 		}
 		folded := FoldName(e.principal)
 		if other, ok := seen[folded]; ok && other != e.principal {

@@ -12,7 +12,7 @@ func oneCredential(principal string) string {
 	return fmt.Sprintf(`{"secret-of-somebody-0001": {"principal": %q, "tenant": "default", "scopes": ["read"]}}`, principal)
 }
 
-// A credential that bears a name of the platform's own would be exempt from separation of duties.
+// A credential with a reserved name would be exempt from separation of duties.
 func TestReservedPrincipalsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
@@ -20,8 +20,8 @@ func TestReservedPrincipalsAreRefused(t *testing.T) {
 		"legacy", "Legacy", "external", "unknown",
 	} {
 		a := auth.Load("", oneCredential(name), rules)
-		if err := a.State(); err == nil || !strings.Contains(err.Error(), "platform's own") {
-			t.Errorf("%q: state %v; want a refusal that says the name is the platform's own", name, err)
+		if err := a.State(); err == nil || !strings.Contains(err.Error(), "reserved for the platform") {
+			t.Errorf("%q: state %v; want a refusal that the name is reserved for the platform", name, err)
 		}
 	}
 	for _, name := range []string{"ci", "systemd", "ada", "legacy-ci", "trackers"} {

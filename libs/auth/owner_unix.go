@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// CheckSecretOwner refuses a file that somebody may have put there who rules neither the directory nor this process:
-// what they know is no secret. It may belong to this user, to root, or to the owner of the directory.
+// CheckSecretOwner refuses a file whose owner controls neither the directory nor this process: that user knows its
+// content, so it is no secret. It may belong to this user, to root, or to the owner of the directory.
 func CheckSecretOwner(path string, info fs.FileInfo) error {
 	above, err := os.Stat(filepath.Dir(path))
 	if err != nil {

@@ -17,8 +17,8 @@ type entry struct {
 	scopes                    []string
 }
 
-// parseObject reads a JSON object of objects and gives each to fn by its key. It walks
-// tokens, because decoding into a map would let a repeated key or member silently
+// parseObject parses a JSON object of objects and passes each to fn with its key. It
+// walks tokens, because decoding into a map would let a repeated key or member silently
 // replace the first. Errors name entries by number, since a key may be a secret.
 func parseObject(text, what string, fn func(key string, m *members) error) error {
 	if !utf8.ValidString(text) {
@@ -135,8 +135,8 @@ func readText(d *json.Decoder) (string, error) {
 	if err != nil || !ok || strings.TrimSpace(s) == "" {
 		return "", errors.New("must be a non-empty string")
 	}
-	// Log and audit ledger show names: a line feed or a mark that turns the
-	// direction of text would let one look like another.
+	// Log and audit ledger show names: a line feed or a mark that changes the direction
+	// of text would let one look like another.
 	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) >= 0 {
 		return "", errors.New("has characters that cannot be seen, such as a line feed")
 	}

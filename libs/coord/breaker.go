@@ -13,7 +13,7 @@ const (
 	HalfOpen = "half_open" // one call in the fleet goes out on trial
 )
 
-// BreakerState is what all replicas see of a breaker.
+// BreakerState is a breaker's state, shared by all replicas.
 type BreakerState struct {
 	State      string // Closed, Open or HalfOpen
 	Failures   int    // in a row
@@ -27,7 +27,7 @@ type BreakerDecision struct {
 	RetryAfter time.Duration // when not OK
 }
 
-// BreakerReport is how a call ended.
+// BreakerReport is the outcome of a call.
 type BreakerReport struct {
 	Failed  bool
 	Trial   bool          // from the decision
@@ -53,24 +53,23 @@ type Breaker struct {
 	reset   time.Duration
 }
 
-// NewBreaker opens after failMax failures in a row, of whichever replica, and
-// lets one call in the fleet try again after reset.
+// NewBreaker opens after failMax failures in a row, on any replicas, and allows one trial call in the fleet after
+// reset.
 func NewBreaker(c Coordinator, name string, failMax int, reset time.Duration) *Breaker {
 	return &Breaker{c: c, name: name, failMax: max(1, failMax), reset: reset}
 }
 
-// Permit is a call that may go out. Tell how it ended; a trial that is never
-// told of is over after the reset time.
+// Permit allows one call. The caller must report its outcome; a trial that is never reported expires after the reset
+// time.
 type Permit struct {
 	b     *Breaker
 	trial bool
 }
 
-// Trial reports whether the permit is the one by which an open breaker finds out whether to close: its outcome must be
-// told.
+// Trial reports whether the permit is an open breaker's trial call: its outcome must be reported.
 func (p Permit) Trial() bool { return p.trial }
 
-// Allow gives a permit, an *OpenError, or ErrUnavailable when nobody knows.
+// Allow returns a permit, an *OpenError, or ErrUnavailable if the coordinator does not answer.
 func (b *Breaker) Allow(ctx context.Context) (Permit, error) {
 	d, err := b.c.BreakerAllow(ctx, b.name, b.reset)
 	switch {
@@ -88,11 +87,11 @@ func (p Permit) Success(ctx context.Context) error {
 	return err
 }
 
-// Failure counts; opened says that this one opened the breaker.
+// Failure counts a failure; opened reports whether it opened the breaker.
 func (p Permit) Failure(ctx context.Context) (opened bool, err error) { return p.report(ctx, true) }
 
 func (p Permit) report(ctx context.Context, failed bool) (bool, error) {
-	if p.b == nil { // without a coordinator there is nothing to tell
+	if p.b == nil { // without a coordinator there is nothing to report
 		return false, nil
 	}
 	return p.b.c.BreakerReport(ctx, p.b.name, BreakerReport{Failed: failed, Trial: p.trial, FailMax: p.b.failMax, Reset: p.b.reset})

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// watchEvery is how soon a published setting is seen: well within the second
-// that is promised. A poll of a handful of rows needs no standing connection and
-// cannot miss a notice.
+// watchEvery is the delay until a published setting is seen: well within the
+// promised second. Polling a handful of rows needs no open connection and cannot
+// miss a notification.
 const watchEvery = 400 * time.Millisecond
 
 // watchConfig is WatchConfig on top of a way to read all settings.

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ErrUnavailable means that the store did not answer. The caller decides whether
-// to refuse or to go on by itself.
+// ErrUnavailable means that the store did not answer. The caller decides whether to
+// refuse or to continue without it.
 var ErrUnavailable = errors.New("the coordinator does not answer")
 
 // ErrLost means that a lease has expired or was taken over.
@@ -27,19 +27,19 @@ type Coordinator interface {
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 
-	// TryLease takes the lease if nobody holds it. Its fence is higher than that of
-	// every earlier holder.
+	// TryLease takes the lease if it is free. Its fence is higher than that of every
+	// earlier holder.
 	TryLease(ctx context.Context, name string, ttl time.Duration) (*Lease, bool, error)
 	// Once is true for the first caller with this key within ttl and false for
 	// all others.
 	Once(ctx context.Context, key string, ttl time.Duration) (bool, error)
 	// Allow counts one action against limit. The window begins with the first action and
-	// the count starts anew after it, so at most twice the limit passes within any
-	// span as long as the window. Actions over the limit do not count. A limit of 0
-	// allows everything.
+	// the count restarts after it, so at most twice the limit passes within any span as
+	// long as the window. Actions over the limit do not count. A limit of 0 allows
+	// everything.
 	Allow(ctx context.Context, key string, limit int, window time.Duration) (Decision, error)
 
-	// BreakerAllow asks whether a call may go out; use Breaker.
+	// BreakerAllow reports whether a call may be made; use Breaker.
 	BreakerAllow(ctx context.Context, name string, reset time.Duration) (BreakerDecision, error)
 	// BreakerReport reports how a call ended; opened is true when that opened the
 	// breaker. Use Breaker.

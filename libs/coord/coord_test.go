@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// fleet gives coordinators of replicas that share one store.
+// fleet returns coordinators of replicas that share one store.
 type fleet func(t *testing.T) coord.Coordinator
 
 func redisFleet(t *testing.T) fleet {
@@ -285,7 +285,8 @@ func requireState(t *testing.T, b *coord.Breaker, want string) {
 	}
 }
 
-// openBreaker makes b open after failures in a row and says so once.
+// openBreaker makes b open after failures in a row and checks that this is
+// reported once.
 func openBreaker(t *testing.T, b *coord.Breaker, failures int) {
 	t.Helper()
 	for i := range failures {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Lease is a task that one replica has until the time runs out. A holder that was
-// stopped for longer does not know that it has lost it: what the task writes
-// should carry the fence, and the receiver refuse a lower one than it has seen.
+// Lease is a task that one replica has until the time runs out. A holder that was stopped for
+// longer does not know that it has lost it: its writes should carry the fence, and the receiver
+// refuse a lower one than it has seen.
 type Lease struct {
 	Name  string
 	Fence int64
@@ -24,8 +24,8 @@ type Lease struct {
 	expires time.Time // guarded by mu; by this process' clock, at the earliest
 }
 
-// Renew prolongs the lease by its ttl from now. ErrLost means that it is somebody
-// else's, or nobody's; after ErrUnavailable it lasts as long as it did.
+// Renew prolongs the lease by its ttl from now. ErrLost means that the lease has expired or has
+// another holder; after ErrUnavailable it lasts as long as it did.
 func (l *Lease) Renew(ctx context.Context) error {
 	begin := time.Now()
 	ok, err := l.renew(ctx)
@@ -41,7 +41,7 @@ func (l *Lease) Renew(ctx context.Context) error {
 	return nil
 }
 
-// Release gives the lease to whoever asks next. Releasing a lost one is fine.
+// Release frees the lease for the next caller. Releasing a lost one is allowed.
 func (l *Lease) Release(ctx context.Context) error { return l.release(ctx) }
 
 func (l *Lease) left() time.Duration {
@@ -50,8 +50,8 @@ func (l *Lease) left() time.Duration {
 	return time.Until(l.expires)
 }
 
-// Keep renews the lease three times in each ttl until ctx ends, which is nil, or
-// the lease is lost: the store says so, or did not answer for as long as it lasts.
+// Keep renews the lease three times in each ttl until ctx ends, which returns nil, or the lease is
+// lost: the store reported it lost, or did not answer for as long as it lasts.
 func (l *Lease) Keep(ctx context.Context) error {
 	for {
 		t := time.NewTimer(min(l.ttl/3, max(l.left(), 0)))
@@ -74,9 +74,9 @@ func (l *Lease) Keep(ctx context.Context) error {
 	}
 }
 
-// LeadTime is the lease of every task that one replica has at a time. It does not follow how often
-// the task works: after a crash nobody does it for at most LeadTime and a third, under 15 s. A task
-// that works seldom carries its own clock in the store.
+// LeadTime is the lease of every task that one replica has at a time. It does not depend on how
+// often the task runs: after a crash the task is idle for at most LeadTime and a third, under 15 s.
+// A task that runs rarely keeps its own clock in the store.
 const LeadTime = 10 * time.Second
 
 // releaseTime limits the release of a lease by a process that stops.
@@ -106,7 +106,7 @@ func Lead(ctx context.Context, c Coordinator, name string, ttl time.Duration, lo
 		switch {
 		case err != nil && !away && ctx.Err() == nil:
 			away = true
-			log.WarnContext(ctx, "nobody can be elected: the coordinator does not answer", slog.Any("err", err))
+			log.WarnContext(ctx, "no leader can be elected: the coordinator does not answer", slog.Any("err", err))
 		case err == nil && away:
 			away = false
 			log.InfoContext(ctx, "the coordinator answers again")
@@ -116,7 +116,7 @@ func Lead(ctx context.Context, c Coordinator, name string, ttl time.Duration, lo
 				return err
 			}
 		}
-		// Unevenly, so that replicas do not ask at once.
+		// Jittered, so that replicas do not query simultaneously.
 		t := time.NewTimer(ttl/6 + rand.N(ttl/6+1))
 		select {
 		case <-ctx.Done():
@@ -137,11 +137,11 @@ func leadUntilLost(ctx context.Context, lease *Lease, fn func(context.Context) e
 	err := fn(term)
 	end()
 	if lost := <-kept; lost != nil {
-		return nil // whatever fn says, it was told to stop
+		return nil // whatever fn returned, it had to stop
 	}
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
-	_ = lease.Release(release) // else it runs out by itself
+	_ = lease.Release(release) // else it expires
 	if ctx.Err() != nil {
 		return nil
 	}

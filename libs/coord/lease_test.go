@@ -13,7 +13,8 @@ import (
 	"github.com/mlp-platform/platform/libs/coord"
 )
 
-// absent is a coordinator that does not answer for some calls and then gives no lease.
+// absent is a coordinator that does not answer for some calls and then grants no
+// lease.
 type absent struct {
 	coord.Coordinator
 	faults, calls int

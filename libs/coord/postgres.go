@@ -48,15 +48,15 @@ func (*Postgres) Close() error { return nil }
 // Ping reports whether the database answers.
 func (p *Postgres) Ping(ctx context.Context) error { return wrapUnavailable("ping", p.pool.Ping(ctx)) }
 
-// sweepEvery is how many calls that add rows pass between removals of expired ones.
+// sweepEvery is the number of calls that add rows between removals of expired ones.
 const sweepEvery = 256
 
 // leaseKeep is how long the row of an expired lease stays. Replicas of the version
 // before number fences by that row, and are gone by then.
 const leaseKeep = 24 * time.Hour
 
-// sweep removes expired rows now and then; a failure leaves them to the next one.
-// The sequence of fences goes on above those of the leases that go.
+// sweep removes expired rows from time to time; after a failure, the next sweep
+// removes them. The sequence of fences continues above those of the removed leases.
 func (p *Postgres) sweep(ctx context.Context) {
 	if p.calls.Add(1)%sweepEvery != 0 {
 		return
@@ -71,7 +71,7 @@ func (p *Postgres) sweep(ctx context.Context) {
 		) select setval('coord_fence', greatest(nextval('coord_fence'), max(fence))) from l having count(*) > 0`, leaseKeep)
 }
 
-// ExpireLeases ends all leases, whoever holds them. It is for the start of a process
+// ExpireLeases ends all leases of every holder. It is for the start of a process
 // that has the store to itself: the holders are dead, and their leases may have long
 // to run.
 func (p *Postgres) ExpireLeases(ctx context.Context) error {

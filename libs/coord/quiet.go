@@ -6,8 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// quiet drops what the Redis library prints to standard error by itself: every
-// fault is also an error of the call that met it.
+// quiet drops the Redis library's own output on standard error: every fault is
+// also returned by the call that met it.
 type quiet struct{}
 
 func (quiet) Printf(context.Context, string, ...any) {}

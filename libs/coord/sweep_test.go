@@ -67,7 +67,7 @@ func TestExpiredLeasesAreSwept(t *testing.T) {
 	}
 }
 
-// A process that has the store to itself takes over what a dead one held.
+// A process that has the store to itself takes over the leases of a dead one.
 func TestExpireLeases(t *testing.T) {
 	t.Parallel()
 	pool := openPool(t)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// OpenBrowser asks the desktop to show a local address and does not wait for it.
+// OpenBrowser makes the desktop open a local address and does not wait for it.
 // The address is an argument, never a line of a shell, and must be one of ours.
 func OpenBrowser(address string) error {
 	if !strings.HasPrefix(address, "http://127.0.0.1:") {
@@ -30,8 +30,8 @@ func OpenBrowser(address string) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("no browser was opened: %w", err)
 	}
-	// The opener may become the browser and outlive us. While we live it must not
-	// stay a zombie, so somebody waits for it, and nobody for them.
+	// The opener may become the browser and outlive us. Wait reaps it, so that it
+	// is no zombie while we live; no one waits for this goroutine.
 	go func() { _ = cmd.Wait() }()
 	return nil
 }

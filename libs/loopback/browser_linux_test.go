@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/loopback"
 )
 
-// TestOpenBrowser puts an opener of its own on the path, so it runs apart.
+// TestOpenBrowser changes PATH to a fake opener, so it cannot run in parallel.
 func TestOpenBrowser(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
@@ -21,7 +21,8 @@ func TestOpenBrowser(t *testing.T) {
 	if err := loopback.OpenBrowser(address); err == nil || !strings.Contains(err.Error(), "xdg-open is not installed") {
 		t.Errorf(`%v; want an error && strings.Contains(err.Error(), "xdg-open is not installed")`, err)
 	}
-	// The opener tells what it got through a pipe and then hangs until it is told.
+	// The opener reports its arguments through a pipe and then hangs until it may
+	// end.
 	for _, name := range []string{"got", "go"} {
 		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// detachProcess gives the opener a session of its own, out of reach of the terminal's
+// detachProcess gives the opener a new session, out of reach of the terminal's
 // Ctrl-C.
 func detachProcess(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -1,5 +1,6 @@
-// Package loopback is what every local page and API of one user shares: who may
-// call it, how its secrets travel and what its answers forbid a browser to do.
+// Package loopback holds the rules that all local pages and APIs of one user share:
+// who may call them, how their secrets travel and what their answers forbid a
+// browser to do.
 //
 // Any program and any web page on the machine can reach a port on 127.0.0.1. The
 // Host check keeps out pages that got the address by DNS; the token keeps out other

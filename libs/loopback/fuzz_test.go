@@ -9,8 +9,8 @@ import (
 	"github.com/mlp-platform/platform/libs/loopback"
 )
 
-// FuzzFields holds the checks of fields against the contract's expressions, which
-// are slower and say the same.
+// FuzzFields checks the checks of fields against the contract's expressions,
+// which are slower and equivalent.
 func FuzzFields(f *testing.F) {
 	for _, seed := range []string{"localhost:8770", "127.0.0.1", "localhost:65536", "a:b.c", "req_1",
 		"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", strings.Repeat("a", 32), "localho\u017ft"} {

@@ -28,8 +28,8 @@ func BaseHeaders(server, version string) httpd.Header {
 	return append(securityHeaders(lockedDown), ServiceHeaders(server, version)...)
 }
 
-// ServiceHeaders tell who answers. The server is a name and a version of its
-// interface, as in "svc-control-tower/0.1"; the version is that of the build.
+// ServiceHeaders returns the fields that identify the server: a name and a version
+// of its interface, as in "svc-control-tower/0.1", and the version of the build.
 func ServiceHeaders(server, version string) httpd.Header {
 	name, _, _ := strings.Cut(server, "/")
 	return httpd.Header{
@@ -39,8 +39,8 @@ func ServiceHeaders(server, version string) httpd.Header {
 	}
 }
 
-// PageHeaders are the fields of a page whose style and script elements bear the
-// nonce; they stand in place of those of [BaseHeaders] that confine a browser.
+// PageHeaders returns the fields of a page whose style and script elements carry
+// the nonce; they replace those of [BaseHeaders] that confine a browser.
 func PageHeaders(nonce string) httpd.Header {
 	return securityHeaders(lockedDown + "; style-src 'nonce-" + nonce + "'; script-src 'nonce-" + nonce +
 		"'; connect-src 'self'; img-src 'self' data: blob:")

@@ -16,7 +16,7 @@ func GoodHost(r *httpd.Request) bool {
 
 func goodAuthority(s string) bool {
 	name, port, found := strings.Cut(s, ":")
-	// Folding takes the long s for an s; the length tells them apart.
+	// Folding takes the long s for an s; the length distinguishes them.
 	local := len(name) == len("localhost") && strings.EqualFold(name, "localhost")
 	return (local || name == "127.0.0.1") && (!found || goodPort(port))
 }

@@ -11,8 +11,8 @@ const (
 	maxLaunches = 64 // unspent codes; the oldest goes first
 )
 
-// Launches gives out codes that open a page once, so that the token itself is in
-// no address, no history and no process list. The zero value is ready.
+// Launches issues codes that open a page once, so that the token itself is in no
+// address, no history and no process list. The zero value is ready.
 type Launches struct {
 	Now func() time.Time // nil: the clock
 
@@ -20,7 +20,8 @@ type Launches struct {
 	open []launch   // oldest first
 }
 
-// launch keeps a code's digest: comparing digests tells nothing about the code.
+// launch keeps a code's digest: comparing digests reveals nothing about the
+// code.
 type launch struct {
 	digest [sha256.Size]byte
 	until  time.Time

@@ -10,7 +10,7 @@ import (
 )
 
 // Listen opens a port on 127.0.0.1, 0 for any that is free. The error is a
-// sentence for whoever chose the port.
+// sentence for the user who chose the port.
 func Listen(port int) (net.Listener, error) {
 	if port < 0 || port > 65535 {
 		return nil, fmt.Errorf("port %d is out of range: choose 1 to 65535, or 0 for any free port", port)

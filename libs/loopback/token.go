@@ -11,7 +11,7 @@ import (
 // TokenHeader is the only place where a token is looked for.
 const TokenHeader = "X-SVC-UI-Token"
 
-// Bounds of a token, in characters.
+// Limits of a token, in characters.
 const (
 	MinToken = 32
 	MaxToken = 4096

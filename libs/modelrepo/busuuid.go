@@ -18,8 +18,8 @@ var (
 	anchorLines = []func() *regexp.Regexp{lazyPattern(`(?m)^enabled:.*$`), lazyPattern(`(?m)^name:.*$`)}
 )
 
-// WithBusUUID is the text of the model's definition with another UUID on the message bus: in its line, or in a new one
-// after enabled. All else stays as it is, comments included. The error is [ErrUnclear].
+// WithBusUUID returns the text of the model's definition with another UUID on the message bus: in its line, or in a new
+// one after enabled. All else stays as it is, comments included. The error is [ErrUnclear].
 func (m *Model) WithBusUUID(id string) ([]byte, error) {
 	text := string(m.File.Bytes)
 	changed := ""
@@ -33,8 +33,8 @@ func (m *Model) WithBusUUID(id string) ([]byte, error) {
 			}
 		}
 	}
-	// YAML has ways that lines do not show, such as a text over several of them: what comes out must say the same
-	// as before but for this.
+	// YAML has notations that lines do not show, such as a text over several of them: the result must have the same
+	// content as before but for this.
 	var before, after map[string]any
 	if yaml.Unmarshal(m.File.Bytes, &before) != nil || yaml.Unmarshal([]byte(changed), &after) != nil || after["bus_uuid"] != id {
 		return nil, ErrUnclear

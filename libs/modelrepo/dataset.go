@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Availability says when the value of a column is known.
+// Availability is the time at which the value of a column is known.
 const (
 	AtSubmit = "submit"
 	AtEnd    = "end"
@@ -38,7 +38,7 @@ type Dataset struct {
 	// Files are paths or globs relative to the repository.
 	Files    []string `yaml:"files"`
 	Backends Backends `yaml:"backends"`
-	// Time names the columns, in seconds, between which a row's events lie; SWF knows them by itself.
+	// Time names the columns, in seconds, between which a row's events lie; for SWF it is built in.
 	Time      Span                  `yaml:"time"`
 	Columns   map[string]ColumnSpec `yaml:"columns"`
 	History   []History             `yaml:"history"`
@@ -48,7 +48,7 @@ type Dataset struct {
 	Path string `yaml:"-"`
 }
 
-// Generated reports whether the rows come from the generator alone, which every version trained on them tells.
+// Generated reports whether the rows come from the generator alone; versions trained on them carry a tag for it.
 func (d *Dataset) Generated() bool { return len(d.Files) == 0 && !d.Backends.remote() }
 
 // Origin is the value of the tag data_origin.
@@ -119,7 +119,7 @@ type ColumnSpec struct {
 	Length int  `yaml:"length"`
 	// From is the column's name in the files; default its own name.
 	From string `yaml:"from"`
-	// Available is submit or end: when the value is known. It has no default, so that nobody leaks by omission.
+	// Available is submit or end: when the value is known. It has no default, so that an omission cannot cause leakage.
 	Available string `yaml:"available"`
 }
 
@@ -133,9 +133,9 @@ type History struct {
 	Stats []string `yaml:"stats"`
 }
 
-// HistoryStats are: the last value, the median of the last five, of all, the largest, and how many there were.
-// A group without an ended row has -1 for the first four and 0 rows counted as -1 too, so that "none" looks the
-// same in every column.
+// HistoryStats are the last value, the median of the last five, the median of all, the largest, and the count. A group
+// without an ended row has -1 for the first four and 0 rows counted as -1 too, so that "none" looks the same in every
+// column.
 var HistoryStats = []string{"last", "median5", "median", "max", "count"}
 
 // Column is the name of the derived column: <of>_<stat>_by_<group columns>.
@@ -177,7 +177,7 @@ var SWFColumns = []string{
 // zone, and end = submit + wait + run.
 var swfDerived = []string{"hour", "weekday", "end"}
 
-// swfAtEnd are the fields nobody knows when a job is submitted.
+// swfAtEnd are the fields that are unknown when a job is submitted.
 var swfAtEnd = []string{"wait", "run", "cpu_avg", "mem", "status", "end"}
 
 // Column returns a column that models can use: declared or derived from history.
@@ -248,7 +248,7 @@ func (d *Dataset) checkSource(doc *document) {
 	}
 }
 
-// check says what is wrong with the places the rows are read from.
+// check reports faults in the backends.
 func (b Backends) check(doc *document) {
 	if a := b.PublicArchive; a != nil {
 		u, err := url.Parse(a.URL)

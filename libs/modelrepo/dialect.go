@@ -11,10 +11,10 @@ import (
 // QuotingNone makes quotes ordinary characters of a cell.
 const QuotingNone = "none"
 
-// Dialect is how the text of CSV files differs from RFC 4180 in UTF-8: a decimal comma, semicolons, Latin-1.
+// Dialect describes how CSV files differ from RFC 4180 in UTF-8: a decimal comma, semicolons, Latin-1.
 type Dialect struct {
-	// Encoding by a name of the WHATWG's Encoding Standard, such as windows-1252; empty is UTF-8, or what the file's byte
-	// order mark announces.
+	// Encoding by a name of the WHATWG's Encoding Standard, such as windows-1252; empty is UTF-8, or the encoding of
+	// the file's byte order mark.
 	Encoding string `yaml:"encoding"`
 	// Delimiter is one character; empty is a comma.
 	Delimiter string `yaml:"delimiter"`

@@ -44,7 +44,7 @@ type document struct {
 	faults []Fault
 }
 
-// loadDocument parses one file. A nil document means it could not be parsed; the faults say why.
+// loadDocument parses one file. A nil document means it could not be parsed; the faults are the reasons.
 func loadDocument(root *os.Root, name string) (*document, []Fault) {
 	src, err := readBounded(root, name, maxFile)
 	if err != nil {
@@ -73,7 +73,7 @@ func loadDocument(root *os.Root, name string) (*document, []Fault) {
 		d.fault("", "holds more than one document; keep the first and move the others to files of their own")
 	default:
 		d.body = file.Docs[0].Body
-		// An alias repeats what it names, so a short file could unfold into gigabytes.
+		// An alias repeats its anchor's content, so a short file could unfold into gigabytes.
 		for _, kind := range []ast.NodeType{ast.AliasType, ast.AnchorType} {
 			for _, n := range ast.Filter(kind, d.body) {
 				d.faults = append(d.faults, Fault{name, n.GetToken().Position.Line, "anchors and aliases are not read here; write the value out"})
@@ -110,10 +110,10 @@ var errIrregular = errors.New("it is no regular file")
 
 var errLink = errors.New("a symbolic link leads there, and links are not followed")
 
-// OpenRegular opens a file of a repository, and nothing else: opening a named pipe waits for
-// whoever writes to it, and opening a device may do something. What is put in
-// its place between the look and the opening is opened without waiting. Links are not followed,
-// since whoever commits one would choose what is read: a working copy has its remote's token in .git.
+// OpenRegular opens a regular file of a repository, and nothing else: opening a named pipe waits for a writer, and
+// opening a device may have side effects. The open itself does not block, in case the file is replaced between the
+// check and the open. Links are not followed, since the author of a commit could choose what is read: a working copy
+// has its remote's token in .git.
 func OpenRegular(root *os.Root, name string) (*os.File, error) {
 	for at, c := range name + "/" {
 		if c != '/' || at == 0 {
@@ -155,8 +155,8 @@ func (d *document) decodeNode(n ast.Node, v any) bool {
 	return true
 }
 
-// fault records what is wrong with the value at path ("datasets[0].target"; "" is the file). A value that is
-// absent is reported at the nearest one that encloses it.
+// fault records a fault of the value at path ("datasets[0].target"; "" is the file). A value that is absent is reported
+// at the nearest one that encloses it.
 func (d *document) fault(path, format string, a ...any) {
 	d.faults = append(d.faults, Fault{File: d.name, Line: d.line(path), Msg: fmt.Sprintf(format, a...)})
 }
@@ -176,7 +176,8 @@ func (d *document) line(path string) int {
 	return keyLine(d.body)
 }
 
-// keyLine is where a value starts; a block mapping's own token is its first colon, which is the same line.
+// keyLine returns the line on which a value starts; a block mapping's own token is its first colon, which is the same
+// line.
 func keyLine(n ast.Node) int {
 	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 {
 		n = m.Values[0].Key

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// Bounds of what is shown beside a model.
+// Limits of the files shown beside a model.
 const (
 	maxReadme = 1 << 20
 	maxImage  = 8 << 20

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv/hostiletest"
 )
 
-// allocationCeiling is what reading one hostile file may allocate in all, garbage included, in bytes.
+// allocationCeiling limits the total allocations of reading one hostile file, garbage included, in bytes.
 const allocationCeiling = 256 << 20
 
 // hostileFiles are YAML files that cost a parser more than they weigh.
@@ -192,7 +192,7 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	})
 }
 
-// A repository with more folders than any team has is read in part, and says so.
+// A repository with more folders than any team has is read in part, which is reported.
 func TestManyFilesAreRefusedCheaply(t *testing.T) {
 	t.Parallel()
 	dir := newRepository(t)

@@ -14,14 +14,14 @@ import (
 // MaxCombinations limits the combinations of hyperparameters that one training tries on validation.
 const MaxCombinations = 24
 
-// Hyperparameter is one setting of an estimator. Its default determines what values are accepted: a float64 any number
-// from Min to Max, an int whole ones, a bool true and false, a string one of Words.
+// Hyperparameter is one setting of an estimator. Its default determines the accepted values: for a float64 any number
+// from Min to Max, for an int whole ones, for a bool true and false, for a string one of Words.
 type Hyperparameter struct {
 	Name     string
 	Default  any
 	Min, Max float64
 	Words    []string
-	// Share accepts, besides Words, a count of at least 1 or a fraction below 1.
+	// Share accepts, in addition to Words, a count of at least 1 or a fraction below 1.
 	Share bool
 	// Types of models that have it; nil: all that the estimator suits.
 	Types   []Type
@@ -237,7 +237,7 @@ func unknownHyperparameter(kind string, t Type, name string) error {
 }
 
 // hyperparameterFaults checks each value of each hyperparameter once, whatever combinations the lists make. The keys
-// are the hyperparameters' names; "" is the whole.
+// are the hyperparameters' names; "" is for the combination.
 func (e Estimator) hyperparameterFaults(t Type) map[string]error {
 	faults := map[string]error{}
 	for _, name := range sortedKeys(e.Hyperparameters) {

@@ -75,7 +75,7 @@ func TestHyperparameterValues(t *testing.T) {
 	}
 }
 
-// The manual lists the table as it is.
+// The manual contains the table unchanged.
 func TestHyperparametersInTheManual(t *testing.T) {
 	t.Parallel()
 	const manual, begin, end = "../../docs/trainer.md", "<!-- generated: hyperparameters -->\n", "<!-- end -->"

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Prefixes of the metrics that tell what each baseline would have scored on the same rows.
+// Prefixes of the metrics that hold each baseline's score on the same rows.
 const (
 	// BaselineFixed is the guess from the rows before the test rows.
 	BaselineFixed = "baseline_"
@@ -13,11 +13,11 @@ const (
 	BaselineRunning = "baseline_running_"
 )
 
-// Verdict is how one rung judged a version.
+// Verdict is the result of one rung for a version.
 type Verdict struct {
 	Alias string `json:"alias"`
 	Pass  bool   `json:"pass"`
-	// Reason says why not; empty if it passed.
+	// Reason is why it failed; empty if it passed.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -127,8 +127,8 @@ func (m *Model) Primary() (metric, direction string) {
 	return "rmse", Lower
 }
 
-// CapDummy lowers the verdicts of a dummy run: made rows say nothing about real jobs, so such a version reaches at
-// most Staging.
+// CapDummy lowers the verdicts of a dummy run: invented rows are no evidence about real jobs, so such a version reaches
+// at most Staging.
 func CapDummy(verdicts []Verdict) []Verdict {
 	for i := range verdicts {
 		if verdicts[i].Alias != Aliases[0] && verdicts[i].Pass {
@@ -138,7 +138,7 @@ func CapDummy(verdicts []Verdict) []Verdict {
 	return verdicts
 }
 
-// DataBackend is where the data of one of the model's data sets is read from.
+// DataBackend returns the backend from which the data of one of the model's data sets is read.
 func (m *Model) DataBackend(d *ModelDataset) string {
 	if d.Backend != "" {
 		return d.Backend

@@ -2,7 +2,7 @@ package modelrepo
 
 import "cmp"
 
-// Kind is what a column holds.
+// Kind is the type of a column's values.
 type Kind string
 
 const (
@@ -14,7 +14,7 @@ const (
 	Vector Kind = "vector"
 )
 
-// Type is what a model predicts.
+// Type is the task type of a model.
 type Type string
 
 const (
@@ -22,8 +22,8 @@ const (
 	Regression Type = "regression"
 	// Classification predicts one of a fixed list of labels.
 	Classification Type = "classification"
-	// Anomaly tells rows that are unlike the others from the rest. The target has two labels, which only judge it; the
-	// second one is the anomalies'.
+	// Anomaly separates unusual rows from the rest. The target has two labels, which are used only to evaluate it; the
+	// second one is that of the anomalies.
 	Anomaly Type = "anomaly"
 )
 
@@ -38,14 +38,14 @@ const (
 	TransformBins = "bins"
 )
 
-// Model is one model.yaml. Zero values below are after defaults, so 0 or "" is what the author wrote.
+// Model is one model.yaml. Defaults are applied, so a 0 or "" below was written by the author.
 type Model struct {
 	// Name is PascalCase or upper-case; the platform shows it upper-case and the tracker holds it lower-case.
 	Name string `yaml:"name"`
 	// TaskType is the folder it lies in: one of TaskTypes.
 	TaskType string `yaml:"task_type"`
 	Type     Type   `yaml:"type"`
-	// Enabled is true unless said otherwise; a disabled model is known but never trained on a schedule.
+	// Enabled is true by default; a disabled model is known but never trained on a schedule.
 	Enabled bool   `yaml:"enabled"`
 	Project string `yaml:"project"`
 	// Tenant owns the model: its policy, rules, history and serving records are of that tenant alone. Empty: default.
@@ -58,7 +58,7 @@ type Model struct {
 	// Datasets the model can be trained on; the first is the default.
 	Datasets []ModelDataset `yaml:"datasets"`
 	Split    Split          `yaml:"split"`
-	// Baseline says what the model must be compared with; zero means the median or majority of all rows.
+	// Baseline is the reference that the model must beat; zero means the median or majority of all rows.
 	Baseline  Baseline  `yaml:"baseline"`
 	Lifecycle []Rung    `yaml:"lifecycle"`
 	Serving   Serving   `yaml:"serving"`
@@ -66,7 +66,7 @@ type Model struct {
 	Inference Inference `yaml:"inference"`
 	Resources Resources `yaml:"resources"`
 
-	// Backend its data is read from unless a data set says otherwise: the registry's word, else local.
+	// Backend its data is read from unless a data set names another: the registry's, else local.
 	Backend string `yaml:"-"`
 	// Dir is the model's folder relative to the repository, with forward slashes.
 	Dir string `yaml:"-"`
@@ -120,7 +120,7 @@ type Target struct {
 	Unit   string   `yaml:"unit"`
 }
 
-// Split says how rows are divided into train, validation and test.
+// Split defines how rows are divided into train, validation and test.
 type Split struct {
 	// Kind is time, random, group or files.
 	Kind string `yaml:"kind"`
@@ -137,7 +137,7 @@ type Split struct {
 type Baseline struct {
 	// By lists groupings to try in order; a row whose group is unknown falls to the next, then to all rows.
 	By [][]string `yaml:"by"`
-	// Margins that a rung with beats_baseline asks for beyond being better.
+	// Margins by which a rung with beats_baseline requires the model to be better.
 	Margins []Margin `yaml:"margins"`
 }
 
@@ -160,7 +160,7 @@ type Rung struct {
 	BeatsBaseline bool   `yaml:"beats_baseline"`
 }
 
-// Serving says how the model is served.
+// Serving defines how the model is served.
 type Serving struct {
 	// ModelID is the lower-case tracker name; default is the lower-case model name.
 	ModelID string `yaml:"model_id"`
@@ -168,7 +168,7 @@ type Serving struct {
 	Aliases []string `yaml:"aliases"`
 }
 
-// Schedule is when the model is retrained without being asked.
+// Schedule is when the model is retrained automatically.
 type Schedule struct {
 	Cron             string `yaml:"cron"`
 	Timezone         string `yaml:"timezone"`
@@ -176,13 +176,14 @@ type Schedule struct {
 	ConcurrencyLimit int    `yaml:"concurrency_limit"`
 }
 
-// Inference holds JSON schemas of one request's features and of the answer. Open derives what the author left out.
+// Inference holds JSON schemas of one request's features and of the answer. Open derives those that the author left
+// out.
 type Inference struct {
 	InputSchema  map[string]any `yaml:"input_schema"`
 	OutputSchema map[string]any `yaml:"output_schema"`
 }
 
-// Resources asked of the scheduler.
+// Resources requested from the scheduler.
 type Resources struct {
 	Nodes int `yaml:"nodes"`
 	CPUs  int `yaml:"cpus"`

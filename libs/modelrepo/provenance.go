@@ -22,7 +22,7 @@ type SourceFile struct {
 	Bytes []byte
 }
 
-// Provenance is where a definition came from.
+// Provenance is the origin of a definition.
 type Provenance struct {
 	// Commit holds the definition, byte by byte; empty where none does.
 	Commit string
@@ -35,7 +35,7 @@ func (p Provenance) Dirty() bool { return p.Commit == "" }
 
 // ReadProvenance compares files that were read from dir with the commit that is
 // checked out there. A folder that is not the root of a repository has none: the
-// commit of a repository around it says nothing about its files.
+// commit of a repository around it is unrelated to its files.
 func ReadProvenance(dir string, files ...SourceFile) (Provenance, error) {
 	sum := sha256.New()
 	for _, f := range files {

@@ -13,7 +13,7 @@ import (
 // Environments that a registry can describe; "base" alone means no environment.
 var Environments = []string{"dev", "staging", "prod"}
 
-// settings are what a registry may say of a model, or of all by its defaults.
+// settings are the values that a registry may set for a model, or for all by its defaults.
 type settings struct {
 	// Name of the model; empty in the defaults.
 	Name      string    `yaml:"name"`
@@ -36,7 +36,8 @@ func builtinSettings() settings {
 	}
 }
 
-// registry is one file: defaults lie under what a model says of itself, its models entry over it.
+// registry is one file: a model.yaml overrides the registry's defaults, and the registry's models
+// entry overrides model.yaml.
 type registry struct {
 	doc      *document
 	defaults ast.Node

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Repo is what a model repository declares, with the registry of one environment applied.
+// Repo is the content of a model repository, with the registry of one environment applied.
 type Repo struct {
 	// Dir is the folder it was read from.
 	Dir string

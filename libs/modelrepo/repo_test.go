@@ -137,7 +137,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// Each row breaks one good file; the fault must say where, and leave what is sound alone.
+// Each row breaks one good file; the fault must name the place, and leave the sound files alone.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	const model, set, reg = "models/performance_prediction/Demo/model.yaml", "datasets/Jobs.yaml", "registries/base.yaml"

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bounds of a YAML file before the parser sees it. The parser keeps a node for each level and each value, and copies
+// Limits of a YAML file before the parser sees it. The parser keeps a node for each level and each value, and copies
 // some of them from level to level: 50 kB of opening brackets took it 4 GB. A model repository needs a fraction of
 // this.
 const (
@@ -48,13 +48,13 @@ func checkShape(src []byte) error {
 			}
 		}
 		if openers > maxOpeners || marks > maxMarks {
-			return fmt.Errorf("has more than %d brackets, or more than %d quotes, tags and the like", maxOpeners, maxMarks)
+			return fmt.Errorf("has more than %d brackets, or more than %d quotes, tags and similar marks", maxOpeners, maxMarks)
 		}
 	}
 	return nil
 }
 
-// checkIndent bounds how many levels one line can open by its indentation and by the indicators at its start.
+// checkIndent limits the levels that one line can open by its indentation and by the indicators at its start.
 func checkIndent(line []byte) error {
 	inline, column := 0, 0
 	for column < len(line) {
@@ -73,7 +73,7 @@ func checkIndent(line []byte) error {
 			return fmt.Errorf("begins more than %d lists on one line", maxInline)
 		}
 	}
-	// The values of one line: "a: b: c: …" is no YAML, yet the parser builds a level for each before it says so.
+	// The values of one line: "a: b: c: …" is no YAML, yet the parser builds a level for each before it reports that.
 	if n := bytes.Count(line, []byte(": ")); n > 64 {
 		return fmt.Errorf("has more than 64 keys on one line")
 	}

@@ -22,7 +22,8 @@ func (r *Repo) Touched(files []string) []string {
 	return out
 }
 
-// concern says of a file whether its change concerns the model.
+// concern returns a function that reports whether the change of a file concerns
+// the model.
 func (r *Repo) concern(m *Model) func(file string) bool {
 	own := map[string]bool{}
 	var data []string
@@ -50,8 +51,8 @@ func (r *Repo) concern(m *Model) func(file string) bool {
 
 func isUnder(file, dir string) bool { return strings.HasPrefix(file, dir+"/") }
 
-// ofSource also takes what lies below a folder that the pattern names; in it **
-// stands for any number of folders.
+// ofSource also matches files below a folder that the pattern names; in it **
+// matches any number of folders.
 func ofSource(pattern, file string) bool {
 	pattern = path.Clean(pattern)
 	if ok, _ := doublestar.Match(pattern, file); ok {

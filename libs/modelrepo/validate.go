@@ -99,7 +99,7 @@ func (m *Model) validate(doc *document) {
 		doc.fault("bus_uuid", "bus_uuid %q is no UUID", m.BusUUID)
 	}
 	if m.Tenant != "" && (!tenantName().MatchString(m.Tenant) || m.Tenant == "platform") {
-		doc.fault("tenant", "tenant %q must be letters, digits, '.', '-' and '_', at most 64; platform is nobody's", m.Tenant)
+		doc.fault("tenant", "tenant %q must be letters, digits, '.', '-' and '_', at most 64; platform is reserved", m.Tenant)
 	}
 	for i, s := range m.Sources {
 		if err := checkPath(s); err != nil {
@@ -291,12 +291,12 @@ func (m *Model) validateLadder(doc *document) {
 	}
 	for i, by := range m.Baseline.By {
 		if len(by) == 0 {
-			doc.fault(fmt.Sprintf("baseline.by[%d]", i), "a grouping needs columns; the median or majority of all rows always comes last by itself")
+			doc.fault(fmt.Sprintf("baseline.by[%d]", i), "a grouping needs columns; the median or majority of all rows is always added last")
 		}
 	}
 }
 
-// against checks what the model takes from a data set.
+// against checks the columns that the model uses from a data set.
 func (m *Model) against(doc *document, i int, ds *Dataset) {
 	md := &m.Datasets[i]
 	at := fmt.Sprintf("datasets[%d]", i)

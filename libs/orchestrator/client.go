@@ -19,7 +19,7 @@ const (
 	// maxAnswer limits an answer: 200 flow runs, the largest page, with
 	// parameters of 64 KiB each.
 	maxAnswer = 16 << 20
-	// maxErrorBody limits what is kept of a refusal.
+	// maxErrorBody limits the part of a refusal that is kept.
 	maxErrorBody = 64 << 10
 )
 
@@ -53,7 +53,7 @@ func New(apiURL string, hc *http.Client, o ...Option) *Client {
 // URL is the address of the API the client calls.
 func (c *Client) URL() string { return c.base }
 
-// Health asks whether the orchestrator serves.
+// Health checks that the orchestrator serves.
 func (c *Client) Health(ctx context.Context) error {
 	var ok bool
 	if _, err := c.call(ctx, http.MethodGet, "/health", nil, &ok); err != nil {
@@ -114,7 +114,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) (in
 		return resp.StatusCode, transportError(err)
 	}
 	if len(b) > maxAnswer {
-		return resp.StatusCode, fmt.Errorf("orchestrator: answer to %s %s is over %d bytes: ask for fewer with limit", method, path, maxAnswer)
+		return resp.StatusCode, fmt.Errorf("orchestrator: answer to %s %s is over %d bytes: request fewer with limit", method, path, maxAnswer)
 	}
 	if out == nil || resp.StatusCode == http.StatusNoContent {
 		return resp.StatusCode, nil

@@ -107,7 +107,8 @@ type CreateDeployment struct {
 	Schedules              []CreateSchedule `json:"schedules,omitempty"`
 	WorkPoolName           string           `json:"work_pool_name,omitempty"`
 	WorkQueueName          string           `json:"work_queue_name,omitempty"`
-	// ConcurrencyLimit is how many runs may be PENDING or RUNNING at once; nil: any number.
+	// ConcurrencyLimit limits the runs that may be PENDING or RUNNING at once; nil: no
+	// limit.
 	ConcurrencyLimit *int `json:"concurrency_limit,omitempty"`
 }
 
@@ -153,7 +154,7 @@ func (c *Client) DeleteDeployment(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// PauseDeployment stops its schedules; ResumeDeployment lets them go on.
+// PauseDeployment stops its schedules; ResumeDeployment resumes them.
 func (c *Client) PauseDeployment(ctx context.Context, id uuid.UUID) error {
 	_, err := c.call(ctx, http.MethodPost, "/deployments/"+id.String()+"/pause_deployment", struct{}{}, nil)
 	return err

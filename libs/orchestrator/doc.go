@@ -1,5 +1,6 @@
-// Package orchestrator speaks the REST interface of Prefect 3 to whatever
-// serves it: a Prefect server or the stand-in of the standalone program.
+// Package orchestrator is a client of Prefect 3's REST interface, whichever
+// server implements it: a Prefect server or the stand-in of the standalone
+// program.
 //
 // It knows the part the platform uses: flows, deployments, flow runs and their
 // states, logs, work pools. Each call is one attempt; how often to try again

@@ -19,7 +19,7 @@ var (
 // Error is an answer other than 2xx.
 type Error struct {
 	Status int
-	// Detail is what the orchestrator said, as one sentence or list.
+	// Detail is the orchestrator's message, as one sentence or list.
 	Detail string
 	// Call is the method and path that was refused.
 	Call string
@@ -57,12 +57,11 @@ func truncateText(s string) string {
 	return strings.ToValidUTF8(s[:maxDetail], "") + "…"
 }
 
-// ErrUnreadable is behind the error of a call whose answer another program must have given.
+// ErrUnreadable is wrapped by the error of a call that another program must have answered.
 var ErrUnreadable = errors.New("is not what a Prefect 3 API gives (is the address right?)")
 
-// errorDetail reads the bodies a Prefect server gives: {"detail": text},
-// {"detail": [{loc, msg}]} of its framework's own checks, and
-// {"exception_message": text, "exception_detail": [{loc, msg}]}.
+// errorDetail reads the error bodies of a Prefect server: {"detail": text}, {"detail": [{loc, msg}]} of its framework's
+// own checks, and {"exception_message": text, "exception_detail": [{loc, msg}]}.
 func errorDetail(body []byte, status int) string {
 	var doc struct {
 		Detail           json.RawMessage `json:"detail"`

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// MaxPage is the most items the orchestrator gives in one answer.
+// MaxPage is the most items in one answer of the orchestrator.
 const MaxPage = 200
 
 // FlowRun is one run of a flow.
@@ -48,9 +48,9 @@ func (r FlowRun) Message() string {
 	return r.State.Message
 }
 
-// CreateFlowRun asks for a run of a deployment. Parameters are laid over the
+// CreateFlowRun is a request for a run of a deployment. Parameters override the
 // deployment's own. With an IdempotencyKey the same call may be repeated: the
-// first makes the run, the others return it.
+// first creates the run, the others return it.
 type CreateFlowRun struct {
 	Parameters     map[string]any `json:"parameters,omitempty"`
 	IdempotencyKey string         `json:"idempotency_key,omitempty"`

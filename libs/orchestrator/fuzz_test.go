@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv/hostiletest"
 )
 
-// FuzzAnswers: whatever an orchestrator answers, reading it ends in a value or a short error, for memory in proportion to
-// the answer, and a list ends even if every page of it is full.
+// FuzzAnswers: whatever an orchestrator answers, reading it ends in a value or a short error, with memory in proportion
+// to the answer, and a list ends even if every page of it is full.
 func FuzzAnswers(f *testing.F) {
 	for _, text := range []string{
 		`{"id": "5f6b3f0e-3c63-4a36-9f0b-1d1f0d9f1a11", "name": "r", "state_type": "RUNNING", "state": {"type": "RUNNING", "timestamp": "2026-01-02T03:04:05Z"}, "parameters": {"a": 1}, "tags": ["x"]}`,

@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// StateType is the machine's word for where a run is. A state's name is the
-// human's word: type SCHEDULED may be named "Scheduled", "Late",
-// "AwaitingRetry"; all else about a run follows from the type.
+// StateType is the machine-readable state of a run. A state's name is for
+// people: type SCHEDULED may be named "Scheduled", "Late", "AwaitingRetry"; all
+// else about a run follows from the type.
 type StateType string
 
 // The state types of Prefect 3.
@@ -30,7 +30,7 @@ const (
 // StateTypes holds every type, in the order a run may pass through them.
 var StateTypes = []StateType{Scheduled, Pending, Running, Paused, Cancelling, Completed, Failed, Cancelled, Crashed}
 
-// Terminal reports whether a run in this state has ended for good.
+// Terminal reports whether a run in this state has ended.
 func (t StateType) Terminal() bool {
 	return t == Completed || t == Failed || t == Cancelled || t == Crashed
 }
@@ -64,14 +64,14 @@ const (
 	Abort  SetStateStatus = "ABORT"
 )
 
-// SetStateResult answers a proposed state. State is what the run is in now
-// where the orchestrator says so (ACCEPT, REJECT).
+// SetStateResult answers a proposed state. State is the run's state now, if the
+// orchestrator returns it (ACCEPT, REJECT).
 type SetStateResult struct {
 	Status  SetStateStatus `json:"status"`
 	State   *State         `json:"state"`
 	Details struct {
 		Reason string `json:"reason"`
-		// DelaySeconds is how long to wait before proposing again (WAIT).
+		// DelaySeconds is the wait before proposing again (WAIT).
 		DelaySeconds int `json:"delay_seconds"`
 	} `json:"details"`
 }

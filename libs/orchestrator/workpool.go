@@ -40,7 +40,7 @@ func (c *Client) ReadWorkPool(ctx context.Context, name string) (WorkPool, error
 	return out, err
 }
 
-// Heartbeat says that a worker polls the pool; every is how often it will say so.
+// Heartbeat reports that a worker polls the pool; every is the interval of its heartbeats.
 func (c *Client) Heartbeat(ctx context.Context, pool, worker string, every time.Duration) error {
 	in := struct {
 		Name     string `json:"name"`
@@ -112,8 +112,8 @@ func (c *Client) AllScheduledFlowRuns(ctx context.Context, pool string, before t
 			if last == nil {
 				return
 			}
-			// Others may be due at the very moment of the last one. A page without anything new is one that such
-			// runs fill: a larger one may hold them all, and what MaxPage does not hold is left out.
+			// Others may be due at the very moment of the last one. A page without new runs is full of such runs: a
+			// larger one may hold them all, and those beyond MaxPage are left out.
 			next := last.Add(-time.Microsecond)
 			switch {
 			case !fresh && size < MaxPage:

@@ -49,7 +49,8 @@ func Audit(a AuditFact) Event {
 	if a.Time.IsZero() {
 		a.Time = time.Now()
 	}
-	// Ids and principals are within the bound; what is not may come from a stranger.
+	// Ids and principals are within the limit; longer texts may come from a
+	// stranger.
 	a.Actor, a.Action, a.Target = truncateText(a.Actor), truncateText(a.Action), truncateText(a.Target)
 	id := uuid.Must(uuid.NewV7()) // fails only without a source of randomness, as the runtime would
 	rec := auditRecord{
@@ -65,10 +66,10 @@ func Audit(a AuditFact) Event {
 	}
 }
 
-// Bounds of a fact. A fact that is larger than what the broker takes would never
-// reach the ledger, so an act could be hidden by the size of its details. In the
-// envelope a character takes up to six bytes, \u003c for one; 16 KiB of the worst
-// are a tenth of what the broker takes.
+// Limits of a fact. A fact that is too large for the broker would never reach the
+// ledger, so an act could be hidden by the size of its details. In the envelope a
+// character takes up to six bytes, \u003c for one; 16 KiB of the worst are a tenth
+// of the broker's limit.
 const (
 	maxText    = 512      // bytes of an actor, action or target
 	maxDetails = 16 << 10 // bytes of the details' JSON
@@ -90,10 +91,10 @@ func truncateText(s string) string {
 	return s[:cut] + end
 }
 
-// encodeDetails encodes details within their bounds, with integers beyond 2^53 as
+// encodeDetails encodes details within their limits, with integers beyond 2^53 as
 // strings: the ledger hashes the form of RFC 8785, whose numbers are doubles. A
-// value that JSON cannot express becomes a note, since an act must not go
-// unrecorded for it.
+// value that JSON cannot express becomes a note, since an act must not go unrecorded
+// for it.
 func encodeDetails(details map[string]any) json.RawMessage {
 	if details == nil {
 		return json.RawMessage("{}")
@@ -127,8 +128,8 @@ func compactJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-// boundDetails puts digests in the place of what is too deep, and of details of
-// more than maxDetails in that of their large members, else of the whole.
+// boundDetails replaces values that are too deep by digests, and in details of more
+// than maxDetails their large members, else the whole.
 func boundDetails(v map[string]any, size int) map[string]any {
 	var whole map[string]any
 	if size > maxDetails {
@@ -164,7 +165,7 @@ func memberNames(v map[string]any) []string {
 	return all
 }
 
-// digestValue stands for a value by its JSON's SHA-256 and length in bytes.
+// digestValue replaces a value by its JSON's SHA-256 and length in bytes.
 func digestValue(v any) map[string]any {
 	b, _ := compactJSON(v) // it was decoded from JSON
 	sum := sha256.Sum256(b)

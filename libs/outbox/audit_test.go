@@ -40,7 +40,7 @@ func digestOf(s string) map[string]any {
 // No details are so large that the broker would refuse the fact of the act.
 func TestAuditDetailsAreBounded(t *testing.T) {
 	t.Parallel()
-	const maxEnvelope = 128 << 10 // an eighth of what the broker takes
+	const maxEnvelope = 128 << 10 // an eighth of the broker's limit
 	many := map[string]any{}
 	for _, a := range "abcdefgh" {
 		many[string(a)] = strings.Repeat("<", 4000)

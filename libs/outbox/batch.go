@@ -29,7 +29,7 @@ const (
 // part of the batch was lost on the way.
 var errNotAtOnce = errors.New("the batch was refused")
 
-// batchOf is how many of the messages go at once.
+// batchOf returns how many of the messages are sent in one batch.
 func batchOf(letters []letter) int {
 	size := 0
 	for i, l := range letters {
@@ -86,7 +86,7 @@ func (r *Relay) sendBatch(ctx context.Context, nc *nats.Conn, letters []letter) 
 	}
 	n := uint64(len(letters))
 	if ack.Count != n || ack.Seq < n {
-		return &outage{errors.New("the broker's answer tells of another batch: " + string(answer.Data))}
+		return &outage{errors.New("the broker's answer is for another batch: " + string(answer.Data))}
 	}
 	// Nothing comes between the messages of a batch.
 	first := ack.Seq - n + 1
@@ -100,8 +100,8 @@ func (r *Relay) sendBatch(ctx context.Context, nc *nats.Conn, letters []letter) 
 	return nil
 }
 
-// batchFault tells what is wrong with a batch, or one of its messages, from what
-// is wrong with the broker.
+// batchFault separates faults of a batch, or of one of its messages, from faults of
+// the broker.
 func batchFault(err error) error {
 	if blamesRow(err) || errors.Is(err, nats.ErrMaxPayload) { // the headers of the batch make messages longer
 		return errNotAtOnce

@@ -39,8 +39,8 @@ func (b *bundle) withStream(t *testing.T, change func(*jetstream.StreamConfig)) 
 	return s
 }
 
-// marked waits until each of the events is marked with the number that the stream
-// has it under, and gives those numbers.
+// marked waits until each of the events is marked with its number in the stream, and returns
+// those numbers.
 func (b *bundle) marked(t *testing.T, s jetstream.Stream, events []outbox.Event) []uint64 {
 	t.Helper()
 	seqs := make([]uint64, len(events))
@@ -174,8 +174,8 @@ func TestTheLongestEventLeavesItsBatch(t *testing.T) {
 	}
 }
 
-// Whoever runs the broker may have made the stream without batches, or an older
-// broker knows none.
+// The operator of the broker may have made the stream without batches, or an older broker
+// does not support them.
 func TestAStreamWithoutBatches(t *testing.T) {
 	t.Parallel()
 	b := setupBundle(t)

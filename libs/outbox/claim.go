@@ -28,7 +28,7 @@ func (r *Relay) claim(ctx context.Context) ([]store.ClaimDueRow, error) {
 	return rows, nil
 }
 
-// errLocked is a row that is due and that nobody lets go of.
+// errLocked means that a due row stays locked by another transaction.
 var errLocked = errors.New("outbox: the next row has been locked by another transaction for a while, and those after it wait; " +
 	"pg_locks and pg_stat_activity say by which")
 
@@ -50,8 +50,7 @@ func (r *Relay) checkLocked(ctx context.Context) error {
 	return nil
 }
 
-// outcome is what became of a claimed row: acknowledged, logged, refused, or, with
-// none of these, given back.
+// outcome is the result of a claimed row: acknowledged, logged, refused, or, with none of these, given back.
 type outcome struct {
 	id      uuid.UUID
 	seq     uint64 // in the stream; 0 unless acknowledged
@@ -59,8 +58,8 @@ type outcome struct {
 	refused string // why
 }
 
-// settle writes outcomes down. It runs to its end also while the relay stops:
-// what the broker has must not be sent again for nothing.
+// settle records outcomes. It runs to its end also while the relay stops: messages that the broker has must not be sent
+// again needlessly.
 func (r *Relay) settle(ctx context.Context, outcomes []outcome) error {
 	if len(outcomes) == 0 {
 		return nil

@@ -16,12 +16,14 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox/internal/store"
 )
 
-// compareRows is how many acknowledged rows are looked up at once, newest first.
+// compareRows is the number of acknowledged rows that are compared at once, newest
+// first.
 const compareRows = 100
 
-// compare makes sure that the stream has what it acknowledged. A broker that
-// acknowledges before it has synced its disk can lose its newest messages in a
-// crash, and a wiped one has lost them all; such rows become pending again.
+// compare makes sure that the stream still has the messages it acknowledged. A
+// broker that acknowledges before it has synced its disk can lose its newest
+// messages in a crash, and a wiped one has lost them all; such rows become pending
+// again.
 func (r *Relay) compare(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
 	if !nc.IsConnected() {
 		return &outage{errors.New("no connection to " + serverAddress(nc))}
@@ -71,9 +73,9 @@ func (r *Relay) reportLost(ctx context.Context, lost int64) {
 
 // lostTail makes rows pending whose message is no longer in the stream. It can lose
 // only a tail, so the search ends at the first message that is there; the ids are
-// compared because others may have published since and taken the numbers. No
-// transaction is open while the broker is asked. Rows reset before a failure stay
-// reset: the next search begins below them.
+// compared because other processes may have published since and taken the numbers.
+// No transaction is open while the broker is queried. Rows reset before a failure
+// stay reset: the next search begins below them.
 func (r *Relay) lostTail(ctx context.Context, stream jetstream.Stream, state jetstream.StreamState) (err error) {
 	var lost int64
 	defer func() { r.reportLost(ctx, lost) }()
@@ -102,8 +104,8 @@ func (r *Relay) lostTail(ctx context.Context, stream jetstream.Stream, state jet
 	}
 }
 
-// missingFrom asks the stream for rows, newest first, until it has one: found
-// is true if a row exists or none are left; after an error, missing holds the rows
+// missingFrom looks up rows in the stream, newest first, until it has one: found is
+// true if a row exists or none are left; after an error, missing holds the rows
 // checked so far.
 func missingFrom(ctx context.Context, stream jetstream.Stream, first uint64, newest []store.NewestPublishedRow) (missing []uuid.UUID, found bool, err error) {
 	for _, a := range newest {

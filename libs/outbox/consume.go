@@ -39,21 +39,22 @@ type ConsumerConfig struct {
 	Stream   StreamConfig  // for when the consumer comes before any relay
 	Retry    time.Duration // before the second delivery, doubling after; 0 means 1 s
 
-	// Handle works on one event, once for each id, in the transaction that also
-	// records the id: what it writes there happens exactly once. An error undoes
-	// it and brings the event again, at most 5 times; then it becomes a dead letter.
-	// One that wraps ErrStop costs the event nothing and ends Consume.
+	// Handle processes one event, once for each id, in the transaction that also
+	// records the id: its writes there happen exactly once. An error rolls them back
+	// and redelivers the event, at most 5 times; then it becomes a dead letter. One
+	// that wraps ErrStop costs the event nothing and ends Consume.
 	Handle func(ctx context.Context, tx pgx.Tx, e Envelope) error
 
-	// HandleBatch stands in for Handle where many events are cheaper at once: it
+	// HandleBatch replaces Handle where handling many events at once is cheaper: it
 	// gets those that are there, in their order, up to Batch (0 means 256). An error
-	// undoes all of them; they then come one by one, so that only the faulty suffer.
+	// undoes all of them; they then come one at a time, so that only the faulty ones
+	// fail.
 	HandleBatch func(ctx context.Context, tx pgx.Tx, events []Envelope) error
 	Batch       int
 
-	// InOrder says that no other process consumes under this name at the same time,
-	// such as under a lease. What one that was killed had fetched then comes first,
-	// instead of after what is newer.
+	// InOrder means that no other process consumes under this name at the same time,
+	// such as under a lease. The events that a killed process had fetched then come
+	// first, instead of after newer ones.
 	InOrder bool
 
 	// KeepInbox keeps the ids of handled events for ever, for a consumer whose work is
@@ -61,15 +62,15 @@ type ConsumerConfig struct {
 	KeepInbox bool
 }
 
-// ErrStop in the error of a handler says that this process must handle no more
-// events, such as one that is no longer the leader.
-var ErrStop = errors.New("the consumer is told to stop")
+// ErrStop in the error of a handler means that this process must handle no more
+// events, for example because it is no longer the leader.
+var ErrStop = errors.New("the consumer must stop")
 
-// Consume handles events, one at a time or in batches, until ctx ends, which is
-// nil, or a handler says ErrStop. They come in the order of
-// the stream, except those that come again: after an error, and those that a
-// consumer which ended had already fetched. Faults of the broker and the database
-// are waited out and cost an event no delivery.
+// Consume handles events, one at a time or in batches, until ctx ends, which returns
+// nil, or a handler returns ErrStop. They come in the order of the stream, except
+// redelivered ones: after an error, and those that a consumer which ended had already
+// fetched. Faults of the broker and the database are waited out and cost an event no
+// delivery.
 func Consume(ctx context.Context, cfg ConsumerConfig, log *slog.Logger) error {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -122,8 +123,8 @@ func (c *consumer) session(ctx context.Context, js jetstream.JetStream, works fu
 	if err != nil {
 		return fmt.Errorf("outbox: consumer %s: %w", c.cfg.Name, err)
 	}
-	// The wait for messages is short on heartbeats, to notice a broker that is gone
-	// or came back without the consumer.
+	// The wait for messages has short heartbeats, to notice a broker that is gone or
+	// came back without the consumer.
 	messages, err := cons.Messages(jetstream.PullMaxMessages(c.prefetch()), jetstream.PullHeartbeat(2*time.Second), jetstream.PullExpiry(10*time.Second),
 		jetstream.WithMessagesErrOnMissingHeartbeat(true))
 	if err != nil {
@@ -206,7 +207,7 @@ func (c *consumer) take(ctx context.Context, msg jetstream.Msg) error {
 	return c.bury(ctx, msg, e.ID, times, fault)
 }
 
-// count adds a handover to those of an event and gives their number.
+// count adds a delivery to those of an event and returns their number.
 func (c *consumer) count(ctx context.Context, id uuid.UUID) (times int, err error) {
 	n, err := store.New(c.cfg.Pool).CountHandover(ctx, store.CountHandoverParams{Consumer: c.cfg.Name, EventID: id})
 	return int(n), err
@@ -221,7 +222,7 @@ func (c *consumer) uncount(ctx context.Context, id uuid.UUID) {
 	}
 }
 
-// bury makes a dead letter of an event that was handed over so many times.
+// bury makes a dead letter of an event that was delivered so many times.
 func (c *consumer) bury(ctx context.Context, msg jetstream.Msg, id uuid.UUID, times int, fault error) error {
 	if err := c.patiently(ctx, msg, func(ctx context.Context) error {
 		return postgres.InTx(ctx, c.cfg.Pool, func(tx pgx.Tx) error {
@@ -241,8 +242,8 @@ func (c *consumer) bury(ctx context.Context, msg jetstream.Msg, id uuid.UUID, ti
 	return c.answer(msg.DoubleAck(ctx))
 }
 
-// giveBack lets the broker hand out at once what this process has fetched and not
-// finished; it would wait for ackWait otherwise. All of it goes back only once
+// giveBack makes the broker redeliver at once the events that this process has fetched
+// and not finished; it would wait for ackWait otherwise. All of it goes back only once
 // nothing more comes, or this process could get it again.
 func (c *consumer) giveBack(ctx context.Context, messages jetstream.MessagesContext) {
 	defer messages.Stop()
@@ -276,8 +277,8 @@ func streamPosition(msg jetstream.Msg) uint64 {
 	return meta.Sequence.Stream
 }
 
-// answer makes a lost connection end the session; the event then comes again,
-// and the inbox knows it.
+// answer makes a lost connection end the session; the event is then redelivered, and
+// the inbox knows it.
 func (c *consumer) answer(err error) error {
 	if err != nil {
 		return fmt.Errorf("outbox: consumer %s: acknowledge: %w", c.cfg.Name, err)
@@ -285,8 +286,8 @@ func (c *consumer) answer(err error) error {
 	return nil
 }
 
-// patiently repeats do while the database is away, and tells the broker that the
-// event is still being worked on.
+// patiently retries do while the database is away, and reports to the broker that the
+// event is still in progress.
 func (c *consumer) patiently(ctx context.Context, msg jetstream.Msg, do func(context.Context) error) error {
 	return c.patientlyAll(ctx, []jetstream.Msg{msg}, do)
 }
@@ -358,10 +359,10 @@ func (c *consumer) sweep(ctx context.Context) {
 	}
 }
 
-// Subscribe calls fn for the events of the subjects that are published from now
-// until ctx ends, one at a time. It is for reactions that only touch memory:
-// nothing is kept, what is published during a lost connection is not seen, and an
-// event may come twice. Use it beside a poll.
+// Subscribe calls fn for the events of the subjects that are published from now until
+// ctx ends, one at a time. It is for reactions that only touch memory: nothing is
+// kept, events published during a lost connection are missed, and an event may come
+// twice. Use it beside a poll.
 //
 // The context that fn gets has the event's request id and trace.
 func Subscribe(ctx context.Context, nc *nats.Conn, subjects []string, fn func(context.Context, Envelope)) error {

@@ -18,14 +18,15 @@ import (
 
 const (
 	defaultBatch = 256
-	// gatherTime is how long a batch waits for one more event: long enough for what
-	// the broker is just sending, and little for an event that comes alone.
+	// gatherTime is how long a batch waits for one more event: long enough for
+	// events that the broker is just sending, and little for an event that comes
+	// alone.
 	gatherTime = 2 * time.Millisecond
 )
 
 func (c *consumer) batch() int { return orDefault(c.cfg.Batch, defaultBatch) }
 
-// prefetch is how many messages the broker may send ahead.
+// prefetch is the number of messages that the broker may send ahead.
 func (c *consumer) prefetch() int {
 	if c.cfg.HandleBatch == nil {
 		return prefetch
@@ -39,7 +40,7 @@ func (c *consumer) gather(messages jetstream.MessagesContext, first jetstream.Ms
 	for len(out) < c.batch() {
 		msg, err := messages.Next(jetstream.NextMaxWait(gatherTime))
 		if err != nil {
-			break // whatever else it is, the next call of Next tells
+			break // any other error is returned by the next call of Next
 		}
 		out = append(out, msg)
 	}
@@ -133,7 +134,7 @@ func (c *consumer) handleBatch(ctx context.Context, events []Envelope) (err erro
 		for _, e := range events {
 			if unseen[e.ID] {
 				fresh = append(fresh, e)
-				delete(unseen, e.ID) // an id may stand twice in a batch
+				delete(unseen, e.ID) // an id may occur twice in a batch
 			}
 		}
 		if len(fresh) == 0 {

@@ -136,7 +136,7 @@ func TestAConsumerThatIsToldToStopCostsNoDelivery(t *testing.T) {
 	}
 }
 
-// What a killed process had fetched is not left to come after what is newer.
+// The events that a killed process had fetched do not come after newer ones.
 func TestOrderOutlivesAKilledConsumer(t *testing.T) {
 	t.Parallel()
 	b := setupBundle(t)

@@ -7,10 +7,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// rewind lets a consumer begin again at the first event without an answer, when
-// another process has left some behind: the broker would hold those back for
-// ackWait and send newer ones before. What was answered beyond it comes again, and
-// the inbox knows it.
+// rewind restarts a consumer at the first event without an answer, when another
+// process has left some behind: the broker would hold those back for ackWait and
+// send newer ones before. Events answered after it come again, and the inbox knows
+// them.
 func (c *consumer) rewind(ctx context.Context, js jetstream.JetStream, durable *jetstream.ConsumerConfig) error {
 	old, err := js.Consumer(ctx, StreamName, c.cfg.Name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -19,7 +19,7 @@ func (c *consumer) rewind(ctx context.Context, js jetstream.JetStream, durable *
 	if err != nil {
 		return err
 	}
-	info := old.CachedInfo() // just asked for
+	info := old.CachedInfo() // requested just above
 	durable.DeliverPolicy, durable.OptStartSeq = info.Config.DeliverPolicy, info.Config.OptStartSeq
 	if info.NumAckPending == 0 {
 		return nil

@@ -20,8 +20,8 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 )
 
-// consume runs a consumer of job events until the test ends and yields what it
-// handled; change may set another Handle.
+// consume runs a consumer of job events until the test ends and yields the handled events; change may set another
+// Handle.
 func (b *bundle) consume(t *testing.T, change func(*outbox.ConsumerConfig)) <-chan outbox.Envelope {
 	t.Helper()
 	got := make(chan outbox.Envelope, 10_000)
@@ -170,9 +170,8 @@ func TestEventThatCannotBeHandledBecomesADeadLetter(t *testing.T) {
 	}
 }
 
-// The broker counts a delivery for every message that waited in the buffer of a
-// consumer which ended; none of that makes a dead letter, nor does a handler that
-// the end of its process cut short.
+// The broker counts a delivery for every message that waited in the buffer of a consumer which ended; none of that
+// makes a dead letter, nor does a handler that was interrupted by the end of its process.
 func TestRestartsCostAnEventNothing(t *testing.T) {
 	t.Parallel()
 	b := setupBundle(t)

@@ -13,9 +13,9 @@
 //	   └──refused EVENT_MAX_ATTEMPTS times─▶ poison ──replay──▶ pending
 //	                                           └──drop──▶ deleted
 //
-// What the broker does to all rows alike (no connection, no answer, no stream,
-// no space) costs a row nothing; the relay waits and tries again. Only what is
-// wrong with the very row counts as a refusal, and later rows do not wait for it.
+// A fault of the broker that affects all rows alike (no connection, no answer, no
+// stream, no space) costs a row nothing; the relay waits and retries. Only a
+// fault of the row itself counts as a refusal, and later rows do not wait for it.
 //
 // One relay at a time works on an outbox, so that events leave in the order of
 // their rows. That order is not promised around a refusal, and transactions that

@@ -18,7 +18,7 @@ type Envelope struct {
 	ID              uuid.UUID       `json:"id"`
 	Source          string          `json:"source"`            // /services/<name>
 	Type            string          `json:"type"`              // platform.<namespace>.<name>
-	Subject         string          `json:"subject,omitempty"` // what the fact is about
+	Subject         string          `json:"subject,omitempty"` // the entity the fact concerns
 	Time            time.Time       `json:"time"`
 	DataContentType string          `json:"datacontenttype"`
 	DataSchema      string          `json:"dataschema"` // urn:platform:event:<namespace>.<name>:1
@@ -56,8 +56,7 @@ func (e Envelope) Decode(dst any) error {
 	return nil
 }
 
-// ParseEnvelope reads a message body; it refuses what is not a CloudEvents 1.0
-// event of this platform.
+// ParseEnvelope parses a message body; it refuses anything but a CloudEvents 1.0 event of this platform.
 func ParseEnvelope(body []byte) (Envelope, error) {
 	var e Envelope
 	if err := json.Unmarshal(body, &e); err != nil {
@@ -76,8 +75,8 @@ func ParseEnvelope(body []byte) (Envelope, error) {
 	return e, nil
 }
 
-// Subject is where an event is published. A tenant is one token: what NATS gives
-// a meaning in subjects, or refuses there, is percent-encoded.
+// Subject is the subject of an event. A tenant is one token: characters that NATS gives a meaning in subjects, or
+// refuses there, are percent-encoded.
 func Subject(tenant, namespace, name string) string {
 	return typePrefix + escapeToken(tenant) + "." + namespace + "." + name
 }

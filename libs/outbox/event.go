@@ -25,7 +25,7 @@ type Event struct {
 	Tenant      string    // PlatformTenant when empty
 	Namespace   string    // such as deploy
 	Name        string    // such as alias_changed
-	SubjectID   string    // what the fact is about, such as a model; may be empty
+	SubjectID   string    // the entity the fact concerns, such as a model; may be empty
 	Payload     any       // becomes the member data: a JSON object, {} when nil
 	Actor       string    // the real principal
 	RequestID   string    // the context's when empty
@@ -34,8 +34,9 @@ type Event struct {
 
 var token = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-// Insert adds events to the transaction that they tell of; they leave after its
-// commit, in the order given. An event whose id is there already is an error.
+// Insert adds events to the transaction that they describe; they are published
+// after its commit, in the order given. An event whose id is there already is
+// an error.
 func Insert(ctx context.Context, tx pgx.Tx, events ...Event) error {
 	if len(events) == 0 {
 		return nil

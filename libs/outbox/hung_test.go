@@ -11,7 +11,8 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 )
 
-// A node that hangs keeps its connections and says nothing: the relay has to leave it by itself.
+// A node that hangs keeps its connections and sends nothing: the relay has to leave it
+// unprompted.
 func TestRelayLeavesAHungNode(t *testing.T) {
 	t.Parallel()
 	b := setupBundle(t)

@@ -24,8 +24,8 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 )
 
-// TestProcess is no test by itself: others run it in a process of its own, as a
-// relay or a broker, and kill that.
+// TestProcess is a helper: other tests run it in a separate process, as a relay
+// or a broker, and kill that.
 func TestProcess(t *testing.T) {
 	switch os.Getenv("OUTBOX_TEST_ROLE") {
 	case "relay":

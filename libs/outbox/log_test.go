@@ -112,8 +112,8 @@ func (r *statementRecorder) QueryRow(ctx context.Context, sql string, args ...an
 	return r.Tx.QueryRow(ctx, sql, args...)
 }
 
-// spy is a stream that lost everything but one message; it looks at the
-// database whenever it is asked.
+// spy is a stream that lost everything but one message; it reads the database
+// whenever it is queried.
 type spy struct {
 	jetstream.Stream
 	has  uint64

@@ -51,8 +51,8 @@ func (r *Relay) drain(ctx context.Context, nc *nats.Conn, js jetstream.JetStream
 	return r.settle(ctx, last)
 }
 
-// errReplaced makes the relay compare again: the connection held, but somebody
-// deleted the stream and made a new one.
+// errReplaced makes the relay compare again: the connection held, but the stream was deleted and
+// recreated.
 var errReplaced = errors.New("the stream counts from the beginning again")
 
 // letter is a message and where to write down what became of it.
@@ -100,8 +100,7 @@ func (r *Relay) send(ctx context.Context, nc *nats.Conn, js jetstream.JetStream,
 	return outcomes, nil // those that ctx left over are given back
 }
 
-// sendSingly publishes each message by itself, so that one that is refused or
-// known already holds up no other.
+// sendSingly publishes each message separately, so that a refused or known message delays no other.
 func (r *Relay) sendSingly(ctx context.Context, js jetstream.JetStream, letters []letter) (broker error) {
 	futures := make([]jetstream.PubAckFuture, len(letters))
 	for i, l := range letters {
@@ -135,8 +134,8 @@ func (r *Relay) sendSingly(ctx context.Context, js jetstream.JetStream, letters 
 	return broker
 }
 
-// blamesRow reports whether the broker refused this very message. JetStream's error
-// codes follow HTTP: 4xx is about the request. A stream that is missing is not.
+// blamesRow reports whether the broker refused this very message. JetStream's error codes follow
+// HTTP: 4xx is the request's fault. A missing stream is not.
 func blamesRow(err error) bool {
 	var api *jetstream.APIError
 	if !errors.As(err, &api) || errors.Is(err, jetstream.ErrStreamNotFound) {

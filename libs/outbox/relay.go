@@ -28,19 +28,19 @@ const (
 	pollInterval = time.Second      // the net under LISTEN/NOTIFY, and the pace of a standby
 	minBackoff   = 200 * time.Millisecond
 	maxBackoff   = 30 * time.Second // for the broker, whose return ends the wait
-	maxAway      = 3 * time.Second  // for the database, whose return nothing tells
+	maxAway      = 3 * time.Second  // for the database, whose return is not signalled
 	sweepEvery   = 10 * time.Minute
 	lockedLong   = 5 * time.Second  // then a row that stays locked is a fault
 	settleTime   = 10 * time.Second // to write outcomes down, also while stopping
 )
 
-// RelayConfig says whose rows go where.
+// RelayConfig selects the rows to publish and their broker.
 type RelayConfig struct {
 	Service     string        // the name in the source of events, such as control-plane
 	Schema      string        // of the outbox table; the pool's when empty
 	Pool        *pgxpool.Pool // bound to that schema
 	Conn        *nats.Conn    // or URL
-	URL         string        // the relay then has a connection of its own
+	URL         string        // the relay then opens a separate connection
 	Stream      StreamConfig
 	LogOnly     bool          // events are logged instead of published; no broker is needed
 	MaxAttempts int           // refusals that make a row poison; 0 means 5
@@ -77,9 +77,8 @@ func NewRelay(cfg RelayConfig, log *slog.Logger, reg prometheus.Registerer) *Rel
 	return r
 }
 
-// Run publishes until ctx ends; then it waits for the answers that are due,
-// writes them down and gives back what it had claimed. Faults of the database
-// and the broker end no run: it waits, and Stats tells.
+// Run publishes until ctx ends; then it waits for outstanding acknowledgements, records them and releases its claims.
+// Faults of the database and the broker do not end it: it waits, and Stats reports them.
 func (r *Relay) Run(ctx context.Context) error {
 	var wait backoff
 	move := r.logDue
@@ -114,16 +113,16 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-// pingEvery and pingsMissed find a broker that hangs, or whose machine has gone, within 6 s: the
-// connection itself stays silent then. flushTimeout limits a write to one, which holds up the pings.
+// pingEvery and pingsMissed detect a broker that hangs, or whose machine is gone, within 6 s: the connection itself
+// stays silent then. flushTimeout limits a write to one, which delays the pings.
 const (
 	pingEvery    = 2 * time.Second
 	pingsMissed  = 2
 	flushTimeout = 3 * time.Second
 )
 
-// ConnectNATS connects under a name and never gives up: a broker that is down is waited for, and
-// one that hangs is left for the next of the list.
+// ConnectNATS connects under a name and retries for ever: it waits for a broker that is down, and leaves one that hangs
+// for the next of the list.
 func ConnectNATS(url, name string, options ...nats.Option) (*nats.Conn, error) {
 	nc, err := nats.Connect(url, append([]nats.Option{
 		nats.Name(name), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
@@ -152,9 +151,8 @@ func (r *Relay) well(ctx context.Context) {
 	}
 }
 
-// lead waits until no other relay works on this outbox and then moves rows. The
-// connection that listens also holds the advisory lock that keeps others out: it
-// goes with the process, whatever ends that.
+// lead waits until no other relay works on this outbox and then moves rows. The connection that listens also holds the
+// advisory lock that keeps others out: it is released with the process, however that ends.
 func (r *Relay) lead(ctx context.Context, move func(context.Context) error) error {
 	cfg := r.cfg.Pool.Config().ConnConfig
 	cfg.RuntimeParams["statement_timeout"] = "5000"
@@ -173,8 +171,8 @@ func (r *Relay) lead(ctx context.Context, move func(context.Context) error) erro
 	if _, err := conn.Exec(ctx, "listen "+pgx.Identifier{"outbox_" + r.cfg.Schema}.Sanitize()); err != nil {
 		return fmt.Errorf("outbox: listen: %w", err)
 	}
-	// What a predecessor had claimed is nobody's now. If it is still alive without
-	// its lock, the message ids keep its events from doubling.
+	// No relay holds the claims of a predecessor any more. If it is still alive without its lock, the message ids
+	// prevent duplicate events.
 	if err := r.queries().ReleaseAllClaims(ctx); err != nil {
 		return fmt.Errorf("outbox: take over: %w", err)
 	}
@@ -241,7 +239,7 @@ func (r *Relay) publish(ctx context.Context, nc *nats.Conn, js jetstream.JetStre
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case isOutage(err):
-			compared = false // whatever happened, the stream may be another one now
+			compared = false // in any case the stream may be another one now
 			r.fault(ctx, err)
 			wait.sleep(ctx, status)
 			continue

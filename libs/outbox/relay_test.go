@@ -60,7 +60,7 @@ func TestBrokerOutageLosesNothingAndCostsNoAttempt(t *testing.T) {
 		return nil
 	})
 	b.broker.Start()
-	b.await(t, events, false) // what was in flight may come after its neighbours
+	b.await(t, events, false) // messages in flight may come after later ones
 	if n := b.refusals(t); n != 0 {
 		t.Errorf("the outage cost %d attempts; want 0", n)
 	}
@@ -128,7 +128,7 @@ func TestStreamThatWasReplacedIsFilledAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.insert(t, events[50:]...)
-	b.await(t, events, false) // the new ones came first, which is how the relay noticed
+	b.await(t, events, false) // the new ones came first, so the relay noticed
 }
 
 // A broker that acknowledges before it syncs can lose its newest messages; others
@@ -153,7 +153,7 @@ func TestLostTailIsPublishedAgain(t *testing.T) {
 		}
 		lost++
 	}
-	b.broker.Stop() // and it forgets the ids of what it no longer has
+	b.broker.Stop() // and it forgets the ids of messages it no longer has
 	b.broker.Start()
 	reg := prometheus.NewRegistry()
 	r := outbox.NewRelay(outbox.RelayConfig{Service: "test-service", Pool: b.pool, Conn: b.nc}, nil, reg)
@@ -267,8 +267,8 @@ func TestPublishedRowsAreSwept(t *testing.T) {
 	})
 }
 
-// A row that somebody else has locked, such as an operator who reads it to replay it, or a
-// statement of a relay that was killed, keeps its place before the rows after it.
+// A row that is locked by another process, such as an operator who reads it to replay it,
+// or a statement of a relay that was killed, keeps its place before the rows after it.
 func TestLockedRowKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	b := setupBundle(t)
@@ -331,7 +331,7 @@ func TestASecondRelayTakesOver(t *testing.T) {
 	_, stopFirst := b.relay(t, nil)
 	b.insert(t, events[:500]...)
 	b.published(t, events[:500])
-	b.relay(t, nil) // stands by
+	b.relay(t, nil) // on standby
 	b.insert(t, events[500:1000]...)
 	b.published(t, events[:1000])
 	stopFirst()

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox/internal/store"
 )
 
-// State is where a row stands, see the package comment.
+// State is the state of a row, see the package comment.
 type State string
 
 // States of a row.
@@ -43,7 +43,7 @@ type Row struct {
 	SubjectID     *string         `json:"subject_id"`
 	Payload       json.RawMessage `json:"payload"` // null when it has more than MaxShown bytes
 	PayloadBytes  int64           `json:"payload_bytes"`
-	Digest        string          `json:"digest"` // hex SHA-256 of the payload as stored, to name what was dropped
+	Digest        string          `json:"digest"` // hex SHA-256 of the payload as stored, to identify a dropped event
 	Actor         string          `json:"actor"`
 	RequestID     *string         `json:"request_id"`
 	CreatedAt     time.Time       `json:"created_at"`
@@ -143,8 +143,8 @@ func Replay(ctx context.Context, q Querier, id uuid.UUID) (Row, error) {
 	return convertRow(store.Row(r), err)
 }
 
-// Drop deletes a poison row and returns it, so that the caller can record what was
-// dropped; ErrNotPoison for others.
+// Drop deletes a poison row and returns it, so that the caller can record it;
+// ErrNotPoison for others.
 func Drop(ctx context.Context, q Querier, id uuid.UUID) (Row, error) {
 	r, err := store.New(q).DropPoison(ctx, store.DropPoisonParams{ID: id, MaxShown: MaxShown})
 	row, err := convertRow(store.Row(r), err)

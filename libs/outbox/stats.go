@@ -15,14 +15,14 @@ type Stats struct {
 	Published            int64   // acknowledged and still kept
 	Poison               int64   // given up
 	OldestPendingSeconds float64 // 0 when nothing is pending
-	LastError            string  // what the relay waits for now; empty while it works
+	LastError            string  // the error that the relay waits out now; empty while it works
 }
 
 // lateAfter is the age from which a waiting event is reported: a relay that works needs less than
 // a second, one that has to leave a hung broker less than this.
 const lateAfter = 15 * time.Second
 
-// Fault says why events wait, and since when; it is empty while none waits for long.
+// Fault describes why events wait, and since when; it is empty while none waits for long.
 func (s Stats) Fault() string {
 	waits := ""
 	if s.Pending > 0 {
@@ -62,9 +62,9 @@ type count struct {
 	until time.Time
 }
 
-// countShare says how long a count is used: this many times as long as it took.
-// So counting takes a twentieth of the time at most, however many ask; a small
-// table is counted anew for almost everyone.
+// countShare limits how long a count is used: this many times as long as it took. So counting
+// takes a twentieth of the time at most, however many callers there are; a small table is counted
+// again for almost every one.
 const countShare = 20
 
 func (r *Relay) publishedRows(ctx context.Context) (int64, error) {

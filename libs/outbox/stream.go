@@ -15,7 +15,7 @@ const StreamName = "PLATFORM"
 // MaxMessage limits a published event in bytes.
 const MaxMessage = 1 << 20
 
-// StreamConfig is what installations choose about the stream.
+// StreamConfig holds an installation's choices for the stream.
 type StreamConfig struct {
 	Replicas int   // 0 means 1
 	MaxBytes int64 // oldest events go when it is full; 0 means 1 GiB
@@ -30,7 +30,7 @@ const (
 )
 
 // EnsureStream makes the stream when it is absent. An existing one stays as it
-// is: its settings belong to whoever runs the broker.
+// is: its settings belong to the broker's operator.
 func EnsureStream(ctx context.Context, js jetstream.JetStream, cfg StreamConfig) error {
 	_, err := openStream(ctx, js, cfg)
 	return err

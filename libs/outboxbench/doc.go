@@ -1,3 +1,3 @@
-// Package outboxbench measures the outbox beside its peers. It is a module of its own, so that whoever
-// needs the outbox does not download the peers' dependencies.
+// Package outboxbench measures the outbox beside its peers. It is a separate module, so that users of the outbox do not
+// download the peers' dependencies.
 package outboxbench

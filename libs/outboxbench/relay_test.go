@@ -164,7 +164,7 @@ func (env *bundle) publishAll(b testing.TB) {
 	}
 }
 
-// subscriber tells how many events have arrived at an ordered consumer.
+// subscriber returns a channel of the number of events that have arrived at an ordered consumer.
 func (env *bundle) subscriber(b testing.TB) <-chan int {
 	s, err := env.js.Stream(b.Context(), outbox.StreamName)
 	if err != nil {
@@ -183,7 +183,7 @@ func (env *bundle) subscriber(b testing.TB) <-chan int {
 	return arrived
 }
 
-// handler tells how many events a consumer with an inbox has handled.
+// handler returns a channel of the number of events that a consumer with an inbox has handled.
 func (env *bundle) handler(b testing.TB) <-chan int {
 	arrived, n := make(chan int, benchEvents), 0
 	ctx, cancel := context.WithCancel(context.Background())

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// answerGrace is how much longer than its own statement timeout a server may
+// answerGrace is the time beyond its own statement timeout that a server may
 // stay silent.
 const answerGrace = 5 * time.Second
 
@@ -18,8 +18,8 @@ const answerGrace = 5 * time.Second
 const pingTimeout = 2 * time.Second
 
 // limitIO makes connections by c fail when one read or write waits longer than
-// limit. Without it a server that is stopped, or whose machine is gone, holds
-// its callers for as long as they care to wait.
+// limit. Without it a server that is stopped, or whose machine is gone, blocks
+// its callers indefinitely.
 func limitIO(c *pgx.ConnConfig, limit time.Duration) {
 	dial := c.DialFunc
 	c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -32,7 +32,7 @@ func limitIO(c *pgx.ConnConfig, limit time.Duration) {
 }
 
 // boundConn renews the deadline at each Read and Write. Deadlines that the
-// driver sets, which is how it ends a wait for a context, go before.
+// driver sets, by which it ends a wait for a context, take precedence.
 type boundConn struct {
 	net.Conn
 	limit time.Duration

@@ -10,7 +10,7 @@ import (
 )
 
 // IsUnique reports whether err is a violation of this unique constraint or index;
-// an empty constraint stands for any.
+// an empty constraint matches any.
 func IsUnique(err error, constraint string) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "23505" && (constraint == "" || pg.ConstraintName == constraint)

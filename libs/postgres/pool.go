@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// startupWait is how long [Open] and [Migrate] wait for a server that does not answer
-// yet, unless told otherwise: compose and standalone start the database beside the services.
+// startupWait is how long [Open] and [Migrate] wait by default for a server that does not
+// answer yet: compose and standalone start the database beside the services.
 const startupWait = 10 * time.Second
 
 // maxStartupPause is the longest pause between two tries.
@@ -36,8 +36,8 @@ type Option func(*options)
 // MaxConns limits the pool; default 10.
 func MaxConns(n int32) Option { return func(o *options) { o.maxConns = n } }
 
-// Wait is how long to wait for a server that does not answer yet; 0 is one try. waiting, unless
-// nil, is called with each failed try that another one follows.
+// Wait sets how long to wait for a server that does not answer yet; 0 is one try. waiting,
+// unless nil, is called with each failed try that another one follows.
 func Wait(limit time.Duration, waiting func(error)) Option {
 	return func(o *options) { o.wait, o.waiting = limit, waiting }
 }
@@ -109,7 +109,7 @@ func setParams(c *pgx.ConnConfig, schema string, opt options) {
 
 func formatMillis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// awaitServer repeats try while the server does not answer or says that it is starting.
+// awaitServer repeats try while the server does not answer or reports that it is starting.
 func awaitServer(ctx context.Context, c *pgx.ConnConfig, opt options, try func(context.Context) error) error {
 	deadline := time.Now().Add(opt.wait)
 	delay := 25 * time.Millisecond
@@ -145,13 +145,12 @@ func pauseAbout(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// txTries is how often InTx runs fn when the database asks for a retry.
+// txTries limits how often InTx runs fn when the database requests a retry.
 const txTries = 3
 
-// InTx runs fn in a transaction and commits when it returns nil. When Postgres
-// aborts the transaction for a serialization failure or a deadlock, fn runs
-// again, three times in all: it must not keep what an aborted try did outside
-// the transaction.
+// InTx runs fn in a transaction and commits when it returns nil. When Postgres aborts the
+// transaction for a serialization failure or a deadlock, fn runs again, three times in
+// all: it must not leave effects of an aborted try outside the transaction.
 func InTx(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error {
 	delay := 5 * time.Millisecond
 	for try := 1; ; try++ {

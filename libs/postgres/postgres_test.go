@@ -48,7 +48,7 @@ func migrationFiles(statements ...string) fs.FS {
 	return m
 }
 
-// setupThings gives a pool on a schema with the table things(id unique, n).
+// setupThings returns a pool on a schema with the table things(id unique, n).
 func setupThings(t *testing.T) (*pgxpool.Pool, string) {
 	t.Helper()
 	url := testenv.Postgres(t)
@@ -339,19 +339,19 @@ func TestUnavailable(t *testing.T) {
 	}
 	defer conn.Release()
 	execSQL(t, slow, "select pg_terminate_backend($1)", conn.Conn().PgConn().PID())
-	for what := range 2 { // the end told by the server, then the closed connection
+	for what := range 2 { // the end reported by the server, then the closed connection
 		if _, err := conn.Exec(t.Context(), "select 1"); !postgres.Unavailable(err) {
 			t.Errorf("%d: %v; want postgres.Unavailable(err)", what, err)
 		}
 	}
 }
 
-// A server that says nothing is given up; a connection of the same configuration
-// that waits for notifications is not.
+// A silent server is given up; a connection of the same configuration that waits
+// for notifications is not.
 func TestASilentServerIsGivenUp(t *testing.T) {
 	t.Parallel()
 	_, url := setupThings(t)
-	pool := openPool(t, url, "own", postgres.StatementTimeout(time.Second)) // ten times what the statements below take
+	pool := openPool(t, url, "own", postgres.StatementTimeout(time.Second)) // ten times as long as the statements below
 	listener, err := pgx.ConnectConfig(t.Context(), pool.Config().ConnConfig)
 	if err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// queryTracer makes a span of each statement that is part of a traced piece of work. It holds the statement's name,
-// never its text or a value.
+// queryTracer makes a span of each statement that is part of traced work. It contains the statement's name, never its
+// text or a value.
 type queryTracer struct{ schema string }
 
 // TraceQueryStart is pgx's.

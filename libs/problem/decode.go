@@ -11,18 +11,17 @@ import (
 	"unicode/utf8"
 )
 
-// maxBody limits what Decode reads: a problem document is small, an answer that
-// is not may be anything.
+// maxBody limits the bytes that Decode reads: a problem document is small, another answer
+// may be of any size.
 const maxBody = 64 << 10
 
 // maxSnippet limits, in bytes, how much of a foreign body goes into Detail.
 const maxSnippet = 300
 
-// Decode reads an error response back into the type that made it. A body that
-// is no problem document (a proxy's page, nothing at all) gives the kind of its
-// status and the start of its text. It does not close the body. A service that
-// returns the error as its own passes the upstream's status on: wrap it in a kind
-// of the service when that is not meant.
+// Decode decodes an error response into the type that made it. A body that is no problem
+// document (a proxy's page, nothing at all) results in the kind of its status and the
+// start of its text. It does not close the body. A service that returns the error
+// unchanged passes the upstream's status on: otherwise wrap it in a kind of the service.
 func Decode(resp *http.Response) *Error {
 	var raw []byte
 	var readErr error

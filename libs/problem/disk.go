@@ -11,8 +11,8 @@ import (
 const diskFullState = "53100"
 
 // DescribeFullDisk reports whether err means that a disk, or the quota on it,
-// is full: that of a file of this process or that of the database. The sentence
-// says which and what to do.
+// is full: for a file of this process or for the database. The sentence names
+// which one and the remedy.
 func DescribeFullDisk(err error) (detail string, full bool) {
 	var database interface{ SQLState() string }
 	if errors.As(err, &database) && database.SQLState() == diskFullState {

@@ -58,7 +58,7 @@ func fromEcho(he *echo.HTTPError) *Error {
 	return e
 }
 
-// shared are the kinds that a bare status can stand for.
+// shared are the kinds that a bare status can mean.
 var shared = []Kind{
 	BadRequest, Unauthorized, Forbidden, NotFound, MethodNotAllowed, Conflict, BodyTooLarge, UnsupportedMedia,
 	Misdirected, Validation, RateLimited, ClientClosed, Internal, BadGateway, Unavailable, DeadlineExceeded,

@@ -14,8 +14,8 @@ import (
 // ContentType is the media type of RFC 9457.
 const ContentType = "application/problem+json"
 
-// typePrefix plus the code is the document's type member: a URN, since no page
-// on the web stands behind it.
+// typePrefix plus the code is the document's type member: a URN, since it is not the
+// address of a web page.
 const typePrefix = "urn:platform:problem:"
 
 // Kind is one row of a service's table of errors.
@@ -50,9 +50,9 @@ var (
 // New makes an error of this kind; detail is a sentence for the caller.
 func (k Kind) New(detail string) *Error { return &Error{Kind: k, Detail: detail} }
 
-// Errorf is New with a format. What %w names is kept as Cause, and, as with
-// [fmt.Errorf], its text is in the detail: wrap only what a caller may read.
-// Use WithCause for the rest.
+// Errorf is New with a format. An error formatted by %w is kept as Cause, and, as with
+// [fmt.Errorf], its text is in the detail: wrap only errors that a caller may read. Use
+// WithCause for the rest.
 func (k Kind) Errorf(format string, a ...any) *Error {
 	err := fmt.Errorf(format, a...)
 	e := &Error{Kind: k, Detail: err.Error()}
@@ -88,7 +88,7 @@ type Error struct {
 	RequestID string
 }
 
-// Error gives detail and cause: it is for logs, not for callers of the API.
+// Error returns detail and cause: it is for logs, not for callers of the API.
 func (e *Error) Error() string {
 	s := e.Kind.Code
 	if e.Detail != "" {
@@ -100,7 +100,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Is reports whether target is a problem with the same code.
@@ -149,7 +149,7 @@ func (e *Error) WithHeader(name, value string) *Error {
 	return &c
 }
 
-// After returns a copy that asks the caller to wait.
+// After returns a copy with a Retry-After for the caller.
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d

@@ -274,8 +274,8 @@ func TestErrorfKeepsTheCause(t *testing.T) {
 	}
 }
 
-// Whatever a server sends, Decode gives a usable error of its status, and what
-// it gives can be written again.
+// Whatever a server sends, Decode returns a usable error of its status, and its
+// result can be written again.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{"", "{}", `{"code":"a","status":1,"detail":"b","errors":[{"loc":["x"],"msg":"y"}],"z":[1,{}]}`, "<p>", "\xff", `{"a":1}{`} {
 		f.Add(404, []byte(s))

@@ -4,8 +4,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a document's texts, in bytes. Services shorten what they quote of a request where they quote
-// it; these limits keep a place that forgot to from sending the request back.
+// Limits of a document's texts, in bytes. Services shorten their quotes of a request where they quote it; these limits
+// keep a place that forgot to from sending the request back.
 const (
 	maxDetail   = 2048
 	maxField    = 512 // of each part of a loc, and of a msg
@@ -13,7 +13,7 @@ const (
 	maxInstance = 2048
 )
 
-// maxQuote is how much Shorten keeps: enough to recognise any sensible name.
+// maxQuote is the length to which Shorten cuts: enough to recognise any sensible name.
 const maxQuote = 128
 
 // Shorten is a text of the request as an error quotes it: whole, or its first bytes and an ellipsis.
@@ -31,7 +31,7 @@ func truncateText(s string, limit int) string {
 	return s[:end] + "…"
 }
 
-// truncateFields copies only what has something to cut.
+// truncateFields copies the fields only if one of them is too long.
 func truncateFields(fields []Field) []Field {
 	long := func(f Field) bool {
 		for _, part := range f.Loc {

@@ -22,7 +22,8 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster"
 )
 
-// What client-go asks of an API server, on one cluster: the parts leave each other's objects alone.
+// Requests that client-go makes to an API server, on one cluster: the parts leave each other's
+// objects alone.
 func TestAPI(t *testing.T) {
 	inCluster(t, func(t *testing.T, ctx context.Context, k kubernetes.Interface, c *samplecluster.Cluster) {
 		testDiscovery(t, ctx, k, c)

@@ -1,4 +1,4 @@
-// Package samplecluster is a small Kubernetes cluster inside the process, for people who have no cluster at hand.
+// Package samplecluster is a small Kubernetes cluster inside the process, for users without a cluster.
 //
 // It answers the Kubernetes API to client-go over an in-memory connection, runs the controllers, scheduler and kubelets that a
 // change would set off, and starts with namespaces in which workloads are broken in the usual ways, beside healthy ones.
@@ -37,8 +37,8 @@ type Cluster struct {
 	once      sync.Once
 }
 
-// New starts a cluster whose objects are as old, and whose failures as many, as the samples say, seen from now().
-// It returns when the cluster stands still.
+// New starts a cluster whose objects are as old, and whose failures as many, as the samples define, relative to now().
+// It returns when the cluster has settled.
 func New(now func() time.Time) *Cluster {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Cluster{now: now, store: store.New(), manager: controllers.New(samples.Registry()), listener: newPipeListener(), stop: stop}
@@ -58,8 +58,8 @@ func New(now func() time.Time) *Cluster {
 	return c
 }
 
-// Config returns a configuration for clients of the cluster. Each caller gets its own copy.
-// It asks for JSON: the cluster speaks nothing else, and typed clients would send protobuf.
+// Config returns a configuration for clients of the cluster. Each caller gets its own copy. It sets JSON as the content
+// type: the cluster supports nothing else, and typed clients would send protobuf.
 func (c *Cluster) Config() *rest.Config {
 	return &rest.Config{
 		Host: Host, Transport: c.transport, QPS: -1, UserAgent: "cluster-assistant",
@@ -77,7 +77,7 @@ func (c *Cluster) Close() {
 	c.running.Wait()
 }
 
-// control lets the controllers act after every change and at the times they asked for.
+// control runs the controllers after every change and at the times they requested.
 func (c *Cluster) control(ctx context.Context) {
 	for {
 		var next time.Time

@@ -62,7 +62,8 @@ func podOf(t *testing.T, ctx context.Context, k kubernetes.Interface, namespace,
 	return corev1.Pod{}
 }
 
-// What is broken says so in the words of a real kubelet, scheduler or controller.
+// Failures are reported with the messages of a real kubelet, scheduler or
+// controller.
 func TestSeededTroubles(t *testing.T) {
 	inCluster(t, func(t *testing.T, ctx context.Context, k kubernetes.Interface, _ *samplecluster.Cluster) {
 		waiting := func(namespace, prefix, container, reason, message string) {

@@ -9,7 +9,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// The suite has to hold for a real API server, or it asks the sample cluster for the wrong things.
+// The suite has to pass on a real API server, or it checks the sample cluster for the wrong
+// behaviour.
 //
 //	KUBECONFIG=… go test -tags realcluster -run TestRealCluster .
 func TestRealCluster(t *testing.T) {

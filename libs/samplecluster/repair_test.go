@@ -33,7 +33,7 @@ func countEndpoints(t *testing.T, ctx context.Context, k kubernetes.Interface, n
 	return n
 }
 
-// What is no deployment comes right too, once its cause is repaired.
+// Other kinds than deployments recover too, once the cause is repaired.
 func TestOtherRepairs(t *testing.T) {
 	service := func(namespace, name, patch string) func(*testing.T, context.Context, kubernetes.Interface, *samplecluster.Cluster) {
 		return func(t *testing.T, ctx context.Context, k kubernetes.Interface, _ *samplecluster.Cluster) {
@@ -97,7 +97,7 @@ func containsAll(s string, parts ...string) bool {
 	return true
 }
 
-// The metrics API tells what runs, and nothing of what does not.
+// The metrics API reports running pods and no others.
 func TestUsage(t *testing.T) {
 	inCluster(t, func(t *testing.T, ctx context.Context, k kubernetes.Interface, _ *samplecluster.Cluster) {
 		get := func(path string) string {

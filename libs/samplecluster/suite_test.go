@@ -31,8 +31,8 @@ type bench struct {
 	namespace string
 }
 
-// runConformance holds any API server to what the assistant relies on: the sample cluster has to answer as a real one does. It works in a namespace that it makes and removes, and needs
-// no controllers there.
+// runConformance checks any API server for the behaviour that the assistant relies on: the sample cluster has to answer
+// as a real one does. It works in a namespace that it makes and removes, and needs no controllers there.
 func runConformance(t *testing.T, cfg *rest.Config) {
 	typed := orFail(kubernetes.NewForConfig(cfg))(t)
 	b := bench{typed: typed, dynamic: orFail(dynamic.NewForConfig(cfg))(t)}
@@ -69,7 +69,7 @@ func (b bench) configMap(t *testing.T, name string, labels map[string]string) *c
 	return orFail(b.typed.CoreV1().ConfigMaps(b.namespace).Create(t.Context(), m, metav1.CreateOptions{FieldManager: manager}))(t)
 }
 
-// deployment asks for no pods, so that no controller changes the test's course.
+// deployment has no replicas, so that no controller interferes with the test.
 func (b bench) deployment(t *testing.T, name string) *appsv1.Deployment {
 	t.Helper()
 	none, labels := int32(0), map[string]string{"app": name}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Request is what the server looks at in a request.
+// Request holds the parts of a request that the server evaluates.
 type Request struct {
 	Model         string          `json:"model"`
 	Stream        bool            `json:"stream"`
@@ -59,7 +59,7 @@ func (m Message) Text() string {
 	return b.String()
 }
 
-// Text is all that the request says, its tool calls included.
+// Text is all text of the request, its tool calls included.
 func (r Request) Text() string {
 	var b strings.Builder
 	for _, m := range r.Messages {
@@ -86,8 +86,7 @@ func (r Request) Last(role string) (Message, int) {
 	return Message{}, -1
 }
 
-// idMark is what the ids of the server's tool calls begin with; the number of the step
-// follows.
+// idMark is the prefix of the server's tool call ids; the number of the step follows.
 const idMark = "step"
 
 func callID(step, n int) string { return fmt.Sprintf("%s%dcall%d", idMark, step, n) }
@@ -117,7 +116,7 @@ func (s Script) place(r Request) (conversation, step int, ok bool) {
 	return conversation, min(step, len(steps)-1), true
 }
 
-// fault says what of a request is not as expected; empty: nothing.
+// fault describes how a request differs from the expected one; empty: it does not.
 func (e Expect) fault(r Request) string {
 	text := r.Text()
 	for _, want := range e.Has {

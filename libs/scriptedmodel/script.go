@@ -1,6 +1,6 @@
-// Package scriptedmodel is a language model whose answers are written down: an HTTP
-// server of the chat-completions protocol that follows a script, so that what a client
-// does with a model, a broken one and a hostile one included, can be checked exactly.
+// Package scriptedmodel is a language model with scripted answers: an HTTP server of the
+// chat-completions protocol that follows a script, so that a client's handling of a
+// model, also a broken or hostile one, can be tested exactly.
 //
 // A script is JSON or a Go value. Which step answers a request follows from the request
 // alone: the conversation is chosen by the last user message, and the step by how many
@@ -16,7 +16,7 @@ import (
 	"fmt"
 )
 
-// Script is what the model does.
+// Script defines the behaviour of the model.
 type Script struct {
 	Conversations []Conversation `json:"conversations"`
 }
@@ -32,8 +32,8 @@ type Conversation struct {
 
 // Step is one answer.
 type Step struct {
-	// Expect is what the request must be like; a request that is not is answered with
-	// 400 and noted in [Server.Unexpected].
+	// Expect lists requirements for the request; one that fails them is answered with
+	// 400 and recorded in [Server.Unexpected].
 	Expect Expect `json:"expect,omitzero"`
 	// Faults come before the answer, one for each request.
 	Faults []Fault `json:"faults,omitempty"`
@@ -41,14 +41,14 @@ type Step struct {
 	Answer []string `json:"answer,omitempty"`
 	Repeat int      `json:"repeat,omitempty"`
 	// Echo answers with the text of the request's last message of the role tool, so that
-	// an answer says what the client found out and not what the script's author knew. An
-	// element that the text stands in, its marks on lines of their own, is left out.
+	// an answer shows the client's findings and not the script author's knowledge. The
+	// tags of an element around the text, each on a separate line, are left out.
 	Echo bool `json:"echo,omitempty"`
 	// Calls are tool calls, each Times times (0 is once).
 	Calls []Call `json:"calls,omitempty"`
 	// Finish is the finish reason; empty is stop, or tool_calls where there are some.
 	Finish string `json:"finish,omitempty"`
-	// Usage is what the server counts; nil sends no counts, as some servers do.
+	// Usage is the reported token count; nil sends no counts, as some servers do.
 	Usage *Usage `json:"usage,omitempty"`
 	// CutAfter ends the connection after so many tokens, without an ending; 0 is never.
 	CutAfter int `json:"cut_after,omitempty"`
@@ -56,7 +56,7 @@ type Step struct {
 	HangAfter int `json:"hang_after,omitempty"`
 }
 
-// Call is a tool call. Arguments are sent as they are, so they may be broken.
+// Call is a tool call. Arguments are sent unchanged, so they may be invalid.
 type Call struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
@@ -69,7 +69,7 @@ type Usage struct {
 	Completion int64 `json:"completion"`
 }
 
-// Expect is what a request must have.
+// Expect lists requirements for a request.
 type Expect struct {
 	// Has and Lacks are texts that the body, decoded and joined, must have or lack.
 	Has   []string `json:"has,omitempty"`
@@ -108,7 +108,7 @@ func Parse(raw []byte) (Script, error) {
 	return s, s.Validate()
 }
 
-// Validate says what a script lacks.
+// Validate returns an error for an incomplete script.
 func (s Script) Validate() error {
 	if len(s.Conversations) == 0 {
 		return errors.New("the script has no conversations")

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/scriptedmodel/scripttest"
 )
 
-// postMessages sends a request and gives its status and what it streamed.
+// postMessages sends a request and returns its status and the streamed text.
 func postMessages(t *testing.T, url string, messages ...map[string]any) (int, string) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"model": "m", "stream": true, "stream_options": map[string]bool{"include_usage": true}, "messages": messages})
@@ -95,7 +95,7 @@ func TestTheRequestTellsTheStep(t *testing.T) {
 	}{
 		{[]map[string]any{userMessage("why does api crash?")}, "<step0call0>"},
 		{[]map[string]any{userMessage("why does api crash?"), toolCallMessage("step0call0"), tool}, "The end.[counted]"},
-		{[]map[string]any{userMessage("why does api crash?"), toolCallMessage("step0call0"), tool, toolCallMessage("step1call0")}, "The end.[counted]"}, // asked for more
+		{[]map[string]any{userMessage("why does api crash?"), toolCallMessage("step0call0"), tool, toolCallMessage("step1call0")}, "The end.[counted]"}, // a request beyond the script
 		{[]map[string]any{userMessage("why does api crash?"), toolCallMessage("own"), tool}, "<step0call0>"},                                            // a call of the client's own
 		{[]map[string]any{userMessage("text"), toolCallMessage("own"), tool}, "The end.[counted]"},                                                      // a call that was written as text
 		{[]map[string]any{userMessage("and web?"), toolCallMessage("own"), tool}, "It says: two pods"},

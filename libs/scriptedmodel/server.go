@@ -17,7 +17,7 @@ const maxBody = 32 << 20
 type Server struct {
 	script Script
 	mux    *http.ServeMux
-	// seen gets each request body, a line each; nil is nobody.
+	// seen gets each request body, a line each; nil discards them.
 	seen io.Writer
 
 	mu         sync.Mutex
@@ -89,7 +89,7 @@ func (v *Server) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !q.Stream {
-		v.surprise(w, "the request does not ask for a stream")
+		v.surprise(w, "the request is not for a stream")
 		return
 	}
 	step := v.script.Conversations[c].Steps[at]

@@ -73,8 +73,8 @@ func DecodeJSON(c echo.Context, dst any, strict bool) error {
 	return ParseJSON(raw, dst, strict)
 }
 
-// DecodeOptionalJSON is DecodeJSON for routes whose body may be absent; dst is
-// then left as it is.
+// DecodeOptionalJSON is DecodeJSON for routes whose body is optional; without one, dst stays
+// unchanged.
 func DecodeOptionalJSON(c echo.Context, dst any, strict bool) error {
 	raw, err := ReadBody(c)
 	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
@@ -133,9 +133,8 @@ func ParseForeignJSON(raw []byte, dst any, strict bool) error {
 	return checkKeys(trimmed, reflect.TypeOf(dst), strict)
 }
 
-// checkText refuses text that encoding/json would replace by U+FFFD without a word:
-// bytes that are no UTF-8, and escapes of one half of a surrogate pair. The JSON is
-// valid otherwise.
+// checkText refuses text that encoding/json would silently replace by U+FFFD: invalid UTF-8, and
+// escapes of one half of a surrogate pair. The JSON is valid otherwise.
 func checkText(raw []byte) error {
 	if !utf8.Valid(raw) {
 		return invalidBody("text is not UTF-8")

@@ -16,8 +16,8 @@ import (
 // acceptedCodings are the content codings of a request body, as a 415 lists them (RFC 9110, section 15.5.16).
 const acceptedCodings = "gzip, deflate, identity"
 
-// DecodeBody undoes the content coding of the request's body as it is read, whoever reads it: at most limit bytes come out,
-// which a small body could otherwise exceed a thousand times. A coding that is not known, or a body that is not in it, is a
+// DecodeBody decodes the content coding of the request's body as it is read, by any reader: it returns at most limit
+// bytes, which a small body could otherwise exceed a thousand times. An unknown coding, or an invalid body, is a
 // problem that the first read returns: refusals that need no body come before it.
 func DecodeBody(w http.ResponseWriter, r *http.Request, limit int64) {
 	coding := strings.ToLower(strings.TrimSpace(strings.Join(r.Header["Content-Encoding"], ",")))
@@ -75,12 +75,12 @@ func (b *codedBody) decoder() (r io.Reader, err error) {
 	return r, nil
 }
 
-// explain tells a body that is not what its header says from one that could not be read.
+// explain distinguishes a body that does not match its header from one that could not be read.
 func (b *codedBody) explain(err error) error {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case err == io.EOF && b.plain != nil, errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &tooLarge):
 		return err
 	}
-	return problem.BadRequest.New(fmt.Sprintf("The Content-Encoding is %s, and the body is not whole or not in it.", b.coding)).WithCause(err)
+	return problem.BadRequest.New(fmt.Sprintf("The Content-Encoding is %s, and the body is incomplete or not in this coding.", b.coding)).WithCause(err)
 }

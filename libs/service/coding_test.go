@@ -35,7 +35,7 @@ func packZlib(t *testing.T, text string) string {
 	return b.String()
 }
 
-// A body is decoded before any handler sees it, and its limit holds for what it decodes to.
+// A body is decoded before any handler sees it, and its limit applies to the decoded size.
 func TestBodiesInAContentCoding(t *testing.T) {
 	t.Parallel()
 	s := New(Options{Name: "t", BodyLimit: 1000, PassCodings: map[string]bool{"/pass": true}})

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzCursor: a text is a cursor only if it is exactly what EncodeCursor makes of the position that it gives.
+// FuzzCursor: a text is a cursor only if it equals the result of EncodeCursor for its position.
 func FuzzCursor(f *testing.F) {
 	type position struct {
 		ID   string `json:"id"`

@@ -11,7 +11,7 @@ import (
 // 16 MiB in Postgres, stops.
 const minFreeDisk = 16 << 20
 
-// CheckDisk makes the replica unready while the disk that holds the directory is full.
+// CheckDisk makes the replica unready while the directory's disk is full.
 func (s *Server) CheckDisk(directory string) {
 	s.Check("disk", func(context.Context) Check { return checkDisk(directory) })
 }

@@ -45,8 +45,8 @@ func (s *Server) Enter() (leave func(), err error) {
 // Draining reports whether new requests are refused.
 func (s *Server) Draining() bool { return s.draining.Load() }
 
-// leave tells balancers to send elsewhere, and serves those that have not heard yet.
-// A server that fails meanwhile does not wait.
+// leave signals balancers to send elsewhere, and serves requests that still arrive. A server that fails meanwhile does
+// not wait.
 func (s *Server) leave(failed <-chan struct{}) {
 	s.leaving.Store(true)
 	if s.opt.DrainDelay <= 0 {
@@ -59,8 +59,8 @@ func (s *Server) leave(failed <-chan struct{}) {
 	}
 }
 
-// drain ends intake and waits for what is in flight. The listener stays open
-// meanwhile, so that probes see the service as unready, not as gone.
+// drain ends intake and waits for requests in flight. The listener stays open meanwhile, so that probes see the service
+// as unready, not as gone.
 func (s *Server) drain(ctx context.Context) error {
 	s.served = make(map[[2]string]bool)
 	for _, r := range s.Echo.Routes() {
@@ -124,8 +124,8 @@ type inFlight struct {
 	zero chan struct{} // holds a token when the count may have become zero
 }
 
-// done ends a request. draining is read after the count is lowered: then either
-// wait sees the lower count, or this sees that somebody may wait.
+// done ends a request. draining is read after the count is lowered: then either wait sees the lower count, or this sees
+// that wait may be running.
 func (f *inFlight) done(draining *atomic.Bool) {
 	if f.n.Add(-1) == 0 && draining.Load() {
 		select {

@@ -12,10 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// checkKeys refuses what encoding/json takes in a document that it has decoded
-// into dst: an object with a key twice, of which it would keep the last one and
-// another parser on the way the first, and, if strict, a key that is a field's
-// name in another case. If not strict, only the outermost object counts.
+// checkKeys refuses objects that encoding/json accepts in a document that it
+// has decoded into dst: one with a duplicate key, of which it would keep the
+// last and another parser on the way the first, and, if strict, one with a key
+// that is a field's name in another case. If not strict, only the outermost
+// object counts.
 func checkKeys(raw []byte, dst reflect.Type, strict bool) error {
 	w := keyWalk{raw: raw, strict: strict}
 	if w.value(dst, true) {
@@ -36,8 +37,9 @@ type keyWalk struct {
 	msg string
 }
 
-// value passes the value at i, which is decoded into a t; nil means that any
-// names may be in it. It reports whether there was no fault.
+// value checks the value at i, which is decoded into a t, and skips it; nil
+// means that any names are allowed in it. It reports whether there was no
+// fault.
 func (w *keyWalk) value(t reflect.Type, outermost bool) bool {
 	w.space()
 	switch w.raw[w.i] {
@@ -126,7 +128,7 @@ func (w *keyWalk) space() {
 	}
 }
 
-// shape is what encoding/json looks for in a value of a type.
+// shape lists the fields that encoding/json looks for in a value of a type.
 type shape struct {
 	fields map[string]reflect.Type // of a struct; nil: any names
 	elem   reflect.Type            // of a list or map; nil: anything

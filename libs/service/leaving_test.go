@@ -157,7 +157,7 @@ func TestAFailedWorkerSkipsTheDelay(t *testing.T) {
 	}
 }
 
-// While a service waits for its database, probes tell it from one that died.
+// While a service waits for its database, probes can distinguish it from one that died.
 func TestProbesAnswerBeforeRun(t *testing.T) {
 	t.Parallel()
 	s := New(Options{Name: "t", Addr: "127.0.0.1:0"})
@@ -198,7 +198,7 @@ type balancer struct {
 	next    int
 }
 
-// probe asks a replica for its readiness.
+// probe queries a replica's readiness.
 func (b *balancer) probe(url string) {
 	ready := expectAnswer(url+"/readyz", http.StatusOK, "") == nil
 	b.mu.Lock()
@@ -235,7 +235,7 @@ func (b *balancer) send(ctx context.Context) error {
 		defer b.mu.Unlock()
 		b.pending[url]--
 	}()
-	// A POST with a body: the client repeats none by itself.
+	// A POST with a body: the client does not retry it automatically.
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/work", io.NopCloser(strings.NewReader("x")))
 	if err != nil {
 		return err

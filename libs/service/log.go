@@ -9,10 +9,9 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/printable"
 )
 
-// NewLogger writes one JSON object a line. Records logged with a request's
-// context carry its request_id, trace_id, principal and tenant. An unknown level
-// counts as info: LoadConfig has refused it before. What a terminal would obey is escaped, by JSON's own means, so that
-// a log can be looked at with cat and tail.
+// NewLogger writes one JSON object a line. Records logged with a request's context carry its request_id, trace_id,
+// principal and tenant. An unknown level counts as info: LoadConfig has refused it before. Control characters are
+// escaped, as JSON requires, so that a log is safe to view with cat and tail.
 func NewLogger(w io.Writer, level string) *slog.Logger {
 	l, err := parseLevel(level)
 	if err != nil {

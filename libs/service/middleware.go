@@ -28,8 +28,7 @@ var (
 	closeHeader = []string{"close"}
 )
 
-// probePath says which routes answer while draining, under any host, and are
-// not logged unless asked for.
+// probePath reports whether the route answers while draining, under any host, and is logged only on request.
 func probePath(route string) bool {
 	switch route {
 	case "/livez", "/readyz", "/metrics":
@@ -85,7 +84,7 @@ func (s *Server) middleware(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// startSpan begins the span of a request. It names the route, not the path, which may hold what its caller chose, and a
+// startSpan begins the span of a request. It names the route, not the path, which may contain the caller's text, and a
 // method only if it is a usual one: a caller may send any word, as long as a header.
 func (s *Server) startSpan(sc *scope, method, route string) (context.Context, trace.Span) {
 	ctx := WithTracing(sc, s.tracing)
@@ -130,7 +129,7 @@ func requestScope(r *http.Request) *scope {
 	return sc
 }
 
-// admit refuses what no handler shall see, and bounds the body.
+// admit refuses requests that no handler may see, and limits the body.
 func (s *Server) admit(c echo.Context, r *http.Request, route string, probe bool) error {
 	if probe {
 		return nil
@@ -193,8 +192,8 @@ func (s *Server) finish(c echo.Context, route string, probe bool, start time.Tim
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000), slog.String("remote", r.RemoteAddr))
 }
 
-// answerPanic answers 500. It returns whether the connection is to be cut: when
-// the response had begun, so that its reader does not take it for whole.
+// answerPanic answers 500. It reports whether the connection must be cut: if the response had begun, so that its reader
+// does not take it as complete.
 func (s *Server) answerPanic(c echo.Context, p any) (cut bool) {
 	if p == http.ErrAbortHandler {
 		return true

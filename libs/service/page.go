@@ -10,7 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// Bounds of the limit parameter of lists.
+// Limits of the limit parameter of lists.
 const (
 	DefaultPageLimit = 50
 	MaxPageLimit     = 500
@@ -19,7 +19,7 @@ const (
 // PageLimit reads the query parameter limit: 1 to 500, default 50, else 422.
 func PageLimit(c echo.Context) (int, error) { return PageLimitUpTo(c, DefaultPageLimit, MaxPageLimit) }
 
-// PageLimitUpTo is PageLimit for lists with bounds of their own.
+// PageLimitUpTo is PageLimit for lists with other limits.
 func PageLimitUpTo(c echo.Context, standard, most int) (int, error) {
 	if !c.QueryParams().Has("limit") {
 		return standard, nil
@@ -38,9 +38,9 @@ type cursor struct {
 	At   any    `json:"at"`
 }
 
-// EncodeCursor makes the opaque text of a position in the list that the route
-// serves, which is c.Path() of its requests. It panics on a value that is no
-// JSON, which is a fault of the program.
+// EncodeCursor encodes a position in the list that the route serves, which is c.Path() of its
+// requests, as opaque text. It panics on a value that cannot be JSON, which is a bug in the
+// program.
 func EncodeCursor(route string, position any) string {
 	raw, err := json.Marshal(cursor{route, position})
 	if err != nil {

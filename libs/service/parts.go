@@ -8,7 +8,7 @@ import (
 
 // RequireParts reports the members of the struct parts that are nil, so that a
 // constructor refuses them at the start and not at the first request. A member with
-// the tag `part:"optional"` may be nil. owner names what is made of the parts.
+// the tag `part:"optional"` may be nil. owner names the object made from the parts.
 func RequireParts(owner string, parts any) error {
 	v := reflect.ValueOf(parts)
 	var missing []string

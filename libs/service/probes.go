@@ -14,8 +14,8 @@ import (
 	"github.com/mlp-platform/platform/libs/service/internal/reference"
 )
 
-// Check is the state of one dependency. Status is ok, warn (degraded, still
-// ready) or fail (not ready); Detail says why.
+// Check is the state of one dependency. Status is ok, warn (degraded, still ready) or fail (not ready); Detail is the
+// reason.
 type Check struct{ Status, Detail string }
 
 // The states of a Check.
@@ -40,13 +40,12 @@ const (
 	// replica that is needed again should not wait for it.
 	checkEvery   = time.Second
 	recheckEvery = 250 * time.Millisecond
-	// checkOverdue is how old a result may become before it counts as none: the check hangs, and
-	// ignores its deadline.
+	// checkOverdue is the age at which a result counts as missing: the check hangs, and ignores its deadline.
 	checkOverdue = 15 * time.Second
 )
 
-// probes run the checks in the background. A probe of an orchestrator has a second or less, and a
-// dependency that hangs takes that long by itself: an answer of /readyz must wait for none.
+// probes run the checks in the background. An orchestrator's probe has a second or less, and a hanging dependency alone
+// takes that long: an answer of /readyz must wait for none.
 type probes struct {
 	mu   sync.Mutex // guards list
 	list []*probe
@@ -57,7 +56,7 @@ type probe struct {
 	name     string
 	fn       func(context.Context) Check
 	optional bool
-	local    bool          // it runs where it is asked for
+	local    bool          // runs in the goroutine that needs its result
 	wake     chan struct{} // holds a token when the check is to run soon
 	last     atomic.Pointer[checked]
 }
@@ -80,8 +79,8 @@ func (s *Server) CheckOptional(name string, fn func(context.Context) Check) {
 	s.addProbe(&probe{name: name, fn: fn, optional: true, wake: make(chan struct{}, 1)})
 }
 
-// CheckLocal adds a state of this process that /readyz shows as it is in that moment. fn must answer
-// from memory; only a fail makes the replica unready.
+// CheckLocal adds a state of this process that /readyz shows as it is at that moment. fn must answer from memory; only
+// a fail makes the replica unready.
 func (s *Server) CheckLocal(name string, fn func() Check) {
 	s.addProbe(&probe{name: name, fn: func(context.Context) Check { return fn() }, local: true})
 }
@@ -95,7 +94,7 @@ func (s *Server) addProbe(p *probe) {
 	}
 }
 
-// Recheck lets every check run now, because something that they report on has changed.
+// Recheck makes every check run now, because the state that they report has changed.
 func (s *Server) Recheck() {
 	for _, p := range s.checks() {
 		select {
@@ -116,7 +115,7 @@ func (p *probe) run(ctx context.Context) error {
 	for {
 		c := p.check(ctx)
 		if ctx.Err() != nil {
-			return nil // what it says may be the cancellation alone
+			return nil // its error may be the cancellation alone
 		}
 		p.last.Store(&checked{c, time.Now()})
 		pause := checkEvery
@@ -150,7 +149,7 @@ func (p *probe) check(ctx context.Context) (c Check) {
 	return p.fn(ctx)
 }
 
-// result is the newest one, or why there is none.
+// result is the newest one, or the reason why there is none.
 func (p *probe) result(now time.Time) Check {
 	worst := Fail
 	if p.optional {
@@ -205,8 +204,8 @@ type readiness struct {
 	Checks map[string]string `json:"checks"`
 }
 
-// Get adds a route of GET and of HEAD, which RFC 9110 asks of every resource that
-// has GET, and which load balancers probe with; net/http leaves out the body.
+// Get adds a route of GET and of HEAD, which RFC 9110 requires of every resource that has GET, and which load balancers
+// probe with; net/http leaves out the body.
 func Get(e *echo.Echo, path string, h echo.HandlerFunc, m ...echo.MiddlewareFunc) {
 	e.Match([]string{http.MethodGet, http.MethodHead}, path, h, m...)
 }

@@ -15,13 +15,12 @@ const (
 	headerTraceparent = "Traceparent"
 )
 
-// scope is what belongs to one request. It is itself the request's context,
-// which saves an allocation on each.
+// scope holds the values of one request. It is itself the request's context, which saves an allocation on each.
 type scope struct {
 	context.Context
 	requestID string
 	header    [1]string // requestID as a header value, see middleware.go
-	trace     string    // the W3C traceparent that came along, or ""
+	trace     string    // the request's W3C traceparent, or ""
 }
 
 type scopeKey struct{}
@@ -57,15 +56,13 @@ func RequestID(ctx context.Context) string {
 	return ""
 }
 
-// WithRequestID gives work that no HTTP request began (a message, a timer) an
-// id; an invalid or empty one is replaced by a new one. A trace context that ctx
-// has stays.
+// WithRequestID adds a request id to work that no HTTP request began (a message, a timer); an invalid or empty one is
+// replaced by a new one. A trace context that ctx has stays.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return WithTrace(ctx, id, currentTrace(ctx))
 }
 
-// WithTrace is WithRequestID with the W3C traceparent that came along; an
-// invalid one is dropped.
+// WithTrace is WithRequestID with the W3C traceparent of the request; an invalid one is dropped.
 func WithTrace(ctx context.Context, id, traceparent string) context.Context {
 	if !validRequestID(id) {
 		id = newID()
@@ -86,8 +83,8 @@ func currentTrace(ctx context.Context) string {
 	return ""
 }
 
-// Traceparent is the W3C trace context to pass on and to store: that of the span at work, else what came along, else "".
-// None is invented where no span is made: the services behind would take it for a trace that was decided against.
+// Traceparent is the W3C trace context to pass on and to store: that of the current span, else the one received, else
+// "". None is invented where no span is made: downstream services would treat the trace as not sampled.
 func Traceparent(ctx context.Context) string { return currentTrace(ctx) }
 
 // newID is a UUIDv7.

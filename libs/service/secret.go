@@ -17,7 +17,8 @@ const redacted = "[redacted]"
 // Reveal is the secret itself.
 func (s Secret) Reveal() string { return string(s) }
 
-// String hides the secret; an empty one stays empty, so that logs tell set from unset.
+// String hides the secret; an empty one stays empty, so that logs distinguish set from
+// unset.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -44,8 +45,8 @@ func (s Secret) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q", s.
 // LogValue hides the secret from slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// CheckSecret refuses placeholders; name is the variable to tell of. An empty
-// secret passes: whether it is needed is the service's to say.
+// CheckSecret refuses placeholders; name is the variable to mention. An empty secret
+// passes: the service decides whether it is needed.
 func CheckSecret(name string, s Secret) error {
 	if auth.Placeholder(s.Reveal()) {
 		return fmt.Errorf("%s is a placeholder; set a random value of at least 16 characters, such as the output of openssl rand -hex 32", name)

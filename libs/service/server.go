@@ -38,7 +38,7 @@ type Options struct {
 
 	// Listener overrides Addr; Run closes it.
 	Listener net.Listener
-	// MaxConns limits the port's connections; default what package listener gives every port.
+	// MaxConns limits the port's connections; the default is that of package listener.
 	MaxConns int
 	// Registry collects the metrics; default a new one.
 	Registry *prometheus.Registry
@@ -51,8 +51,8 @@ type Options struct {
 	// AllowedHosts are the Host values served, without port; empty or "*" is all.
 	// Probes and metrics are served under any host, since orchestrators probe by address.
 	AllowedHosts []string
-	// DrainDelay is how long the service still serves after a stop was asked for, with /readyz at
-	// 503: balancers need that long to send elsewhere. 0: not at all.
+	// DrainDelay is how long the service still serves after a stop was requested, with /readyz at 503: balancers need
+	// that long to send elsewhere. 0: not at all.
 	DrainDelay time.Duration
 	// Drain limits how long requests, and then workers, may take to finish; default 20 s.
 	Drain time.Duration
@@ -81,8 +81,8 @@ type Server struct {
 	after   func(time.Duration) <-chan time.Time // time.After, except in tests
 
 	up       atomic.Bool            // the service's own routes answer; before that only probes do
-	waiting  atomic.Pointer[string] // what /readyz says until then; nil before Listen
-	leaving  atomic.Bool            // a stop was asked for: /readyz answers 503, and connections end
+	waiting  atomic.Pointer[string] // the reason that /readyz gives until then; nil before Listen
+	leaving  atomic.Bool            // a stop was requested: /readyz answers 503, and connections end
 	draining atomic.Bool            // new requests are refused
 	inFlight inFlight
 	// served are the routes by method, set before draining is.
@@ -102,7 +102,7 @@ type worker struct {
 	fn   func(context.Context) error
 }
 
-// run is what lives from Run's start to its end.
+// run holds the state that lives from Run's start to its end.
 type run struct {
 	ctx  context.Context // ends when workers shall stop
 	wg   sync.WaitGroup
@@ -196,12 +196,11 @@ func runGuarded(ctx context.Context, fn func(context.Context) error) (err error)
 	return fn(ctx)
 }
 
-// Tracing makes the spans of what is served beside HTTP; nil: there are none.
+// Tracing makes the spans of work outside HTTP; nil: there are none.
 func (s *Server) Tracing() trace.TracerProvider { return s.tracing }
 
-// Run listens, serves and runs the workers until ctx ends or one of them fails,
-// then stops in the order of the package comment. It returns nil after a stop
-// that ctx asked for and that ended in time. A server runs once.
+// Run listens, serves and runs the workers until ctx ends or one of them fails, then stops in the order of the package
+// comment. It returns nil after a stop that ctx requested and that ended in time. A server runs once.
 func (s *Server) Run(ctx context.Context) error {
 	s.up.Store(true) // all routes are there
 	if err := s.Listen(""); err != nil {
@@ -236,7 +235,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		s.leave(failed.Done())
 	}
-	cause := context.Cause(failed) // nil after a stop that was asked for
+	cause := context.Cause(failed) // nil after a requested stop
 	began := time.Now()
 	err := s.drain(context.WithoutCancel(ctx))
 	<-served
@@ -247,8 +246,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(cause, err)
 }
 
-// Listen opens the listener and serves the probes alone until Run serves everything: /livez
-// answers, and /readyz says what is waited for. Run calls it, unless it was called.
+// Listen opens the listener and serves the probes alone until Run serves everything: /livez answers, and /readyz
+// reports what the service is waiting for. Run calls it, unless it was called.
 func (s *Server) Listen(waiting string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

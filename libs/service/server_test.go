@@ -29,7 +29,7 @@ import (
 )
 
 // startServer runs s on a free port and returns its URL and a function that stops it
-// and gives Run's error.
+// and returns Run's error.
 func startServer(t *testing.T, s *Server) (url string, stop func() error) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -178,7 +178,7 @@ func TestDrainFinishesRequestsEndsStreamsAndKeepsOrder(t *testing.T) {
 	if got := readBody(t, stream); got != "bye" {
 		t.Errorf(`stream got %q; want "bye"`, got)
 	}
-	// While a request is in flight, probes still answer, and say why.
+	// While a request is in flight, probes still answer, with the reason.
 	ready, err := http.Get(url + "/readyz")
 	if err != nil {
 		t.Fatal(err)
@@ -353,7 +353,7 @@ func TestResponseControllerReachesTheConnection(t *testing.T) {
 		if err := errors.Join(err, ctl.Flush()); err != nil {
 			return err
 		}
-		<-next // the client has read what was flushed
+		<-next // the client has read the flushed part
 		return nil
 	})
 	url, _ := startServer(t, s)

@@ -8,8 +8,9 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// serveStarting answers while the service waits for what it cannot start without. Only probes
-// have an answer: routes are still being added, and echo's router does not allow both.
+// serveStarting answers while the service waits for dependencies that it cannot start
+// without. Only probes have an answer: routes are still being added, and echo's router does
+// not allow both.
 func (s *Server) serveStarting(w http.ResponseWriter, r *http.Request) {
 	answer := func(status int, body any) {
 		w.Header().Set("Content-Type", "application/json")

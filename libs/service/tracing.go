@@ -36,7 +36,7 @@ type Tracing struct {
 	TracingDisabled bool `env:"OTEL_SDK_DISABLED" envDefault:"false"`
 }
 
-// URL is where spans are sent to; empty if there are none.
+// URL is the address to which spans are sent; empty if there is none.
 func (t Tracing) URL() string {
 	switch {
 	case t.TracingDisabled:
@@ -81,8 +81,8 @@ func (t Tracing) HeaderMap() (map[string]string, error) {
 // samplers are the values of OTEL_TRACES_SAMPLER.
 var samplers = []string{"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"}
 
-// faults lists what is wrong with the settings. Without an endpoint, or disabled, there is none: the variables may be meant
-// for other programs of the same environment.
+// faults lists errors in the settings. Without an endpoint, or disabled, there are none: the variables may be meant for
+// other programs of the same environment.
 func (t Tracing) faults() (faults []error) {
 	if t.URL() == "" {
 		return nil
@@ -113,7 +113,7 @@ const instrumentation = "github.com/mlp-platform/platform"
 
 type tracerKey struct{}
 
-// WithTracing lets work under ctx make spans; nil means none are made.
+// WithTracing makes work under ctx create spans; nil means none are made.
 func WithTracing(ctx context.Context, p trace.TracerProvider) context.Context {
 	if p == nil {
 		return ctx
@@ -149,8 +149,8 @@ func StartChild(ctx context.Context, name string, options ...trace.SpanStartOpti
 	return StartSpan(ctx, name, options...)
 }
 
-// ContinueTrace goes on with the trace that led to a stored record, such as the notice behind an approval. The trace of
-// the request at hand is linked. An empty or invalid traceparent leaves the trace as it is.
+// ContinueTrace continues the trace that led to a stored record, such as the notice behind an approval. The trace of
+// the current request is linked. An empty or invalid traceparent leaves the trace as it is.
 func ContinueTrace(ctx context.Context, traceparent, name string) (context.Context, trace.Span) {
 	var options []trace.SpanStartOption
 	if validTraceparent(traceparent) {

@@ -72,7 +72,7 @@ func TestRequestAndCallAreSpans(t *testing.T) {
 	}
 }
 
-// A service without tracing invents no trace context: one that says "not sampled" would keep a traced service behind it
+// A service without tracing invents no trace context: one marked "not sampled" would keep a traced service behind it
 // from making spans.
 func TestServiceWithoutTracingLeavesTheTraceToTheNext(t *testing.T) {
 	t.Parallel()
@@ -108,7 +108,7 @@ func TestServiceWithoutTracingLeavesTheTraceToTheNext(t *testing.T) {
 	}
 }
 
-// A method that is a word of the caller's own is not in the span.
+// A method that the caller invented is not in the span.
 func TestSpanHasNoMethodOfTheCallersOwn(t *testing.T) {
 	t.Parallel()
 	spans, provider := recordSpans(t)
@@ -128,7 +128,7 @@ func TestSpanHasNoMethodOfTheCallersOwn(t *testing.T) {
 	}
 }
 
-// Work that a stored record asks for goes on in the record's trace and links the request at hand.
+// Work for a stored record continues the record's trace and links the current request.
 func TestContinueTraceLinksTheRequest(t *testing.T) {
 	t.Parallel()
 	spans, provider := recordSpans(t)

@@ -16,7 +16,7 @@ var ErrFrameTooLarge = errors.New("sse: a frame of the stream is too large")
 
 // Frame is one server-sent event or comment of a stream.
 type Frame struct {
-	// Raw are its bytes as they came, with the blank line that ends it.
+	// Raw are its original bytes, with the blank line that ends it.
 	Raw []byte
 	// Data are its data lines joined by LF; nil for a comment.
 	Data []byte

@@ -66,7 +66,7 @@ func TestEndlessFramesAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever the bytes: no panic, and what is passed on is what came, in its order, without blank lines between frames.
+// Whatever the bytes: no panic, and the output is the input, in its order, without blank lines between frames.
 func FuzzFrameReader(f *testing.F) {
 	for _, s := range []string{"data: 1\n\n", "id: 1\r\ndata: a\r\n\r\ndata\n\n", ": c\n\n\n\ndata:\n\n", "data: \x00\n\nrest"} {
 		f.Add([]byte(s))

@@ -10,7 +10,7 @@ import (
 // ContentType is the media type of an event stream.
 const ContentType = "text/event-stream"
 
-// DefaultWriteTimeout is how long one write may take before the client counts as gone.
+// DefaultWriteTimeout limits one write; after it the client counts as gone.
 const DefaultWriteTimeout = 10 * time.Second
 
 // Writer sends encoded events on one response. Use it from one goroutine; only Hasten may be called from others.
@@ -67,8 +67,8 @@ func (s *Writer) Hasten(timeout time.Duration) {
 	_ = s.ctl.SetWriteDeadline(s.set.Add(timeout)) // fails only on a connection that is gone
 }
 
-// setDeadline gives the next write its time. A deadline that was set a moment ago stays: setting one
-// costs a good part of a small write.
+// setDeadline sets the deadline of the next write. A deadline that was set a moment ago stays: setting one costs a good
+// part of a small write.
 func (s *Writer) setDeadline() error {
 	now := time.Now()
 	s.mu.Lock()

@@ -18,7 +18,7 @@ const modeVariable = "TESTENV"
 
 func containersForced() bool { return os.Getenv(modeVariable) == "containers" }
 
-// checkMode refuses a mode that nobody knows: a misspelt one would pass without a container.
+// checkMode refuses an unknown mode: a misspelt one would pass without a container.
 func checkMode() error {
 	if mode := os.Getenv(modeVariable); mode != "" && mode != "containers" {
 		return fmt.Errorf("%s is %q; unset it, or set it to containers", modeVariable, mode)
@@ -26,8 +26,8 @@ func checkMode() error {
 	return nil
 }
 
-// errForced is why a container starts where a binary may be at hand.
-var errForced = errors.New(modeVariable + "=containers asks for a container")
+// errForced is the reason to start a container although a binary may be available.
+var errForced = errors.New(modeVariable + "=containers requires a container")
 
 // containerReason is why a server cannot run as a process, nil where it can. missing is why its binary was not found.
 func containerReason(missing error) error {
@@ -39,10 +39,10 @@ func containerReason(missing error) error {
 
 func imageName(env, fallback string) string { return cmp.Or(os.Getenv(env), fallback) }
 
-// setContainerDefaults tells testcontainers, where nobody has, what it finds out wrongly or cannot have here. Its
-// reaper is an image of its own, which a machine without a registry does not have; each test binary ends its
-// containers itself. And it looks for published ports on the default gateway, which is right from within a
-// container and refused on the host, where the engine's socket is.
+// setContainerDefaults sets what testcontainers detects wrongly or cannot have here, unless the environment sets it.
+// Its reaper needs a separate image, which a machine without a registry does not have; each test binary ends its
+// containers itself. And it looks for published ports on the default gateway, which is right from within a container
+// and refused on the host, where the engine's socket is.
 func setContainerDefaults() error {
 	defaults := map[string]string{"TESTCONTAINERS_RYUK_DISABLED": "true"}
 	if host := os.Getenv("DOCKER_HOST"); host == "" || strings.HasPrefix(host, "unix://") {
@@ -59,8 +59,7 @@ func setContainerDefaults() error {
 	return nil
 }
 
-// startContainer starts a server in Docker for the whole test binary and gives
-// host:port of the inner port.
+// startContainer starts a server in Docker for the whole test binary and returns host:port of the inner port.
 func startContainer(ctx context.Context, reason error, req testcontainers.ContainerRequest, port string) (addr string, err error) {
 	c, err := runContainer(ctx, reason, req)
 	if c != nil {

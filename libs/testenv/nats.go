@@ -52,7 +52,7 @@ func newBroker(t testing.TB, synced bool) *Broker {
 	return b
 }
 
-// URL is where the server listens, or will again after Start.
+// URL is the server's address, also after Start.
 func (b *Broker) URL() string { return b.url }
 
 // Start starts a stopped server at its address with its streams.
@@ -96,7 +96,7 @@ func (b *Broker) Stop() {
 	}
 }
 
-// end stops the server for good.
+// end stops the server permanently.
 func (b *Broker) end() {
 	b.Stop()
 	b.mu.Lock()

@@ -47,8 +47,8 @@ func (b *Broker) startContainer() {
 	b.url = "nats://" + b.inside.addr
 }
 
-// createContainer publishes the server on a port of the host that stays the same: an engine gives a container that
-// starts again a new one.
+// createContainer publishes the server on a fixed port of the host: an engine assigns a new one to a container that
+// starts again.
 func (b *Broker) createContainer(ctx context.Context) (err error) {
 	if b.port == 0 {
 		if b.port, err = freePort(); err != nil {
@@ -81,8 +81,8 @@ func (b *Broker) createContainer(ctx context.Context) (err error) {
 	return err
 }
 
-// awaitBroker waits for the server's greeting. Its log does not tell about a second start, and a connection alone
-// tells nothing: the engine's proxy takes it before the server does.
+// awaitBroker waits for the server's greeting. Its log does not report a second start, and a connection alone proves
+// nothing: the engine's proxy accepts it before the server does.
 func awaitBroker(ctx context.Context, addr string) error {
 	for {
 		err := readGreeting(ctx, addr)

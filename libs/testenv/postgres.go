@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/libs/embedded/pg"
 )
 
-// maxConnections lets many parallel tests hold a pool each.
+// maxConnections is enough for many parallel tests with a pool each.
 const maxConnections = 400
 
 var (
@@ -93,7 +93,7 @@ func createDatabase(t testing.TB, template string) string {
 	return withDatabase(server, name)
 }
 
-// adminLock: Postgres copies a template only while nobody else uses it.
+// adminLock: Postgres copies a template only while it has no other users.
 var adminLock sync.Mutex
 
 func runAsAdmin(ctx context.Context, server, statement string) (err error) {

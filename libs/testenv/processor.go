@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ProcessorTime is how long do used a processor, without what it waited for one: what a bound on cost compares, since
-// a machine that is busy makes everything wait. do must not start goroutines.
+// ProcessorTime returns the processor time that do used, without waits: a limit on cost compares it, since a busy
+// machine makes everything wait. do must not start goroutines.
 func ProcessorTime(t testing.TB, do func()) time.Duration {
 	t.Helper()
 	runtime.LockOSThread()

@@ -34,7 +34,7 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// Addr is where the proxy listens, host:port.
+// Addr is the proxy's address, host:port.
 func (p *Proxy) Addr() string { return p.ln.Addr().String() }
 
 // Hang stops passing bytes on.
@@ -58,7 +58,7 @@ func (p *Proxy) Refuse() {
 	}
 }
 
-// Resume ends Hang and Refuse; what Hang held back goes on.
+// Resume ends Hang and Refuse; data that Hang held back is sent.
 func (p *Proxy) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

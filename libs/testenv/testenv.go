@@ -1,4 +1,4 @@
-// Package testenv gives tests the real Postgres, NATS and Redis.
+// Package testenv provides tests with the real Postgres, NATS and Redis.
 //
 // Postgres and Redis run once for all test binaries that libs/testenv/testservers
 // starts, else once per test binary, as child processes that die with it; where
@@ -40,7 +40,7 @@ var shared struct {
 }
 
 // Main runs the tests, stops the servers, fails when goroutines are left, and
-// exits. The options are goleak's, for what a library never ends.
+// exits. The options are goleak's, for goroutines that a library never ends.
 func Main(m *testing.M, leaks ...goleak.Option) {
 	if err := checkMode(); err != nil {
 		fmt.Fprintln(os.Stderr, "testenv:", err)
@@ -69,7 +69,7 @@ func stopAll() {
 	}
 	shared.stop = nil
 	if shared.lock != nil {
-		_ = os.RemoveAll(shared.dir) // the sweep of a later run takes what is left
+		_ = os.RemoveAll(shared.dir) // the sweep of a later run removes the rest
 		_ = shared.lock.Unlock()
 	}
 }
@@ -97,10 +97,10 @@ func workDir() (string, error) {
 	return dir, nil
 }
 
-// dirPrefix begins the names that a sweep looks at.
+// dirPrefix begins the names of the directories that a sweep checks.
 const dirPrefix = "platform-testenv-"
 
-// sweepStale removes the directories below root that nobody holds.
+// sweepStale removes the directories below root that no process has locked.
 func sweepStale(root string) {
 	old, _ := filepath.Glob(filepath.Join(root, dirPrefix+"*", "lock")) // fails for a bad pattern only
 	for _, f := range old {
@@ -151,8 +151,9 @@ func (o *once[T]) get(start func(context.Context) (T, error)) (T, error) {
 	return o.value, o.err
 }
 
-// busy is how many times longer than on a machine of its own a test may wait: whole
-// suites run side by side, and a slow machine is no fault of what is tested.
+// busy is the factor by which a test's timeout exceeds that on an otherwise idle
+// machine: whole suites run side by side, and a slow machine is no fault of the
+// tested code.
 const busy = 3
 
 // Eventually calls check, ever less often, until it returns nil; it fails the test

@@ -1,6 +1,6 @@
-// Package textfile reads text files from outside: it decodes them to UTF-8, drops the byte order mark, and refuses what
-// is no text. Go's parsers do not check: they take the bytes of another encoding for characters, or put U+FFFD in their
-// place, and the value is silently another one.
+// Package textfile reads text files from outside: it decodes them to UTF-8, drops the byte order mark, and refuses
+// invalid text. Go's parsers do not check: they read the bytes of another encoding as characters, or put U+FFFD in
+// their place, and the value is silently changed.
 package textfile
 
 import (
@@ -17,7 +17,7 @@ import (
 // UTF8 is the encoding of a file that declares none.
 const UTF8 = "utf-8"
 
-// Error is where a file is no text of its encoding.
+// Error reports the place at which a file is not valid text in its encoding.
 type Error struct {
 	// Line and Column of the first wrong byte count from 1; the column counts characters.
 	Line, Column int
@@ -88,7 +88,7 @@ func Clean(src []byte) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// validator passes UTF-8 text on and ends at the first byte that is none. NUL is refused too: no text file has it, but
+// validator passes UTF-8 text on and ends at the first invalid byte. NUL is refused too: no text file has it, but
 // UTF-16 without a mark does.
 type validator struct {
 	line, column int
@@ -116,7 +116,7 @@ func (v *validator) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err 
 	return good, good, err
 }
 
-// scan returns the length of the text at the start, and what is wrong behind it. A character that is cut off is not wrong
+// scan returns the length of the valid text at the start, and the fault after it. A truncated character is no fault
 // before the end of the file.
 func (v *validator) scan(src []byte, atEOF bool) (good int, fault string) {
 	if utf8.Valid(src) && bytes.IndexByte(src, 0) < 0 && (v.decodedFrom == "" || !bytes.Contains(src, []byte("\ufffd"))) {

@@ -68,7 +68,7 @@ func TestRefusedText(t *testing.T) {
 	}
 }
 
-// What is read is UTF-8 without NUL, whatever the bytes.
+// The output is UTF-8 without NUL, whatever the bytes.
 func FuzzText(f *testing.F) {
 	for _, src := range []string{"", "\ufeffa", "\xff\xfea\x00", "K\xf6ln", "精度\n"} {
 		f.Add([]byte(src), "")

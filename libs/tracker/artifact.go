@@ -22,10 +22,10 @@ var errStalled = fmt.Errorf("nothing was transferred for %s", StallTimeout)
 type File struct {
 	Path string // below the folder that was listed: one element
 	Dir  bool
-	Size int64 // bytes, as the server says
+	Size int64 // bytes, as reported by the server
 }
 
-// UploadArtifact stores what r holds as the artifact p of a run, such as
+// UploadArtifact stores the content of r as the artifact p of a run, such as
 // "model/MLmodel". The server shows the whole file or none.
 func (c *Client) UploadArtifact(ctx context.Context, runID, p string, r io.Reader) error {
 	if err := checkPath(p); err != nil {
@@ -92,7 +92,7 @@ func (c *Client) list(ctx context.Context, at string) ([]File, error) {
 	}
 	files := make([]File, len(out.Files))
 	for i, f := range out.Files {
-		// What the server says becomes a file name here: one plain element, nothing else.
+		// The server's text becomes a file name here: one plain element, nothing else.
 		name := strings.TrimPrefix(f.Path, at+"/")
 		if checkPath(name) != nil || path.Base(name) != name {
 			return nil, fmt.Errorf("tracker: the server lists %q in %q, which is no plain file name", f.Path, at)
@@ -162,7 +162,7 @@ func (c *Client) fetchOnce(ctx context.Context, at string, w io.Writer, limit in
 	return n, nil
 }
 
-// sourced remembers the reader's own failure, to tell it from the writer's.
+// sourced records the reader's own failure, to distinguish it from the writer's.
 type sourced struct {
 	r   io.Reader
 	err error

@@ -18,7 +18,7 @@ import (
 const (
 	// DefaultTimeout limits a call other than a transfer whose context has no deadline.
 	DefaultTimeout = 15 * time.Second
-	// Attempts is how often a read is tried in all.
+	// Attempts limits the attempts of a read.
 	Attempts = 3
 	// maxAnswer limits an answer; the largest page requested here stays well below.
 	maxAnswer = 32 << 20

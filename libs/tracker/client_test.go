@@ -21,8 +21,8 @@ import (
 	"github.com/mlp-platform/platform/libs/tracker"
 )
 
-// The suite in trackertest checks the client against servers that behave. Here
-// are those that do not, which no real one can be asked to be.
+// The suite in trackertest checks the client against servers that behave. These
+// are servers that do not, which cannot be tested with a real one.
 func brokenServer(t *testing.T, h http.HandlerFunc) *tracker.Client {
 	t.Helper()
 	srv := httptest.NewServer(h)

@@ -22,9 +22,9 @@ const (
 )
 
 var (
-	// ErrUnavailable means no answer, or one that says to come back later.
+	// ErrUnavailable means no answer, or one that tells the client to retry later.
 	ErrUnavailable = errors.New("tracker unavailable")
-	// ErrNotFound means that what was named does not exist.
+	// ErrNotFound means that the named object does not exist.
 	ErrNotFound = errors.New("not in the tracker")
 	// ErrExists means that the name is taken.
 	ErrExists = errors.New("already in the tracker")
@@ -68,7 +68,7 @@ func retryableStatus(status int) bool {
 	return false
 }
 
-// Bounds in bytes of what is read of a refusal, and of what is kept of it: it goes to logs and to callers.
+// Limits in bytes of the part of a refusal that is read, and of the part that is kept: it goes to logs and to callers.
 const (
 	maxErrorBody = 64 << 10
 	maxCode      = 64
@@ -83,7 +83,7 @@ func truncateText(s string, limit int) string {
 	return s
 }
 
-// ErrUnreadable is behind the error of a call whose answer another program must have given.
+// ErrUnreadable is wrapped by the error of a call that another program must have answered.
 var ErrUnreadable = errors.New("is not what an MLflow 3 server gives (is the address right?)")
 
 func decodeError(op string, resp *http.Response) error {

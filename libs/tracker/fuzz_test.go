@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/libs/tracker"
 )
 
-// answering is a server that gives every request the same bytes.
+// answering is a server that answers every request with the same bytes.
 type answering struct {
 	status int
 	body   []byte
@@ -22,7 +22,7 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(a.body)), Request: r}, nil
 }
 
-// FuzzAnswers: whatever a registry answers, reading it ends in a value or an error of bounded size, for memory in
+// FuzzAnswers: whatever a registry answers, reading it ends in a value or an error of limited size, with memory in
 // proportion to the answer.
 func FuzzAnswers(f *testing.F) {
 	for _, text := range []string{

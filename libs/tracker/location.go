@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// locate turns the address of artifacts into a path below the server's artifact
-// root. It asks the server where runs, logged models and model versions keep theirs.
+// locate converts the address of artifacts into a path below the server's artifact
+// root. It queries the server for the artifact locations of runs, logged models and
+// model versions.
 func (c *Client) locate(ctx context.Context, uri string) (string, error) {
-	below := "" // a plain path, while what is left of uri may hold escapes
+	below := "" // a plain path, while the rest of uri may contain escapes
 	// A version leads to a run or logged model, that to storage: three steps suffice.
 	for range 3 {
 		scheme, rest, _ := strings.Cut(uri, ":")
@@ -97,7 +98,7 @@ func (c *Client) locateModel(ctx context.Context, uri, rest string) (at, sub str
 	return at, sub, err
 }
 
-// checkPath refuses what is no plain path below a root.
+// checkPath refuses anything but a plain path below a root.
 func checkPath(p string) error {
 	if p == "" || p != path.Clean(p) || strings.HasPrefix(p, "/") || p == "." || p == ".." ||
 		strings.HasPrefix(p, "../") || strings.ContainsAny(p, "\x00\\") {

@@ -212,7 +212,7 @@ func (c *Client) SetAlias(ctx context.Context, name, alias, version string) erro
 	return c.post(ctx, "registered-models/alias", in, nil)
 }
 
-// DeleteAlias takes an alias away; there being none is no error.
+// DeleteAlias removes an alias; a missing one is no error.
 func (c *Client) DeleteAlias(ctx context.Context, name, alias string) error {
 	return c.write(ctx, http.MethodDelete, "registered-models/alias", map[string]string{"name": name, "alias": alias}, nil)
 }
@@ -224,14 +224,15 @@ func (c *Client) GetByAlias(ctx context.Context, name, alias string) (ModelVersi
 	err := c.get(ctx, "registered-models/alias", url.Values{"name": {name}, "alias": {alias}}, &out)
 	var e *Error
 	if errors.As(err, &e) && e.Code == CodeInvalidParameter {
-		// Real servers call an absent alias an invalid parameter; what remains of
-		// that code is a malformed name, which names nothing either.
+		// Real servers report an absent alias as an invalid parameter; the only
+		// other cause of that code is a malformed name, which names nothing
+		// either.
 		return ModelVersion{}, &Error{Status: http.StatusNotFound, Code: CodeNotFound, Message: e.Message, Op: e.Op}
 	}
 	return out.Version.version(), err
 }
 
-// DownloadURI is where the files of a version are, with logged models resolved.
+// DownloadURI is the location of a version's files, with logged models resolved.
 func (c *Client) DownloadURI(ctx context.Context, name, version string) (string, error) {
 	var out struct {
 		URI string `json:"artifact_uri"`

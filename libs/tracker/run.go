@@ -116,7 +116,7 @@ func (w runWire) run() Run {
 	return r
 }
 
-// NewRun says what a run starts with. A zero Start means now.
+// NewRun holds the initial values of a run. A zero Start means now.
 type NewRun struct {
 	ExperimentID string
 	Name         string
@@ -155,15 +155,15 @@ func (c *Client) UpdateRun(ctx context.Context, runID string, status RunStatus, 
 	return c.post(ctx, "runs/update", in, nil)
 }
 
-// Bounds of one log-batch request, set by the server.
+// Limits of one log-batch request, set by the server.
 const (
 	maxBatchMetrics = 1000
 	maxBatchPairs   = 100
 )
 
-// LogBatch records metrics, parameters and tags, in as many requests as the
-// server's bounds ask for, parameters first. An error leaves those recorded that
-// went before; parameters cannot be changed once recorded.
+// LogBatch records metrics, parameters and tags, in as many requests as the server's limits
+// require, parameters first. After an error, earlier requests remain recorded; parameters
+// cannot be changed once recorded.
 func (c *Client) LogBatch(ctx context.Context, runID string, metrics []Metric, params, tags map[string]string) error {
 	type batch struct {
 		ID      string       `json:"run_id"`
@@ -295,7 +295,7 @@ func (c *Client) MetricHistory(ctx context.Context, runID, key string) iter.Seq2
 	})
 }
 
-// iteratePages joins pages into one sequence. A server that gives the same token twice
+// iteratePages joins pages into one sequence. A server that returns the same token twice
 // would never end; that is an error.
 func iteratePages[T any](token string, read func(token string) ([]T, string, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

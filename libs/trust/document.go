@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/libs/textfile"
 )
 
-// Bounds that are checked before the parser sees the file: it recurses per level.
+// Limits that are checked before the parser sees the file: it recurses per level.
 const (
 	// MaxFile limits a trust file, in bytes; one with a dozen providers is under 20 KB.
 	MaxFile = 256 << 10
@@ -75,7 +75,8 @@ func (d *document) parse(src []byte) ast.Node {
 		d.fault(0, "must hold one YAML document; it holds %d", len(bodies))
 		return nil
 	}
-	// An alias repeats what it names, so that a short file unfolds into gigabytes; a tag changes what a value is.
+	// An alias repeats its anchor's content, so that a short file unfolds into gigabytes; a tag changes the type of a
+	// value.
 	for _, kind := range []ast.NodeType{ast.AliasType, ast.AnchorType, ast.TagType} {
 		for _, n := range ast.Filter(kind, bodies[0]) {
 			d.fault(lineOf(n), "anchors, aliases and tags are not read here; write the value out")
@@ -124,7 +125,7 @@ func deepLine(src []byte) int {
 	return 0
 }
 
-// lineOf is where a value starts; a block mapping's own token is its first colon.
+// lineOf returns the line on which a value starts; a block mapping's own token is its first colon.
 func lineOf(n ast.Node) int {
 	switch v := n.(type) {
 	case *ast.MappingNode:
@@ -142,7 +143,7 @@ func lineOf(n ast.Node) int {
 	return 0
 }
 
-// object reads a mapping with exactly the keys that it is asked for.
+// object reads a mapping with exactly the expected keys.
 type object struct {
 	d     *document
 	where string // for messages: "providers[0]"; empty for the file
@@ -153,7 +154,7 @@ type object struct {
 	asked []string
 }
 
-// object takes a mapping apart. A value that is none is a fault, and gives nil.
+// object decodes a mapping. Any other value is a fault, and returns nil.
 func (d *document) object(n ast.Node, where string) *object {
 	var values []*ast.MappingValueNode
 	switch v := n.(type) {
@@ -228,7 +229,7 @@ func lazyPattern(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
-// finish reports the keys that nobody asked for.
+// finish reports the unknown keys.
 func (o *object) finish() {
 	for _, key := range o.keys {
 		known := strings.Join(slices.Sorted(slices.Values(o.asked)), ", ")
@@ -236,7 +237,7 @@ func (o *object) finish() {
 		case slices.Contains(o.asked, key):
 		case plainKey().MatchString(key):
 			o.fault(key, "is unknown; known here: %s", known)
-		default: // perhaps another file, whose lines are nobody's business
+		default: // perhaps another file, whose lines must not be shown
 			o.d.fault(o.lines[key], "a key of %s is unknown; known here: %s", orFile(o.where), known)
 		}
 	}
@@ -256,7 +257,7 @@ func scalarText(n ast.Node) (string, bool) {
 // maxText limits a text of the file, in bytes.
 const maxText = 2048
 
-// checkText is what is wrong with a text, or empty.
+// checkText returns what is wrong with a text, or "".
 func checkText(s string) string {
 	switch {
 	case s == "":

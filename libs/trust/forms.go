@@ -56,7 +56,7 @@ func rdnValue(value []byte) (string, bool) {
 	return string(value), len(value) > 0 && utf8.Valid(value)
 }
 
-// isAttributeType holds for a name such as CN, or an object identifier.
+// isAttributeType reports whether s is a name such as CN, or an object identifier.
 func isAttributeType(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.')
@@ -67,7 +67,7 @@ func isAttributeType(s string) bool {
 //
 //	<namespace>:group:<group>[:<subgroup>…][:role=<role>][#<authority>]
 //
-// A role is part of the name. The role member says no more than the group itself, so it gives both names.
+// A role is part of the name. The role member adds nothing to the group itself, so both names are returned.
 func entitlementGroups(value string) []string {
 	if len(value) < 4 || !strings.EqualFold(value[:4], "urn:") {
 		return nil
@@ -96,8 +96,8 @@ func entitlementGroups(value string) []string {
 	return names
 }
 
-// lookUp finds a claim by a dot path: realm_access.roles. A claim whose name has the dots itself, such as
-// https://example.org/groups, comes first.
+// lookUp finds a claim by a dot path: realm_access.roles. A claim whose name itself has the dots, such as
+// https://example.org/groups, takes precedence.
 func lookUp(claims map[string]any, path string) any {
 	if v, ok := claims[path]; ok {
 		return v

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// The reasons for which Identify admits nobody. An error of Identify wraps one of them.
+// The reasons for which Identify admits no one. An error of Identify wraps one of them.
 var (
 	// ErrClaims means that a claim which a person cannot do without is absent, malformed or not allowed.
 	ErrClaims = errors.New("claims do not identify a person")
@@ -27,15 +27,15 @@ type Identity struct {
 	Name      string // for display; may be empty
 	Tenant    string
 	Role      Role
-	// Reasons tell which rules gave or lowered the role, in the words of the file.
+	// Reasons list the rules that gave or lowered the role, in the file's terms.
 	Reasons []string
 }
 
 // maxSubject limits a subject; OpenID Connect allows 255 characters.
 const maxSubject = 255
 
-// Identify maps verified claims to a person. accessToken holds for the claims of an access token, whose scopes count
-// too: those of a sign-in are what the dashboard asked for, not what somebody granted.
+// Identify maps verified claims to a person. accessToken means that the claims come from an access token, whose scopes
+// count too: the scopes of a sign-in are those the dashboard requested, not those the user was granted.
 func (p *Provider) Identify(claims map[string]any, accessToken bool) (Identity, error) {
 	id := Identity{Provider: p.Name, Subject: textOf(lookUp(claims, p.SubjectClaim))}
 	if why := checkSubject(id.Subject); why != "" {
@@ -73,7 +73,7 @@ func checkSubject(s string) string {
 	return ""
 }
 
-// isVisible refuses what lets one name look like another in a log or on a page.
+// isVisible refuses characters that let one name look like another in a log or on a page.
 func isVisible(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }

@@ -12,8 +12,8 @@ import (
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
-// readJWKS takes a JSON Web Key Set, written as YAML or as a text of JSON, and gives its JSON. It looks for what an
-// operator gets wrong; whoever verifies by the keys parses them.
+// readJWKS reads a JSON Web Key Set, written as YAML or as a JSON text, and returns its JSON. It checks for mistakes
+// that an operator makes; the verifier parses the keys.
 func readJWKS(n ast.Node) ([]byte, error) {
 	var raw []byte
 	if s, ok := scalarText(n); ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// nameRule is what a provider or a tenant may be called.
+// nameRule matches a valid name of a provider or a tenant.
 var nameRule = lazyPattern(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 
 const nameHint = "must match [a-z0-9][a-z0-9_-]{0,62}"
@@ -27,11 +27,11 @@ var algorithms = []string{
 	"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
 }
 
-// defaultScopes are what the dashboard asks for at sign-in.
+// defaultScopes are the scopes that the dashboard requests at sign-in.
 var defaultScopes = []string{"openid", "profile", "email"}
 
-// Load reads and checks the trust file at path. The error of a faulty file is Faults. The second result is the
-// file's content, for whoever compares it later.
+// Load reads and checks the trust file at path. The error of a faulty file is Faults. The second result is the file's
+// content, for a later comparison.
 func Load(path string, env Environment) (*File, []byte, error) {
 	src, err := env.readFile(path, MaxFile)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *reader) readFile(body ast.Node) {
 				p.fault("name", "repeats the name of line %d", places[j].name)
 			}
 			if other.Issuer == provider.Issuer && provider.Issuer != "" {
-				p.fault("issuer", "repeats the issuer of line %d; a token could not tell which is meant", places[j].issuer)
+				p.fault("issuer", "repeats the issuer of line %d; a token would match both", places[j].issuer)
 			}
 		}
 		r.file.Providers = append(r.file.Providers, provider)
@@ -103,7 +103,7 @@ func (r *reader) readProvider(o *object) Provider {
 	case !nameRule().MatchString(p.Name):
 		o.fault("name", nameHint)
 	case p.Name == localProvider:
-		o.fault("name", "must not be local, which is what password sessions are called")
+		o.fault("name", "must not be local, the name of password sessions")
 	}
 	p.AllowInsecureHTTP = o.flag("allow_insecure_http")
 	p.Issuer = o.required("issuer")
@@ -208,8 +208,8 @@ func (r *reader) checkAddress(o *object, key, value string, insecure bool) {
 	}
 }
 
-// CheckAddress is what is wrong with the address of a provider, or empty: it must be https, or http where nobody is
-// on the way, and name nothing but a resource.
+// CheckAddress returns what is wrong with the address of a provider, or "": it must be https, or http where no one can
+// intercept it, without user, query or fragment.
 func CheckAddress(value string, allowInsecureHTTP bool) string {
 	u, err := url.Parse(value)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Match is how a rule's value is compared with a group.
+// Match selects how a rule's value is compared with a group.
 type Match string
 
 // The kinds of comparison.
@@ -17,7 +17,7 @@ const (
 	Regex Match = "regex" // RE2, over the whole of the group
 )
 
-// Form is what a value of a group claim is written as.
+// Form is the notation of a group claim's values.
 type Form string
 
 // The forms of groups.
@@ -27,7 +27,7 @@ const (
 	Entitlement Form = "entitlement" // urn:…:group:NAME[:role=ROLE]#AUTHORITY (AARC-G069)
 )
 
-// RoleRule gives a role to the members of a group.
+// RoleRule grants a role to the members of a group.
 type RoleRule struct {
 	Value string
 	Role  Role
@@ -51,7 +51,7 @@ func defaultRules() []RoleRule {
 	return rules
 }
 
-// defaultGroupClaims are where providers put groups and roles.
+// defaultGroupClaims are the claims in which providers put groups and roles.
 var defaultGroupClaims = []string{"groups", "roles", "realm_access.roles", "entitlements"}
 
 func (r *reader) readRoles(o *object, p *Provider) {
@@ -90,7 +90,7 @@ func (r *reader) readRoles(o *object, p *Provider) {
 			if assurance.has(string(role)) {
 				p.RoleAssurance[role] = values
 				if len(values) == 0 && isSequence(assurance.nodes[string(role)]) {
-					assurance.fault(string(role), "is an empty list, so nobody could have the role; leave the key out to ask for none")
+					assurance.fault(string(role), "is an empty list, so no one could have the role; omit the key to require no assurance")
 				}
 			} else {
 				assurance.asked = append(assurance.asked, string(role))
@@ -109,7 +109,7 @@ func (o *object) role(key string) Role {
 	return r
 }
 
-// oneOf reads a word of a list; the first is the default.
+// oneOf reads a value from a list; the first is the default.
 func (o *object) oneOf(key string, words ...string) string {
 	w := o.text(key, words[0])
 	if !slices.Contains(words, w) {
@@ -157,7 +157,7 @@ func compileAnchored(expr string) (*regexp.Regexp, error) {
 	return regexp.Compile(`\A(?:` + expr + `)\z`)
 }
 
-// compileGlob turns a glob into an expression, whose time is linear in the length of what it is matched with.
+// compileGlob converts a glob into an expression, whose time is linear in the length of the input.
 func compileGlob(glob string) (*regexp.Regexp, error) {
 	var b strings.Builder
 	for i := 0; i < len(glob); {
@@ -185,8 +185,8 @@ func compileGlob(glob string) (*regexp.Regexp, error) {
 	return compileAnchored(b.String())
 }
 
-// matches reports whether a value of a group claim names the rule's group. A group matches whole: of /ops/admin the
-// last segment alone is somebody else's group of the same name.
+// matches reports whether a value of a group claim names the rule's group. A group matches as a whole: the last segment
+// of /ops/admin alone is a different group of the same name.
 func (r *RoleRule) matches(value string) bool {
 	return slices.ContainsFunc(r.groupNames(value), func(name string) bool {
 		bare := strings.TrimPrefix(name, "/")
@@ -216,7 +216,7 @@ func (r *RoleRule) groupNames(value string) []string {
 	return []string{value}
 }
 
-// describe is the rule in the words of the file, for the audit ledger.
+// describe returns the rule in the file's terms, for the audit ledger.
 func (r *RoleRule) describe(index int, claim string) string {
 	return fmt.Sprintf("role_rules[%d]: %s %s %q gives %s", index, claim, r.Match, r.Value, r.Role)
 }

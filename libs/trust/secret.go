@@ -36,7 +36,7 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // maxSecret limits a secret, in bytes.
 const maxSecret = 4 << 10
 
-// Environment is where the secrets that a trust file refers to come from. The zero value is that of the process.
+// Environment is the source of the secrets that a trust file refers to. The zero value is that of the process.
 type Environment struct {
 	LookupEnv func(name string) (string, bool)
 	ReadFile  func(path string, limit int64) ([]byte, error)
@@ -56,8 +56,8 @@ func (e Environment) readFile(path string, limit int64) ([]byte, error) {
 	return ReadFile(path, limit)
 }
 
-// resolve reads the secret that ref names: env:NAME or file:/absolute/path. The path is returned too, for whoever
-// watches it. No error holds what was read.
+// resolve reads the secret that ref names: env:NAME or file:/absolute/path. It also returns the path, so that the
+// caller can watch it. No error contains the secret.
 func (e Environment) resolve(ref string) (secret Secret, path string, err error) {
 	var value string
 	switch kind, rest, _ := strings.Cut(ref, ":"); kind {
@@ -79,7 +79,7 @@ func (e Environment) resolve(ref string) (secret Secret, path string, err error)
 	default:
 		return "", "", errors.New("must be env:NAME or file:/path; a secret itself does not belong in this file")
 	}
-	// Editors and echo end a file with a line feed, which is no part of any secret.
+	// Editors and echo end a file with a line feed, which is not part of the secret.
 	value = strings.TrimRight(value, "\r\n")
 	switch {
 	case value == "":

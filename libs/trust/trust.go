@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Role is what a person may do; an admin may do all that a viewer may.
+// Role is a person's role; an admin may do all that a viewer may.
 type Role string
 
 // The roles that a rule can give.
@@ -16,7 +16,7 @@ const (
 	Admin  Role = "admin"
 )
 
-// rank orders the roles; the strongest that any rule gives wins.
+// rank orders the roles; the strongest that any rule grants wins.
 func (r Role) rank() int {
 	switch r {
 	case Admin:
@@ -30,7 +30,7 @@ func (r Role) rank() int {
 // File is a trust file without faults. It does not change after Parse.
 type File struct {
 	Providers []Provider
-	// SecretFiles are the files that secrets were read from, for whoever rereads on a change.
+	// SecretFiles are the files that secrets were read from, for callers that reload on a change.
 	SecretFiles []string
 }
 
@@ -74,11 +74,11 @@ type Provider struct {
 	Dashboard     *Client        // nil: no single sign-on at the dashboard
 	CLI           *Client        // nil: no login from the command line
 	StepUp        *StepUp        // nil: no action needs a stronger sign-in
-	// Deny are subjects that are refused whatever the provider says.
+	// Deny lists subjects that are always refused.
 	Deny []string
 }
 
-// Introspection is how opaque access tokens are looked up (RFC 7662).
+// Introspection configures how opaque access tokens are validated (RFC 7662).
 type Introspection struct {
 	ClientID     string
 	ClientSecret Secret
@@ -92,7 +92,7 @@ type Client struct {
 	Scopes       []string
 }
 
-// StepUp is what a guarded action asks of a sign-in (RFC 9470).
+// StepUp lists a guarded action's requirements for a sign-in (RFC 9470).
 type StepUp struct {
 	ACRValues []string // empty: any level, as long as it is fresh
 	MaxAge    time.Duration

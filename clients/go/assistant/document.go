@@ -1,6 +1,6 @@
 // Package assistant is the assistant's wire: its OpenAPI document, the models
-// generated from it, which the service uses too, and a plain client. Decode what the
-// client returns with package wire.
+// generated from it, which the service uses too, and a plain client. Decode its
+// responses with package wire.
 package assistant
 
 import _ "embed"

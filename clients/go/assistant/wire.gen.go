@@ -423,7 +423,7 @@ type ChatRequest struct {
 	// AutoApprove Skips approval where the rules let it
 	AutoApprove *bool `json:"auto_approve,omitempty"`
 
-	// Decisions False for a caller that speaks for people and decides by the actions route alone. Then no word of the message decides, approves in advance or ends that, and the answer says where to decide
+	// Decisions False for a caller that acts for people and decides only by the actions route. Then no word of the message decides, approves in advance or ends that, and the answer names the route for it
 	Decisions *bool         `json:"decisions,omitempty"`
 	Messages  []ChatMessage `json:"messages"`
 

@@ -1,5 +1,5 @@
 // Package busbridge is the bus bridge's wire: its OpenAPI document, the models generated from it, which the bridge uses
-// too, and a plain client. Decode what the client returns with package wire.
+// too, and a plain client. Decode its responses with package wire.
 package busbridge
 
 import _ "embed"

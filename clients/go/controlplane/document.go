@@ -1,6 +1,6 @@
 // Package controlplane is the control plane's wire: its OpenAPI document, the models
-// generated from it, which the service uses too, and a plain client. Decode what the
-// client returns with package wire.
+// generated from it, which the service uses too, and a plain client. Decode its
+// responses with package wire.
 package controlplane
 
 import _ "embed"

@@ -1308,7 +1308,7 @@ type Approval struct {
 	ModelId       string             `json:"model_id"`
 	Origin        ApprovalOrigin     `json:"origin"`
 
-	// PersonUnknown Nobody knows who is behind the commit, so that two have to approve it under separation of duties
+	// PersonUnknown The author of the commit is unknown, so two people have to approve it under separation of duties
 	PersonUnknown bool                `json:"person_unknown"`
 	PrefectRunId  *string             `json:"prefect_run_id"`
 	PromotionId   *openapi_types.UUID `json:"promotion_id"`
@@ -1316,7 +1316,7 @@ type Approval struct {
 	RequestedAt   time.Time           `json:"requested_at"`
 	RequestedBy   string              `json:"requested_by"`
 
-	// Requesters Everybody who counts as having asked, those who pushed the commit among them; none of them may approve it under separation of duties
+	// Requesters Everyone who counts as a requester, including those who pushed the commit; none of them may approve it under separation of duties
 	Requesters []string       `json:"requesters"`
 	ResolvedAt *time.Time     `json:"resolved_at"`
 	ResolvedBy *string        `json:"resolved_by"`
@@ -1566,10 +1566,10 @@ type AuditVerdict struct {
 	// Checked Entries whose hash was recomputed
 	Checked int64 `json:"checked"`
 
-	// Detail What is wrong, in words
+	// Detail Description of the failure
 	Detail *string `json:"detail,omitempty"`
 
-	// Failures Failed verifications that nobody has acknowledged: while there is one, the chain does not verify
+	// Failures Failed verifications that are not acknowledged: while there is one, the chain does not verify
 	Failures    []AuditFailure `json:"failures"`
 	FirstBadSeq *int64         `json:"first_bad_seq,omitempty"`
 	Head        AuditHead      `json:"head"`
@@ -2150,7 +2150,7 @@ type GuardedChange struct {
 	Id            openapi_types.UUID `json:"id"`
 	Kind          GuardedChangeKind  `json:"kind"`
 
-	// New What is asked for; null removes it
+	// New The requested value; null removes it
 	New interface{} `json:"new"`
 
 	// Old What is in force

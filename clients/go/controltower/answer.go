@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// Metadata is what an answer said of itself.
+// Metadata holds the status, request id and digest of an answer.
 type Metadata struct {
 	StatusCode    int
 	RequestID     string
@@ -138,7 +138,8 @@ func (a *documentReply) apiError(x *exchange) error {
 	}
 }
 
-// hasKeys says that an object has n keys, these among them, none of them null.
+// hasKeys reports whether an object has exactly n keys, including these, none of
+// them null.
 func (a *documentReply) hasKeys(o *canon.Object, n int, keys ...string) bool {
 	if o.Len() != n {
 		return false
@@ -160,8 +161,8 @@ func retryAfter(x *exchange) int {
 	return -1
 }
 
-// ofKind checks what every document says of itself; head is whether it opens like
-// an answer about one thing.
+// ofKind checks the fields that every document has; head reports whether it
+// begins like an answer about one object.
 func (a *documentReply) ofKind(kind string, head bool) error {
 	if a.text("kind") != kind || a.text("schema_version") != spine.SchemaVersion {
 		return a.broken("the answer is not %s of schema version %s", kind, spine.SchemaVersion)
@@ -172,7 +173,7 @@ func (a *documentReply) ofKind(kind string, head bool) error {
 	return nil
 }
 
-// at gives the value at a path of keys, nil where there is none.
+// at returns the value at a path of keys, nil if there is none.
 func (a *documentReply) at(path ...string) canon.Value {
 	var v canon.Value = a.doc
 	for _, key := range path {
@@ -187,21 +188,22 @@ func (a *documentReply) text(path ...string) string {
 	return s
 }
 
-// same checks that the answer is about what was asked for.
+// same checks that the answer is about the requested object.
 func (a *documentReply) same(what, asked string, path ...string) error {
 	if a.at(path...) != canon.Value(asked) {
-		return a.broken("the answer is about another %s than the one asked for", what)
+		return a.broken("the answer is about another %s than the one requested", what)
 	}
 	return nil
 }
 
-// digest checks a digest inside the answer against what it stands for.
+// digest checks a digest inside the answer against the value it was computed
+// over.
 func (a *documentReply) digest(of canon.Value, path ...string) error {
 	if _, ok := of.(*canon.Object); !ok {
-		return a.broken("the answer holds nothing that its %s could stand for", path[len(path)-1])
+		return a.broken("the answer holds no value for its %s", path[len(path)-1])
 	}
 	if canon.Digest(of) != a.text(path...) {
-		return a.tampered("%s is not the digest of what it stands for", path[len(path)-1])
+		return a.tampered("%s is not the digest of its value", path[len(path)-1])
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func brokenExchanges() []recorded {
 	list := func(name string, a []byte, target string, r *reply) recorded {
 		return answeredCall(name, "list_runs", a, getRequest(target), r, protocol)
 	}
-	// body gives an answer whose digest is that of the document a lenient parser reads.
+	// body returns an answer whose digest is that of the document a lenient parser reads.
 	body := func(text, lenient string) *reply {
 		return documentReply(200, mustParse(lenient)).write(text)
 	}
@@ -289,7 +289,7 @@ func brokenStreams() []recorded {
 	}
 	refused := expectation{Error: "api", StatusCode: 400, Code: "invalid_last_event_id", RequestID: requestID, Details: []byte(`{"latest_sequence":2}`)}
 	latest := canon.NewObject(canon.Member{Key: "latest_sequence", Value: canon.NewInt(2)})
-	// A stream that breaks in its head has yielded nothing, so that the last event is still the one asked for.
+	// A stream that breaks in its head has yielded nothing, so the last event is still the requested one.
 	early := expectation{Error: "protocol"}
 	binary := streamCase("no UTF-8", 0, nil, fault("protocol"), "")
 	binary.Exchanges[0].Response = []piece{{Text: streamHead().head() + opening}, {Hex: hex.EncodeToString([]byte("id: 1\nevent: \xff\ndata: {}\n\n"))}}

@@ -30,9 +30,9 @@ type Option func(*Client) error
 var tokenPattern = regexp.MustCompile(`^[A-Za-z0-9._~-]+$`)
 
 // New makes a client of the server at baseURL, http://127.0.0.1:PORT or
-// http://localhost:PORT. The token is the server's SVC_CONTROL_TOWER_TOKEN. The
-// timeout holds for a whole exchange, from connect to last byte; of a stream, for
-// its opening. Nothing is sent yet; a fault is a *ConfigError.
+// http://localhost:PORT. The token is the server's SVC_CONTROL_TOWER_TOKEN. The timeout
+// applies to a whole exchange, from connect to last byte; for a stream, to its opening.
+// Nothing is sent yet; a fault is a *ConfigError.
 func New(baseURL, token string, timeout time.Duration, options ...Option) (*Client, error) {
 	at, err := parseEndpoint(baseURL)
 	if err != nil {
@@ -152,7 +152,8 @@ func resourcePath(collection, what, id string) (string, error) {
 	return collection + subResource.ReplaceAllString(b.String(), "%2F$1"), nil
 }
 
-// checkText refuses what no id, cursor or filter holds and no request line should.
+// checkText refuses characters that no id, cursor or filter contains and no request line
+// should.
 func checkText(what, s string) error {
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
 		return misuseError("%s must be UTF-8 without control characters", what)

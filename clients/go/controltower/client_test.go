@@ -62,7 +62,7 @@ func TestLeavingTheLoopHangsUp(t *testing.T) {
 	held := rawExchange{Request: askStream(0, ""), Response: []piece{{Text: streamHead().head() + opening + eventFrame(1)}}, Then: "hold"}
 	p := playExchanges(t, []rawExchange{held, held})
 	events := clientOf(t, p.port).Stream(t.Context(), controltower.StreamOptions{IdleTimeout: time.Minute, LastEventID: pointerTo(int64(0))})
-	for range 2 { // a sequence can be ranged over again, on a connection of its own
+	for range 2 { // a sequence can be ranged over again, on a new connection
 		for _, err := range events {
 			if err != nil {
 				t.Fatal(err)

@@ -1,7 +1,7 @@
 // Package controltower is the client of the local evidence read API. It makes one
-// request a call, always to 127.0.0.1, and verifies every answer before it is
-// returned: its digest, its kind, that it is about what was asked, and the digests
-// inside it. There is no call that writes.
+// request a call, always to 127.0.0.1, and verifies every answer before it returns
+// it: its digest, its kind, that it is about the requested object, and the digests
+// inside it. No call writes.
 //
 // The types of the documents are those of libs/evidence, from which the server
 // writes its answers: the API's OpenAPI 3.1 document is assembled from JSON Schemas

@@ -29,7 +29,7 @@ func (e *TransportError) Error() string {
 	return "controltower: " + e.Detail + ": " + e.Err.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *TransportError) Unwrap() error { return e.Err }
 
 // ProtocolError is an answer that breaks the contract, so that nothing in it can
@@ -46,13 +46,13 @@ func (e *ProtocolError) Error() string {
 	return "controltower: " + e.Detail + " (request " + e.RequestID + ")"
 }
 
-// IntegrityError is a digest that does not verify: what came is not what was
-// recorded. It unwraps to the *ProtocolError it also is.
+// IntegrityError is a digest that does not verify: the received value is not the
+// recorded one. It unwraps to the *ProtocolError it also is.
 type IntegrityError struct{ Protocol *ProtocolError }
 
 func (e *IntegrityError) Error() string { return e.Protocol.Error() }
 
-// Unwrap gives the ProtocolError.
+// Unwrap returns the ProtocolError.
 func (e *IntegrityError) Unwrap() error { return e.Protocol }
 
 // APIError is the error envelope the server answered with. Branch on Code, never
@@ -62,9 +62,9 @@ type APIError struct {
 	Code       string
 	Message    string
 	Retryable  bool
-	Details    *canon.Object // nil where there are none
+	Details    *canon.Object // nil if there are none
 	RequestID  string
-	RetryAfter int // seconds the server asks to wait; -1 where it does not say
+	RetryAfter int // seconds the server asks the client to wait; -1 if absent
 }
 
 func (e *APIError) Error() string {

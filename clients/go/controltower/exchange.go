@@ -22,8 +22,8 @@ const (
 	maxBody = 64 << 20 // bytes of an answer that is read
 )
 
-// endpoint is where the server listens: always 127.0.0.1, whatever a resolver says
-// of localhost.
+// endpoint is the server's address: always 127.0.0.1, whatever a resolver returns for
+// localhost.
 type endpoint struct {
 	authority string
 	port      int
@@ -50,9 +50,9 @@ func parseEndpoint(baseURL string) (endpoint, error) {
 
 // exchange is one request on one connection and the head of its answer.
 //
-// net/http's client is not used: it may follow redirects, use proxies, keep
-// connections, undo content codings and repeat a request by itself, and it does not
-// tell a broken answer from a broken connection.
+// net/http's client is not used: it may follow redirects, use proxies, keep connections,
+// undo content codings and retry a request, and it does not distinguish a broken answer
+// from a broken connection.
 type exchange struct {
 	*http.Response
 	ctx    context.Context
@@ -62,8 +62,8 @@ type exchange struct {
 	detach func() bool // from ctx
 }
 
-// noting remembers why reading from the connection failed, so that what http's
-// parser then says can be told from what it says of bytes that did come.
+// noting records why reading from the connection failed, so that an error of http's parser
+// can be attributed to the connection or to the bytes received.
 type noting struct {
 	r    io.Reader
 	left int64 // bytes that may still come
@@ -126,7 +126,7 @@ func (x *exchange) close() {
 	_ = x.conn.Close()
 }
 
-// broke tells why the connection failed; a caller who gave up is the cause of all.
+// broke returns the error of a failed connection; if the caller gave up, that is its cause.
 func (x *exchange) broke(detail string, err error) error {
 	if gaveUp := context.Cause(x.ctx); gaveUp != nil {
 		err = gaveUp
@@ -134,7 +134,7 @@ func (x *exchange) broke(detail string, err error) error {
 	return &TransportError{detail, err}
 }
 
-// values gives every value of one header field.
+// values returns every value of one header field.
 func (x *exchange) values(name string) []string { return x.Header.Values(name) }
 
 // body reads the whole body, whose length the answer must state.

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Pause is the wait a policy asks for.
+// Pause is the wait that a policy requires.
 func Pause(p RetryPolicy, attempt int, err error, jitter float64) (time.Duration, bool) {
 	return p.pause(attempt, err, jitter)
 }
 
-// Sleep is how a client waits.
+// Sleep waits as a client does.
 func Sleep(ctx context.Context, d time.Duration) error { return sleepFor(ctx, d) }
 
-// Blocks reads a stream that comes in these chunks, and gives what each block says
-// up to the first fault.
+// Blocks reads a stream that arrives in these chunks, and returns the content of
+// each block up to the first fault.
 func Blocks(bound int, chunks ...[]byte) (out []string) {
 	f := frames{max: bound}
 	first := true

@@ -14,15 +14,15 @@ import (
 type frames struct {
 	max     int // bytes of a block with what ends it
 	buf     []byte
-	scanned int // bytes of buf that have been looked at, and hold no end
+	scanned int // bytes of buf that have been scanned, and hold no end
 }
 
 func (f *frames) push(data []byte) { f.buf = append(f.buf, data...) }
 
 func (f *frames) empty() bool { return len(f.buf) == 0 }
 
-// next gives the next block without the blank line, or false if it is not whole
-// yet. What is not whole counts to the bound too.
+// next returns the next block without the blank line, or false if it is
+// incomplete. An incomplete block counts to the limit too.
 func (f *frames) next() (string, bool, error) {
 	size, whole := len(f.buf), false
 	if at := bytes.Index(f.buf[f.scanned:], []byte("\n\n")); at >= 0 {
@@ -46,8 +46,8 @@ func (f *frames) next() (string, bool, error) {
 	return block, true, nil
 }
 
-// block is what one block says: an event, the end of the stream or, if neither,
-// only that the server is there.
+// block is one block of the stream: an event, the end of the stream or, if
+// neither, only a sign of life.
 type block struct {
 	event *eventFields
 	end   string
@@ -63,7 +63,7 @@ var (
 	sequencePattern = regexp.MustCompile(`^[1-9][0-9]{0,17}$`)
 )
 
-// parseBlock reads a block; first is whether it opens the stream.
+// parseBlock parses a block; first reports whether it opens the stream.
 func parseBlock(text string, first bool) (block, error) {
 	switch {
 	case first:

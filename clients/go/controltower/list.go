@@ -29,7 +29,7 @@ type RunQuery struct {
 type WorkUnitQuery struct {
 	Limit     int // 1 to 200; 0 is the server's default, 50
 	Cursor    string
-	ProjectID string // confines what the work units count
+	ProjectID string // restricts the counts of the work units
 }
 
 // ConnectionQuery narrows a list of connectors. What is zero is not sent.
@@ -177,7 +177,7 @@ func listPage[T any](ctx context.Context, c *Client, path string, limit int, cur
 	return r, nil
 }
 
-// page checks what every page has, and gives its items.
+// page checks the fields that every page has, and returns its items.
 func (a *documentReply) page(asked int) ([]*canon.Object, error) {
 	if err := a.ofKind(document.KindList, false); err != nil {
 		return nil, err
@@ -198,7 +198,7 @@ func (a *documentReply) page(asked int) ([]*canon.Object, error) {
 	case !ok || limit < 1 || limit > 200:
 		return nil, a.broken("the limit of the page is not from 1 to 200")
 	case asked > 0 && limit != int64(asked):
-		return nil, a.broken("the page has another limit than the one asked for")
+		return nil, a.broken("the page has another limit than the one requested")
 	case int64(len(items)) > limit:
 		return nil, a.broken("the page holds more items than its limit")
 	}
@@ -244,11 +244,11 @@ func (a *documentReply) haveIDs(items []*canon.Object) error {
 	return nil
 }
 
-// filtered checks that an item is one the filters let through.
+// filtered checks that an item matches the filters.
 func (a *documentReply) filtered(item *canon.Object, filters query) error {
 	for _, f := range filters {
 		if v, _ := item.Get(f.name); v != canon.Value(f.value) {
-			return a.broken("the answer holds an item of another %s than the filter asks for", f.name)
+			return a.broken("the answer holds an item of another %s than the filter requests", f.name)
 		}
 	}
 	return nil

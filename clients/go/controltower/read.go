@@ -10,10 +10,10 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/report"
 )
 
-// MaxReport is how many bytes of a report the server reads.
+// MaxReport limits the bytes of a report that the server reads.
 const MaxReport = canon.MaxFile
 
-// Status reads what the server can do and within which limits.
+// Status reads the server's capabilities and limits.
 func (c *Client) Status(ctx context.Context) (Result[Status], error) {
 	return readResult[Status](ctx, c, "/status", func(a *documentReply) error { return a.ofKind("svc-control-tower-status", true) })
 }
@@ -36,8 +36,8 @@ func (c *Client) Metrics(ctx context.Context) (Result[Metrics], error) {
 	return readResult[Metrics](ctx, c, "/metrics", func(a *documentReply) error { return a.ofKind("svc-api-operational-metrics", false) })
 }
 
-// InspectRunEvidence gives the inspection snapshot of a report, the bytes of its
-// file. Nothing is stored. It is never tried again.
+// InspectRunEvidence returns the inspection snapshot of a report, the bytes of its
+// file. Nothing is stored. It is never retried.
 func (c *Client) InspectRunEvidence(ctx context.Context, reportJSON []byte) (Result[document.Inspection], error) {
 	if len(reportJSON) > MaxReport {
 		return Result[document.Inspection]{}, misuseError("the report is longer than the %d bytes the server reads", MaxReport)
@@ -112,7 +112,7 @@ func (c *Client) WorkUnit(ctx context.Context, workUnitID string) (Result[docume
 	})
 }
 
-// Project reads what the runs of one project add up to.
+// Project reads the summary of one project's runs.
 func (c *Client) Project(ctx context.Context, projectID string) (Result[document.Project], error) {
 	return readOne[document.Project](ctx, c, "/projects/", "project id", projectID, "", func(a *documentReply) error {
 		return firstFault(a.ofKind(document.KindProject, true), a.same("project", projectID, "project", "project_id"))
@@ -145,7 +145,7 @@ func readResult[T any](ctx context.Context, c *Client, target string, check func
 	return decodeResult[T](a)
 }
 
-// firstFault gives the first fault of checks that need no order.
+// firstFault returns the first fault of checks that need no order.
 func firstFault(faults ...error) error {
 	for _, err := range faults {
 		if err != nil {

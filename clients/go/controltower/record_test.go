@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the recorded exchanges")
 
-// TestTheSuiteIsAsRecorded holds clients/exchanges to what the recipes in this
-// package make of the product's own documents.
+// TestTheSuiteIsAsRecorded compares clients/exchanges with the output of this package's recipes for the product's own
+// documents.
 func TestTheSuiteIsAsRecorded(t *testing.T) {
 	t.Parallel()
 	for name, cases := range map[string][]recorded{

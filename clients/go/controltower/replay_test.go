@@ -116,7 +116,7 @@ type arguments struct {
 
 func secondsToDuration(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// performCall makes the call and gives what came of it in the terms of the suite.
+// performCall makes the call and returns its outcome in the terms of the suite.
 func performCall(t *testing.T, port int, c recorded) (expectation, error) {
 	base := c.Client.BaseURL
 	if base == "" {
@@ -185,8 +185,8 @@ func performCall(t *testing.T, port int, c recorded) (expectation, error) {
 	return expectation{}, nil
 }
 
-// limitOf gives a limit as this client takes it: its 0 is the default, so the
-// suite's 0 stands for one below.
+// limitOf converts a limit of the suite: this client's 0 is the default, so the
+// suite's 0 becomes a value below it.
 func limitOf(a arguments) int {
 	switch {
 	case a.Limit == nil:
@@ -209,7 +209,7 @@ func expectOne[T any](r controltower.Result[T], err error) (expectation, error) 
 	if err != nil {
 		return expectation{}, err
 	}
-	// What was decoded must be the document whole: nothing of it may be lost.
+	// The decoded value must be the whole document: no member may be lost.
 	if got := canon.Digest(canon.MustFrom(r.Value)); got != r.Metadata.ContentDigest {
 		if _, free := any(r.Value).(map[string]any); !free {
 			return expectation{}, fmt.Errorf("the decoded value has digest %s", got)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// RetryPolicy says when a read is tried again: after a retryable error envelope or
+// RetryPolicy defines when a read is retried: after a retryable error envelope or
 // a *TransportError, never an inspection, a stream or a digest that does not
 // verify. The wait has full jitter: it is drawn from 0 to BaseDelay doubled per
 // attempt, at most MaxDelay.
@@ -25,7 +25,7 @@ var DefaultRetryPolicy = RetryPolicy{MaxAttempts: 3, BaseDelay: 200 * time.Milli
 // the attempts, so that no answer can park a program for hours.
 const MaxRetryAfter = time.Minute
 
-// WithRetry lets reads be tried again; without it every call is one request.
+// WithRetry enables retries of reads; without it every call is one request.
 func WithRetry(p RetryPolicy) Option {
 	return func(c *Client) error {
 		if p.MaxAttempts < 1 || p.BaseDelay < 0 || p.MaxDelay < p.BaseDelay {
@@ -36,8 +36,8 @@ func WithRetry(p RetryPolicy) Option {
 	}
 }
 
-// pause tells how long to wait after this attempt, counted from 1, failed, and
-// whether to try again at all. jitter is from [0,1).
+// pause returns how long to wait after this attempt, counted from 1, failed, and
+// whether to retry at all. jitter is from [0,1).
 func (p RetryPolicy) pause(attempt int, err error, jitter float64) (time.Duration, bool) {
 	if attempt >= p.MaxAttempts {
 		return 0, false

@@ -5,7 +5,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// Status is what the server can do and within which limits.
+// Status lists the server's capabilities and limits.
 type Status struct {
 	document.Head
 	Service         string            `json:"service"`
@@ -18,7 +18,7 @@ type Status struct {
 	Endpoints       map[string]string `json:"endpoints"` // "METHOD path" by operation id
 }
 
-// Operations is how the server is run.
+// Operations describes the server's operation.
 type Operations struct {
 	RequestIDHeader                 string `json:"request_id_header"`
 	Liveness                        string `json:"liveness"`
@@ -30,7 +30,7 @@ type Operations struct {
 	Limits                          Limits `json:"limits"`
 }
 
-// Limits are the bounds of the running server.
+// Limits are those of the running server.
 type Limits struct {
 	RequestTimeoutSeconds float64 `json:"request_timeout_seconds"`
 	MaxConcurrentRequests int64   `json:"max_concurrent_requests"`

@@ -13,31 +13,31 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// StreamOptions says what to stream and for how long.
+// StreamOptions selects the events to stream and limits the stream.
 type StreamOptions struct {
-	// IdleTimeout is how long the stream may be without a frame; it must be given.
-	// The server writes one at least every 15 seconds, so take 20 or more.
+	// IdleTimeout is how long the stream may be without a frame; it is required. The
+	// server writes one at least every 15 seconds, so use 20 or more.
 	IdleTimeout time.Duration
-	// LastEventID is the event after which to start: what is newer comes first, so 0
+	// LastEventID is the event after which to start: newer events come first, so 0
 	// is the whole history. Nil starts at the newest event.
 	LastEventID   *int64
 	Filter        EventFilter
-	MaxEvents     int           // end after so many; 0 is no bound
+	MaxEvents     int           // end after so many; 0: no limit
 	MaxDuration   time.Duration // end after so long; 0 is no bound
 	MaxFrameBytes int           // 0 is 1 MiB
 	// State, if given, is kept up to date while the stream is ranged over.
 	State *StreamState
 }
 
-// StreamState is where a stream stands. Read it from the goroutine that ranges over
-// the stream.
+// StreamState is the progress of a stream. Read it from the goroutine that ranges
+// over the stream.
 type StreamState struct {
 	RequestID   string
-	LastEventID int64  // of the last event that was yielded; at first the one asked for
+	LastEventID int64  // of the last event that was yielded; at first the requested one
 	EndReason   string // "" until the end
 }
 
-// Why a stream ended: the first three by the server, the last two by the bounds of
+// Why a stream ended: the first three by the server, the last two by the limits of
 // StreamOptions.
 const (
 	EndMaxDuration      = "max-duration"
@@ -47,7 +47,7 @@ const (
 	EndClientMaxSeconds = "client-max-seconds"
 )
 
-// DefaultMaxFrameBytes bounds a frame where StreamOptions does not.
+// DefaultMaxFrameBytes limits a frame unless StreamOptions does.
 const DefaultMaxFrameBytes = 1 << 20
 
 // StreamedEvent is one event. Delivery is at-least-once across connections: drop an
@@ -58,10 +58,10 @@ type StreamedEvent struct {
 	Envelope  spine.Event
 }
 
-// Stream reads the event stream. Each range opens a connection of its own and
-// leaving the loop closes it. The sequence ends without an error on a marker of the
-// server or a bound of o, which o.State then names, and after any error. It never
-// reconnects: to go on, stream again with the last event's sequence as LastEventID.
+// Stream reads the event stream. Each range opens a new connection, and leaving the
+// loop closes it. The sequence ends without an error on a marker of the server or a
+// limit of o, which o.State then names, and after any error. It never reconnects: to
+// continue, stream again with the last event's sequence as LastEventID.
 func (c *Client) Stream(ctx context.Context, o StreamOptions) iter.Seq2[StreamedEvent, error] {
 	return func(yield func(StreamedEvent, error) bool) {
 		s := &readStream{client: c, options: o, state: o.State}
@@ -102,7 +102,7 @@ type readStream struct {
 	state   *StreamState
 	filters query
 	frames  frames
-	answer  documentReply // what faults of the stream are told under
+	answer  documentReply // the reply to which faults of the stream are attributed
 	endsAt  time.Time
 	started bool // the retry block came
 }
@@ -171,7 +171,7 @@ func (s *readStream) checkHead(x *exchange) error {
 	return nil
 }
 
-// next reads up to the next event, or to the end, which state.EndReason then tells.
+// next reads up to the next event, or to the end, which sets state.EndReason.
 func (s *readStream) next(x *exchange) (StreamedEvent, error) {
 	for {
 		text, ok, err := s.block(x)
@@ -218,8 +218,9 @@ func (s *readStream) event(f *eventFields) (StreamedEvent, error) {
 	return StreamedEvent{Sequence: e.Sequence, EventType: e.EventType, Envelope: e}, nil
 }
 
-// block reads the next block; false says that MaxDuration has passed. The idle clock
-// runs only while this waits: a slow caller is no silent server.
+// block reads the next block; false means that MaxDuration has passed. The idle
+// clock runs only while this waits: a slow caller is not mistaken for a silent
+// server.
 func (s *readStream) block(x *exchange) (string, bool, error) {
 	idleAt := time.Now().Add(s.options.IdleTimeout)
 	for {
@@ -252,7 +253,7 @@ func (s *readStream) block(x *exchange) (string, bool, error) {
 	}
 }
 
-// receive adds what comes next to the frames; an error means that nothing came.
+// receive adds the next bytes to the frames; an error means that none came.
 func (s *readStream) receive(x *exchange, deadline time.Time) error {
 	if err := x.conn.SetReadDeadline(deadline); err != nil {
 		return err
@@ -273,7 +274,7 @@ func (s *readStream) expectEnd(x *exchange) error {
 		_ = s.receive(x, time.Now().Add(min(s.options.IdleTimeout, s.client.timeout)))
 	}
 	if !s.frames.empty() {
-		return s.answer.broken("the stream goes on after its end marker")
+		return s.answer.broken("the stream continues after its end marker")
 	}
 	return nil
 }

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// The suite of recorded exchanges, clients/exchanges/*.json, which the clients in
-// both languages must pass. README.md beside the files tells what they hold.
+// The suite of recorded exchanges, clients/exchanges/*.json, which the clients in both
+// languages must pass. README.md beside the files describes them.
 
 const token = "recorded-exchange-token-0123456789"
 
@@ -33,7 +33,7 @@ type recorded struct {
 }
 
 type clientSettings struct {
-	BaseURL string        `json:"base_url,omitempty"` // {port} stands for the player's; default http://127.0.0.1:{port}
+	BaseURL string        `json:"base_url,omitempty"` // {port} is replaced by the player's; default http://127.0.0.1:{port}
 	Token   *string       `json:"token,omitempty"`
 	Timeout float64       `json:"timeout,omitempty"` // seconds, default 20
 	Retry   *retrySetting `json:"retry,omitempty"`
@@ -49,8 +49,8 @@ type retrySetting struct {
 type rawExchange struct {
 	Request  rawRequest `json:"request"`
 	Response []piece    `json:"response"`
-	// Then is what the server does after the response: "close" (the default), "hold"
-	// the connection until the client leaves, or "drip" one byte every 20 ms until it does.
+	// Then is the server's action after the response: "close" (the default), "hold" the
+	// connection until the client leaves, or "drip" one byte every 20 ms until it does.
 	Then string `json:"then,omitempty"`
 }
 
@@ -65,7 +65,7 @@ type piece struct {
 	Text   string `json:"text,omitempty"`
 	Hex    string `json:"hex,omitempty"`
 	Repeat int    `json:"repeat,omitempty"` // times; 0 is once
-	// Bytewise writes each byte by itself.
+	// Bytewise writes each byte separately.
 	Bytewise bool `json:"bytewise,omitempty"`
 }
 
@@ -135,7 +135,7 @@ func loadSuite(t testing.TB) map[string][]recorded {
 	return out
 }
 
-// player is a server that answers with recorded bytes and compares what it is asked.
+// player is a server that answers with recorded bytes and compares the requests.
 type player struct {
 	port     int
 	done     sync.WaitGroup
@@ -180,7 +180,7 @@ func (p *player) fault(format string, args ...any) {
 	p.faults = append(p.faults, fmt.Sprintf(format, args...))
 }
 
-// verify tells whether everything was asked, and as recorded.
+// verify fails the test unless every recorded request was made, as recorded.
 func (p *player) verify(t testing.TB, want int) {
 	t.Helper()
 	p.mu.Lock()

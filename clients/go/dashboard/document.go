@@ -1,6 +1,6 @@
 // Package dashboard is the dashboard's wire: its OpenAPI document, the models generated
-// from it, which the service uses too, and a plain client. Decode what the client returns
-// with package wire.
+// from it, which the service uses too, and a plain client. Decode its responses with
+// package wire.
 package dashboard
 
 import _ "embed"

@@ -601,7 +601,7 @@ type AlertInbox struct {
 	Count  int               `json:"count"`
 	Counts AlertInbox_Counts `json:"counts"`
 
-	// Stale The source gave no answer; this is what was known
+	// Stale The source did not answer; these are the last known values
 	Stale          *bool `json:"stale,omitempty"`
 	Unacknowledged *int  `json:"unacknowledged,omitempty"`
 }
@@ -663,7 +663,7 @@ type AssistantQuestion struct {
 	// Question 1 to 4,000 characters. No word in it decides; see assistantDecide
 	Question string `json:"question"`
 
-	// Session The session to go on with; empty begins one
+	// Session The session to continue; empty begins one
 	Session *string `json:"session,omitempty"`
 }
 

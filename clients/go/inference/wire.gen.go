@@ -449,7 +449,7 @@ type DriftHistogram struct {
 	// Baseline Share of the baseline in each bin or class
 	Baseline []float64 `json:"baseline"`
 
-	// Classes Of categories; (other) stands for all that are not listed
+	// Classes Of categories; (other) combines all that are not listed
 	Classes *[]string `json:"classes,omitempty"`
 
 	// Edges Of numbers: one more than bins

@@ -1,4 +1,4 @@
-// Package wire decodes what the generated clients return and signs what they send.
+// Package wire decodes the responses of the generated clients and signs their requests.
 package wire
 
 import (

@@ -6,8 +6,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Arguments checks how many arguments a command got and fills up those that are absent with "". A name that starts with a
-// bracket may be absent. Its error is a *Fault.
+// Arguments checks the number of arguments of a command and returns "" for those that are absent. A name that starts
+// with a bracket is optional. Its error is a *Fault.
 func Arguments(c *cli.Context, names ...string) ([]string, error) {
 	got := c.Args().Slice()
 	required := 0

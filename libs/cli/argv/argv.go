@@ -1,6 +1,5 @@
-// Package argv lets people write options and arguments in any order, which the flag parser beneath urfave/cli does
-// not: it stops at the first argument. Words and options that no command has are refused with the nearest that one
-// has.
+// Package argv accepts options and arguments in any order, which the flag parser beneath urfave/cli does not: it stops
+// at the first argument. Unknown commands and options are refused with the nearest known one.
 package argv
 
 import (
@@ -10,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Fault is what is wrong with a command line, and how to mend it.
+// Fault is an error in a command line, and how to correct it.
 type Fault struct {
 	Sentence string
 	Hint     string // may be empty
@@ -66,7 +65,7 @@ func Arrange(app *cli.App, argv []string) ([]string, error) {
 	}
 
 	known := flagIndex(leaf.Flags)
-	var options, arguments []string // values stand among the options, behind the option that takes them
+	var options, arguments []string // values are among the options, behind the option that takes them
 	for i := 0; i < len(rest); i++ {
 		arg := rest[i]
 		if arg == "--" {
@@ -100,7 +99,7 @@ func Arrange(app *cli.App, argv []string) ([]string, error) {
 			}
 			i++
 			options = append(options, rest[i])
-			// Only after the arguments: before them nobody could tell the last value from the first argument.
+			// Only after the arguments: before them the last value would be indistinguishable from the first argument.
 			for takesSeveral(f) && len(arguments) > 0 && i+1 < len(rest) && !strings.HasPrefix(rest[i+1], "-") {
 				i++
 				options = append(options, arg, rest[i])
@@ -132,7 +131,7 @@ func readWords(app *cli.App, rest []string) (leaf *cli.Command, path, after []st
 	return leaf, path, rest, nil
 }
 
-// misplacedOption builds the corrected line for a global option that stands after the command.
+// misplacedOption builds the corrected line for a global option that comes after the command.
 func misplacedOption(app string, argv, moved []string, arg string) *Fault {
 	at := len(argv)
 	for i := len(argv) - len(moved); i > 0; i-- {
@@ -146,7 +145,7 @@ func misplacedOption(app string, argv, moved []string, arg string) *Fault {
 	if at < len(argv) {
 		line = append(line, argv[at+len(moved):]...)
 	}
-	return &Fault{Sentence: arg + " is a global option and must stand before the subcommand: " + Quote(line)}
+	return &Fault{Sentence: arg + " is a global option and must come before the subcommand: " + Quote(line)}
 }
 
 // Quote writes words so that a shell reads them back.
@@ -161,7 +160,7 @@ func Quote(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// Split takes an option apart: its name without dashes, and what stands joined to it by "=".
+// Split splits an argument into its name without dashes and the value joined to it by "=".
 func Split(arg string) (name, value string, joined bool) {
 	return strings.Cut(strings.TrimLeft(arg, "-"), "=")
 }
@@ -185,8 +184,8 @@ func takesValue(f cli.Flag) bool {
 	return ok && d.TakesValue()
 }
 
-// Several is a flag that may be given more than once and whose values may also stand behind it in a row, once the
-// command has an argument: `FILE --id a b` is `FILE --id a --id b`.
+// Several is a flag that may be given more than once and whose values may also follow it in a row, once the command has
+// an argument: `FILE --id a b` is `FILE --id a --id b`.
 type Several interface {
 	cli.Flag
 	Several() bool
@@ -197,7 +196,7 @@ func takesSeveral(f cli.Flag) bool {
 	return ok && s.Several()
 }
 
-// Find gives the command of this name or alias, or nil.
+// Find returns the command of this name or alias, or nil.
 func Find(commands []*cli.Command, word string) *cli.Command {
 	for _, c := range commands {
 		if c.HasName(word) {

@@ -46,7 +46,7 @@ func TestArrange(t *testing.T) {
 		{"help of all", "--help run", "svc --help", "", ""},
 		{"a global option before", "-c x run list", "svc -c x run list", "", ""},
 		{"a group alone", "run", "svc run", "", ""},
-		{"a global option after", "run list --context 'x", "", "--context is a global option and must stand before the subcommand: svc --context ''\\''x' run list", ""},
+		{"a global option after", "run list --context 'x", "", "--context is a global option and must come before the subcommand: svc --context ''\\''x' run list", ""},
 		{"an unknown command", "rn", "", `unknown command "rn" for svc`, "did you mean: svc run"},
 		{"an unknown subcommand", "run zzzzzz", "", `unknown command "zzzzzz" for svc run`, "see: svc run --help"},
 		{"an unknown option", "run list --sotre X", "", "unknown option --sotre for svc run list", "did you mean: --store"},
@@ -87,7 +87,8 @@ func FuzzArrange(f *testing.F) {
 		if err != nil && (!errors.As(err, &fault) || fault.Sentence == "") {
 			t.Fatalf("a wrong line must be a fault that says something: %v", err)
 		}
-		// Property: nothing is invented but one "--"; nothing is lost but a "--", or all that stands beside a wish for help.
+		// Property: nothing is added but one "--"; nothing is lost but a "--", or all the words beside a request for
+		// help.
 		help := len(got) > 0 && got[len(got)-1] == "--help"
 		if err == nil && (len(got) > len(words)+1 || !help && len(got) < len(words)-1) {
 			t.Fatalf("%q became %q; want (an error || !len(got) > len(words)+1 || !help && len(got) < len(words)-1)", words, got)

@@ -6,7 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// HelpCommand is `APP help [COMMAND…]`, which prints what `APP COMMAND… --help` prints.
+// HelpCommand is `APP help [COMMAND…]`, with the output of `APP COMMAND… --help`.
 func HelpCommand() *cli.Command {
 	return &cli.Command{
 		Name: "help", Usage: "show the commands, or the help of one", ArgsUsage: "[COMMAND...]",
@@ -16,7 +16,7 @@ func HelpCommand() *cli.Command {
 			case err != nil:
 				return err
 			case len(rest) > 0 && leaf != nil:
-				return &Fault{Sentence: strings.Join(path, " ") + " has no commands of its own", Hint: "see: " + strings.Join(path, " ") + " --help"}
+				return &Fault{Sentence: strings.Join(path, " ") + " has no subcommands", Hint: "see: " + strings.Join(path, " ") + " --help"}
 			case len(rest) > 0:
 				return UnknownWord(rest[0], c.App.Commands, path)
 			}
@@ -25,7 +25,7 @@ func HelpCommand() *cli.Command {
 	}
 }
 
-// VersionCommand is `APP version`, which prints what `APP --version` prints.
+// VersionCommand is `APP version`, with the output of `APP --version`.
 func VersionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Usage: "show the version",
@@ -38,8 +38,8 @@ func VersionCommand() *cli.Command {
 	}
 }
 
-// missingOption finds a required option that does not stand on the line. The flag parser would find it too, but answers
-// with the whole help and an error of no particular kind.
+// missingOption finds a required option that is missing from the line. The flag parser would find it too, but answers
+// with the whole help and an untyped error.
 func missingOption(leaf *cli.Command, path, options []string) error {
 	given := map[string]bool{}
 	for _, o := range options {

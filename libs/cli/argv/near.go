@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// UnknownWord refuses a word where one of these commands must stand; path leads there.
+// UnknownWord rejects a word where one of these commands is expected; path leads there.
 func UnknownWord(word string, commands []*cli.Command, path []string) *Fault {
 	names := make([]string, 0, len(commands))
 	for _, c := range commands {
@@ -27,7 +27,7 @@ func UnknownWord(word string, commands []*cli.Command, path []string) *Fault {
 	return f
 }
 
-// commandsBelow are the lines of the subcommands with exactly that name: "approve" stands for "approvals approve".
+// commandsBelow returns the lines of the subcommands with exactly that name: for "approve", "approvals approve".
 func commandsBelow(name string, commands []*cli.Command, path []string) (lines []string) {
 	for _, c := range commands {
 		for _, sub := range c.Subcommands {

@@ -1,7 +1,7 @@
 // Package completion completes commands and options in bash, zsh and fish.
 //
-// The scripts hand the words typed so far to a hidden command, `APP __complete`, which prints one candidate a line.
-// No script lets the shell expand a candidate, as bash's compgen -W does: a candidate may be somebody else's text.
+// The scripts pass the words typed so far to a hidden command, `APP __complete`, which prints one candidate a line. No
+// script lets the shell expand a candidate, as bash's compgen -W does: a candidate may be another user's text.
 package completion
 
 import (
@@ -21,7 +21,7 @@ import (
 // CommandName is the hidden command that the scripts call.
 const CommandName = "__complete"
 
-// scripts are by shell; APP stands for the program.
+// scripts are keyed by shell; APP is a placeholder for the program.
 var scripts = map[string]struct{ text, folder, file string }{
 	"bash": {`# APP completion for bash
 _APP() {
@@ -47,13 +47,13 @@ complete -c APP -f -a '(APP __complete -- (commandline -opc)[2..-1] (commandline
 `, ".config/fish/completions", "APP.fish"},
 }
 
-// ErrShell says that there is no script for the shell.
+// ErrShell means that there is no script for the shell.
 var ErrShell = errors.New("completion is available for bash, zsh and fish")
 
-// ErrHome says that there is no folder to install into.
+// ErrHome means that there is no directory to install into.
 var ErrHome = errors.New("there is no home directory to install completion in")
 
-// Script gives the completion script of a program for the shell at the path that $SHELL holds, or ErrShell.
+// Script returns the completion script of a program for the shell at the path that $SHELL holds, or ErrShell.
 func Script(app, shell string) (string, error) {
 	s, ok := scripts[filepath.Base(shell)]
 	if !ok {
@@ -62,7 +62,7 @@ func Script(app, shell string) (string, error) {
 	return strings.ReplaceAll(s.text, "APP", app), nil
 }
 
-// Install writes the script where the shell looks for it, and says where that is and whether it was there already.
+// Install writes the script where the shell looks for it, and returns its path and whether it was there already.
 func Install(app, shell, home string) (path string, already bool, err error) {
 	script, err := Script(app, shell)
 	if err != nil {
@@ -87,7 +87,7 @@ func Install(app, shell, home string) (path string, already bool, err error) {
 	return path, false, nil
 }
 
-// Query is what is being typed, where only the program knows what may stand there.
+// Query describes the word being typed, for values that only the program knows.
 type Query struct {
 	Command *cli.Command // the innermost that the words name; nil: none
 	Option  cli.Flag     // the option whose value is typed; nil: an argument
@@ -95,8 +95,8 @@ type Query struct {
 	Prefix  string       // to be put before each candidate, where option and value are one word
 }
 
-// Candidates lists the commands and options that can stand for the last of the words typed so far. Of the values of
-// options and of arguments it knows nothing: the query says what is asked for.
+// Candidates lists the commands and options that can complete the last of the words typed so far. It does not know the
+// values of options and arguments: for these it returns a query.
 func Candidates(app *cli.App, words []string) (candidates []string, q Query) {
 	if len(words) == 0 {
 		words = []string{""}

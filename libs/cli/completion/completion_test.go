@@ -23,7 +23,8 @@ func scriptFor(t *testing.T, shell string) string {
 	return s
 }
 
-// A candidate is somebody else's text: bash must take it as it is, never expand it.
+// A candidate may be another user's text: bash must take it literally, never expand
+// it.
 func TestBashCompletionExpandsNothing(t *testing.T) {
 	t.Parallel()
 	bash, err := exec.LookPath("bash")

@@ -1,5 +1,5 @@
-// Package fault is why a command-line program failed, as people and scripts see it: a sentence, a stable code, how to mend
-// it, and the exit code.
+// Package fault describes why a command-line program failed, for people and scripts: a sentence, a stable code, how to
+// correct it, and the exit code.
 package fault
 
 import (
@@ -16,15 +16,15 @@ const (
 
 // Error is a failure.
 type Error struct {
-	Message   string // what is wrong, and where
+	Message   string // the fault and its place
 	Code      string // stable slug
 	Path      string // JSON pointer into the input; "" is the whole document, or no document
 	Exit      int
-	Hint      string // the command or setting that mends it; may be empty
+	Hint      string // the command or setting that corrects it; may be empty
 	Service   string // the service that answered or did not; may be empty
 	Status    int    // its HTTP status; 0 when there was no answer
 	RequestID string
-	Faults    any // each single fault, where this one stands for many: the error document's member faults
+	Faults    any // the individual faults, if this one combines several: the error document's member faults
 	Cause     error
 }
 
@@ -45,7 +45,7 @@ func New(code, format string, a ...any) *Error {
 	return &Error{Message: err.Error(), Code: code, Exit: ExitRuntime, Cause: errors.Unwrap(err)}
 }
 
-// WithHint returns a copy that says how to mend it.
+// WithHint returns a copy with a hint how to correct it.
 func (e *Error) WithHint(format string, a ...any) *Error {
 	c := *e
 	c.Hint = fmt.Sprintf(format, a...)

@@ -1,6 +1,6 @@
-// Package printable makes the text of others safe to print. A model name, a commit message, a server's error or a line
-// of a log can hold what a terminal obeys: sequences that move the cursor, colour or clear the screen, and characters
-// that reverse what follows or are not seen. All of it is shown, as \x1b or \u202e, and none of it obeyed.
+// Package printable makes external text safe to print. A model name, a commit message, a server's error or a line of a
+// log can contain sequences that a terminal obeys: they move the cursor, colour or clear the screen, and characters
+// that reverse the following text or are invisible. All of it is shown, as \x1b or \u202e, and none of it obeyed.
 package printable
 
 import (
@@ -11,14 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns s as one line: line breaks and tabs become spaces, so that nobody can add a line, or a cell, of his own.
+// Line returns s as one line: line breaks and tabs become spaces, so that no text can add a line, or a cell.
 func Line(s string) string {
 	return lineBreaks.Replace(Text(s))
 }
 
 var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ")
 
-// Text returns s with its line breaks and tabs as they are.
+// Text returns s in printable form, with its line breaks and tabs.
 func Text(s string) string {
 	if isPrintable(s) {
 		return s
@@ -27,7 +27,7 @@ func Text(s string) string {
 	return string(b)
 }
 
-// isPrintable reports whether s holds nothing but letters of ASCII, line breaks and tabs: most texts.
+// isPrintable reports whether s holds only ASCII letters, line breaks and tabs: most texts.
 func isPrintable[T string | []byte](s T) bool {
 	for i := range len(s) {
 		if c := s[i]; c >= 0x7f || c < 0x20 && c != '\n' && c != '\t' {
@@ -37,8 +37,8 @@ func isPrintable[T string | []byte](s T) bool {
 	return true
 }
 
-// appendText appends s as it may be printed and returns how much of it was read: all, or with more to come all but the
-// start of a character.
+// appendText appends s in printable form and returns how much of it was read: all, or with more to come all but an
+// incomplete last character.
 func appendText(b, s []byte, colors, last bool) (text []byte, read int) {
 	for i := 0; i < len(s); {
 		if !last && !utf8.FullRune(s[i:]) {
@@ -77,8 +77,8 @@ func isObeyed(r rune) bool {
 	return unicode.IsControl(r) || r == 0x2028 || r == 0x2029 || unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
-// appendEscape writes r as JSON does, apart from the control characters of ASCII, which no JSON document holds as they
-// are. So a document of JSON stays the same document.
+// appendEscape writes r as JSON does, apart from ASCII control characters, which no JSON document contains unescaped.
+// So a JSON document stays the same document.
 func appendEscape(b []byte, r rune) []byte {
 	switch {
 	case r < 0x20:
@@ -90,7 +90,7 @@ func appendEscape(b []byte, r rune) []byte {
 	return fmt.Appendf(b, `\u%04x`, r)
 }
 
-// ownColors are what the command line tools colour with. None of them hides text or moves the cursor.
+// ownColors are the colours that the command line tools use. None of them hides text or moves the cursor.
 var ownColors = []string{"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[35m", "\x1b[36m"}
 
 func ownColor(s []byte) string {

@@ -92,8 +92,8 @@ func TestWriterKeepsCutLineBreaks(t *testing.T) {
 	}
 }
 
-// slog's JSON escapes what JSON must have escaped, which leaves C1 and the format characters: the writer escapes these
-// as JSON does, so a line stays the same document.
+// slog's JSON escapes only the characters that JSON requires, which leaves C1 and the format characters: the writer
+// escapes these as JSON does, so a line stays the same document.
 func TestJSONStaysTheSameDocument(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -137,7 +137,7 @@ func FuzzText(f *testing.F) {
 		}
 		var b strings.Builder
 		w := printable.NewWriter(&b)
-		for _, part := range []string{s[:len(s)/2], s[len(s)/2:], "\n"} { // the line feed ends what is cut
+		for _, part := range []string{s[:len(s)/2], s[len(s)/2:], "\n"} { // the line feed ends an incomplete character
 			_, _ = io.WriteString(w, part)
 		}
 		if want := printable.Text(s + "\n"); b.String() != want {

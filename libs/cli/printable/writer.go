@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Writer passes on what is written to it as it may be printed. A character may be cut between two writes; one that is
-// never completed is not written. A colour may not be cut. Writes may be called at once.
+// Writer passes on its input in printable form. A character may be split between two writes; one that is never
+// completed is not written. A colour must not be split. Writes may be concurrent.
 type Writer struct {
 	colors bool
 
@@ -15,14 +15,14 @@ type Writer struct {
 	rest []byte // the start of a character, of the last write
 }
 
-// NewWriter returns a writer to out that lets no sequence pass: for logs and errors.
+// NewWriter returns a writer to out that passes no control sequence: for logs and errors.
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
-// NewColorWriter returns a writer to out that lets the tools' own colours pass. What is coloured must have passed
-// [Line] or [Text], or others colour with it too.
+// NewColorWriter returns a writer to out that passes the tools' own colours. Coloured text must have passed [Line] or
+// [Text], or external text could use the colours too.
 func NewColorWriter(out io.Writer) *Writer { return &Writer{out: out, colors: true} }
 
-// Write implements io.Writer. It counts the bytes of p, not of what they became.
+// Write implements io.Writer. It returns the number of bytes of p, not of the output.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

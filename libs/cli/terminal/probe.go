@@ -9,7 +9,8 @@ import (
 // IsTerminal reports whether a file is a terminal.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// Width is the number of columns of the terminal behind a file, 0 if it is none or does not say.
+// Width returns the number of columns of the terminal behind a file, 0 if it is no terminal or
+// reports no size.
 func Width(f *os.File) int {
 	if !IsTerminal(f) {
 		return 0

@@ -12,7 +12,7 @@ import (
 // recordWidth is the terminal width below which rows are shown as records, one field a line.
 const recordWidth = 60
 
-// Column is a heading and how its cells stand.
+// Column is a heading and the alignment of its cells.
 type Column struct {
 	Title string
 	Right bool // numbers
@@ -88,7 +88,7 @@ func fitColumns(limit int, columns []Column, cells [][]string) []table.ColumnCon
 		return sum
 	}
 	const least = 6
-	// The first column says which row it is: it is cut last.
+	// The first column identifies the row: it is truncated last.
 	for from := 1; from >= 0; from-- {
 		for total() > limit {
 			widest := from

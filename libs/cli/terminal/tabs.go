@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Tabs writes one line a row, its cells between tabs: what a pipe gets. Cells are cleaned already, so that none
+// Tabs writes one line a row, its cells separated by tabs: the form for a pipe. Cells are cleaned already, so that none
 // holds a tab.
 func Tabs(w io.Writer, cells [][]string) error {
 	b := bufio.NewWriter(w)

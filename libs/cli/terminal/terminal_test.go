@@ -32,7 +32,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// The first column tells rows apart, so the others are cut before it, however narrow they are.
+// The first column identifies the row, so the others are truncated before it, however narrow they
+// are.
 func TestFirstColumnIsCutLast(t *testing.T) {
 	t.Parallel()
 	id := "run/" + strings.Repeat("n", 26)

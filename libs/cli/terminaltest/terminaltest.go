@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package terminaltest gives tests a terminal to run a program at.
+// Package terminaltest provides tests with a terminal to run a program at.
 package terminaltest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open opens a pseudo-terminal of a width, 0 for the system's own: what a person holds, and what the program gets.
+// Open opens a pseudo-terminal of a width, 0 for the system's own: the user's end, and the program's.
 func Open(t testing.TB, columns uint16) (person, side *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)

@@ -1,4 +1,4 @@
-// Package redisurl makes Redis clients of a URL, which names one server or the sentinels that know it.
+// Package redisurl makes Redis clients from a URL, which names one server or its sentinels.
 package redisurl
 
 import (
@@ -14,10 +14,10 @@ var errURL = errors.New("the Redis URL cannot be read; it must look like redis:/
 	"redis://:password@sentinel-1:26379/0?master_name=platform&addr=sentinel-2:26379&addr=sentinel-3:26379")
 
 // Connect returns a client of the server that the URL names, without connecting yet. A URL with master_name names
-// sentinels: the client asks them which server is the master, and follows when they promote another. The password is
-// that of the servers and, unless password= names another for the servers, also of the sentinels.
+// sentinels: the client queries them for the master, and follows when they promote another. The password is that of the
+// servers and, unless password= names another for the servers, also of the sentinels.
 //
-// A command that finds no server is tried once more; callers have fallbacks, and people who wait.
+// A command that finds no server is retried once; callers have fallbacks, and users are waiting.
 func Connect(text string, dial, io time.Duration) (*redis.Client, error) {
 	parsed, err := url.Parse(text)
 	if err != nil {

@@ -18,7 +18,7 @@ type Process struct {
 	err  error // written before done is closed
 }
 
-// Start runs cmd in a process group of its own, so that Ctrl-C in a terminal
+// Start runs cmd in a separate process group, so that Ctrl-C in a terminal
 // reaches only the parent, which then stops its children in order. On Linux the
 // kernel sends death to the child when the parent dies; elsewhere the child is
 // left behind, and the next start has to find it.
@@ -60,7 +60,7 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Done is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err is how the child ended; nil before that and after exit status 0.
+// Err is the child's exit error; nil before its exit and after exit status 0.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -70,8 +70,8 @@ func (p *Process) Err() error {
 	}
 }
 
-// Stop sends gentle and waits. When ctx ends first it sends SIGKILL, waits for
-// the end and says so. Stopping twice is fine.
+// Stop sends gentle and waits. If ctx ends first, it sends SIGKILL, waits for
+// the exit and returns an error. Stopping twice is allowed.
 func (p *Process) Stop(ctx context.Context, gentle os.Signal) error {
 	_ = p.cmd.Process.Signal(gentle) // it may have ended already
 	select {

@@ -30,7 +30,7 @@ func mountDisk(t *testing.T, size string) (dir string) {
 	return dir
 }
 
-// fillDisk takes all space of the disk that holds dir; remove the file to give it back.
+// fillDisk fills the disk that holds dir; remove the file to free it.
 func fillDisk(t *testing.T, dir string) (file string) {
 	t.Helper()
 	file = filepath.Join(dir, "filler")
@@ -77,7 +77,7 @@ func TestStreamsReturnAfterAFullDisk(t *testing.T) {
 	}
 	filler, kept := fillDisk(t, disk), 1
 	for publish() == nil {
-		kept++ // what the broker acknowledged counts, also on a full disk
+		kept++ // acknowledged messages count, also on a full disk
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)

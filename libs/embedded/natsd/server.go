@@ -32,7 +32,7 @@ const (
 // MaxMessage is the largest message in bytes, headers included.
 const MaxMessage = 1 << 20
 
-// Config says where and how to run the server.
+// Config configures the server.
 type Config struct {
 	Dir      string       // of the JetStream file store; made when absent
 	Port     int          // on 127.0.0.1; 0 means any free one
@@ -102,8 +102,9 @@ func Start(cfg Config) (*Server, error) {
 	}
 }
 
-// bindPatience is how long a port may be in use before that is an error: a child that this process starts holds a copy of each
-// of its listeners, closed ones too, until it runs its own program, and the port is checked by listening on it.
+// bindPatience limits how long a port may be in use before that is an error: a child that this process starts holds a
+// copy of each of its listeners, closed ones too, until it executes its own program, and the port is checked by
+// listening on it.
 const bindPatience = time.Second
 
 func startOnce(cfg Config) (*Server, error) {
@@ -133,7 +134,7 @@ func startOnce(cfg Config) (*Server, error) {
 	fault := "no connection after " + readyTimeout.String()
 	for deadline := time.Now().Add(readyTimeout); time.Now().Before(deadline); {
 		if srv.ReadyForConnections(50 * time.Millisecond) {
-			// Beside other accounts the server gives none JetStream by itself.
+			// When there are other accounts, the server does not enable JetStream on the global one.
 			if account := srv.GlobalAccount(); !account.JetStreamEnabled() {
 				if err := account.EnableJetStream(nil, nil); err != nil {
 					fault = err.Error()
@@ -164,12 +165,12 @@ func startOnce(cfg Config) (*Server, error) {
 // stream whose bound it cannot reserve whole.
 func maxStore(limit int64) int64 {
 	if limit <= 0 {
-		return 0 // the server then takes what the disk has
+		return 0 // the server then uses the whole disk
 	}
 	return limit + limit/4
 }
 
-// URL is where clients connect, token included.
+// URL is the address for clients, token included.
 func (s *Server) URL() string {
 	u := url.URL{Scheme: "nats", Host: s.srv.Addr().String()}
 	if s.token != "" {

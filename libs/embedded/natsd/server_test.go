@@ -71,7 +71,7 @@ func TestOnlyWithTheTokenAndOnlyOnLoopback(t *testing.T) {
 	}
 }
 
-// Users neither read nor write what is not named, nor see anything of the holders of the token.
+// Users neither read nor write other subjects than those named, nor see anything of the holders of the token.
 func TestUsersAreKeptToTheirSubjects(t *testing.T) {
 	t.Parallel()
 	s, err := Start(Config{Dir: t.TempDir(), Token: "let-me-in", Users: []User{
@@ -114,7 +114,7 @@ func TestUsersAreKeptToTheirSubjects(t *testing.T) {
 	if m, err := all.NextMsg(20 * time.Second); err != nil || string(m.Data) != "answer" {
 		t.Fatalf("the producer's own inbox: %v, %v; want the answer", m, err)
 	}
-	// The platform's replies come to inboxes too; they are none of the producer's, nor can it write there.
+	// The platform's replies come to inboxes too; the producer cannot read them, nor write there.
 	js, err := jetstream.New(platform)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestUsersAreKeptToTheirSubjects(t *testing.T) {
 	if err := producer.PublishRequest("bus.infer.x", "_INBOX.of-the-platform", []byte("forged")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := producer.Request("bus.infer.x", nil, 20*time.Second); err != nil { // the bridge has answered both by now
+	if _, err := producer.Request("bus.infer.x", nil, 20*time.Second); err != nil { // the bridge has answered both already
 		t.Fatal(err)
 	}
 	if n, _, _ := inbox.Pending(); n != 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Whoever takes the port of a server that has died gets no password, whichever kind of authentication he asks for.
+// A process that takes the port of a dead server gets no password, whichever kind of authentication it requests.
 func TestPasswordIsForThisServerAlone(t *testing.T) {
 	t.Parallel()
 	own := &Server{port: startServer(t, Config{Dir: filepath.Join(t.TempDir(), "pg"), Throwaway: true, MaxConnections: 20}).port, password: "correct-horse"}
@@ -43,7 +43,7 @@ func TestPasswordIsForThisServerAlone(t *testing.T) {
 	}
 }
 
-// askForPassword answers one start of a session with a request for authentication, and returns what the client says to it.
+// askForPassword answers one start of a session with a request for authentication, and returns the client's reply.
 func askForPassword(l net.Listener, request []byte) string {
 	conn, err := l.Accept()
 	if err != nil {

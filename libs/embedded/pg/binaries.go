@@ -21,7 +21,8 @@ type binaries struct {
 	major int
 }
 
-// places are where distributions and Homebrew put server binaries.
+// places are the directories in which distributions and Homebrew install server
+// binaries.
 var places = []string{
 	"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/libexec/postgresql*",
 	"/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin", "/usr/local/pgsql/bin",
@@ -84,8 +85,9 @@ func inspectBinaries(dir string) (binaries, bool) {
 	return binaries{dir: dir, major: major}, err == nil && major >= oldest
 }
 
-// chooseBinaries prefers what is installed, and of that what made the data: a
-// cluster can be served by its own major version only. major is 0 for new data.
+// chooseBinaries prefers installed binaries, and of those the version that made the
+// data: a cluster can be served by its own major version only. major is 0 for new
+// data.
 func chooseBinaries(major int, data, cacheDir string, root bool, log io.Writer) (binaries, error) {
 	found := findInstalled()
 	for _, b := range found {
@@ -181,7 +183,7 @@ func downloadBinaries(major int, cacheDir string, root bool, log io.Writer) (bin
 }
 
 // makeOpen makes dir and its missing parents so that every user may enter them:
-// the umask may be root's strict one, and the server runs as another user.
+// root's umask may be strict, and the server runs as another user.
 func makeOpen(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
@@ -198,7 +200,7 @@ func makeOpen(dir string) error {
 	return os.Chmod(dir, 0o755)
 }
 
-// openTree gives every user the owner's right to read and run what is below dir.
+// openTree gives every user the owner's right to read and run the files below dir.
 func openTree(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Type()&fs.ModeSymlink != 0 {

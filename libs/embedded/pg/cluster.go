@@ -110,8 +110,8 @@ func (c *cluster) passwordPipe() (*os.File, error) {
 	return r, nil
 }
 
-// create makes the cluster beside its place and moves it there when it is
-// whole, so that an interrupted first start leaves nothing half made.
+// create makes the cluster under a temporary path and renames it when it is complete, so that an interrupted first
+// start leaves nothing half made.
 func (c *cluster) create(ctx context.Context, cfg Config) error {
 	part := c.data + ".part"
 	if err := removeUnfinished(ctx, part); err != nil {
@@ -156,12 +156,12 @@ func (c *cluster) create(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// removeTries limits the wait for what a killed parent left behind.
+// removeTries limits the wait for processes that a killed parent left behind.
 const removeTries = 5 * time.Second
 
-// removeUnfinished removes what an interrupted create left. initdb dies with its
-// parent, but not the server that initdb runs: that one ends when it finds its
-// input closed, and until then may put files into directories being removed.
+// removeUnfinished removes the rest of an interrupted create. initdb dies with its parent, but not the server that
+// initdb runs: that one ends when it finds its input closed, and until then may put files into directories being
+// removed.
 func removeUnfinished(ctx context.Context, part string) error {
 	deadline := time.Now().Add(removeTries)
 	for {
@@ -199,7 +199,7 @@ func (c *cluster) keepPassword(fresh bool) (string, error) {
 	case err == nil && pw != "":
 		return pw, nil
 	case !fresh:
-		return "", fmt.Errorf("postgres: %s is missing or empty, and without it nobody can log in to the database in %s; put it back from a backup", file, c.data)
+		return "", fmt.Errorf("postgres: %s is missing or empty, and without it no one can log in to the database in %s; restore it from a backup", file, c.data)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("postgres: %w", err)
 	}
@@ -269,8 +269,8 @@ func (c *cluster) pidFile() (pid int, status string) {
 	return pid, status
 }
 
-// ready reports whether the server with this process id takes connections; the
-// status line is what pg_ctl waits for too.
+// ready reports whether the server with this process id accepts connections, by the status line that pg_ctl waits for
+// too.
 func (c *cluster) ready(pid int) bool {
 	p, status := c.pidFile()
 	return p == pid && status == "ready"

@@ -60,7 +60,8 @@ func (t *tail) has(what string) bool {
 	return slices.ContainsFunc(t.lines, func(l string) bool { return strings.Contains(l, what) })
 }
 
-// last is the line that says most: the last one about an error, else the last.
+// last returns the most informative line: the last one about an error, else the
+// last.
 func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +78,7 @@ func (t *tail) last() string {
 	return t.lines[len(t.lines)-1]
 }
 
-// explain makes one sentence of a failed command and what it logged.
+// explain combines the error of a failed command and its log into one sentence.
 func (c *cluster) explain(what string, cause error) error {
 	switch {
 	case c.log.has("No space left on device"):

@@ -7,8 +7,8 @@
 //	password  of the superuser, mode 0600
 //	data/     the cluster, mode 0700, and in it the server's socket
 //
-// The server listens on that socket alone: a connection takes one of its sessions
-// before the password is asked for, so that whoever can connect can keep others out.
+// The server listens on that socket alone: a connection takes one of its sessions before it sends a password, so any
+// user who can connect could block all others.
 package pg
 
 import (
@@ -38,7 +38,7 @@ const User = "platform"
 // at most max_wal_size, which takes seconds.
 const startTimeout = 60 * time.Second
 
-// Config says where and how to run the server.
+// Config configures the server.
 type Config struct {
 	Dir            string    // holds everything; made when absent
 	Log            io.Writer // the server's own log, text lines; nil drops it
@@ -64,9 +64,8 @@ type Server struct {
 	stopErr  error
 }
 
-// Start runs the server and returns when it takes connections. It makes the
-// cluster on first use and ends a server that an earlier, killed process left
-// behind. The context bounds the start only.
+// Start runs the server and returns when it accepts connections. It makes the cluster on first use and ends a server
+// that an earlier, killed process left behind. The context limits the start only.
 func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
 		return nil, fmt.Errorf("postgres: directory %s: %w", cfg.Dir, err)
@@ -86,7 +85,7 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = lock.Unlock() // the cause of the failure says more
+			_ = lock.Unlock() // the cause of the failure is more useful
 		}
 	}()
 	c, err := openCluster(ctx, cfg)
@@ -114,7 +113,7 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	return s, nil
 }
 
-// lockDir makes dir and holds its lock.
+// lockDir makes dir and locks it.
 func lockDir(dir string) (*flock.Flock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("postgres: the directory %s cannot be made (%w); choose another one or change its owner", dir, err)
@@ -193,7 +192,8 @@ func serverArgs(cfg Config, port int) []string {
 	}
 	s := []string{
 		"listen_addresses=" + addresses, "port=" + strconv.Itoa(port), "authentication_timeout=10s",
-		// The server runs in its data directory, whose own path it may be unable to walk and which may be too long for a socket.
+		// The server runs in its data directory: the directory's path may be inaccessible to it, or too long for a
+		// socket.
 		"unix_socket_directories=.", "unix_socket_permissions=0700",
 		"max_connections=" + strconv.Itoa(cfg.MaxConnections), "shared_buffers=32MB", "work_mem=4MB",
 		"maintenance_work_mem=32MB", "max_wal_size=256MB", "jit=off", "huge_pages=off",
@@ -211,9 +211,8 @@ func serverArgs(cfg Config, port int) []string {
 	return args
 }
 
-// URL is the address of a database, password included; "" means the one made
-// with the cluster by default. It is for pgx, or libpq 16 and later: require_auth
-// keeps the password from whoever takes the place of a server that has died.
+// URL is the address of a database, password included; "" means the one made with the cluster by default. It is for
+// pgx, or libpq 16 and later: require_auth keeps the password from a process that impersonates a dead server.
 func (s *Server) URL(db string) string {
 	if db == "" {
 		db = "platform"
@@ -233,8 +232,7 @@ func (s *Server) URL(db string) string {
 // Socket is the path of the server's socket.
 func (s *Server) Socket() string { return filepath.Join(s.socket.dir, socketName) }
 
-// Wait yields one error when the server dies by itself; after Stop it is closed
-// without one.
+// Wait yields one error when the server dies unexpectedly; after Stop it is closed without one.
 func (s *Server) Wait() <-chan error { return s.died }
 
 func (s *Server) watch() {
@@ -242,7 +240,7 @@ func (s *Server) watch() {
 	select {
 	case <-s.stopping:
 	default:
-		s.died <- fmt.Errorf("postgres: the server ended by itself (%v): %s", s.proc.Err(), s.log.last())
+		s.died <- fmt.Errorf("postgres: the server exited unexpectedly (%v): %s", s.proc.Err(), s.log.last())
 	}
 	close(s.died)
 }
@@ -279,7 +277,7 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// run runs a short command to its end and gives its faults in one sentence.
+// run runs a short command to its end and returns its faults in one sentence.
 func (c *cluster) run(ctx context.Context, cmd *exec.Cmd, what string) error {
 	c.log.reset()
 	cmd.Stderr = c.log // standard output is greeting and progress

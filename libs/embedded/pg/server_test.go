@@ -91,8 +91,8 @@ func TestDataAndAddressSurviveARestart(t *testing.T) {
 	}
 }
 
-// Nobody but the server's user and root can reach the socket, and no port is open; nor is the path of the data
-// directory ever too long.
+// Only the server's user and root can reach the socket, and no port is open; nor is the path of the data directory ever
+// too long.
 func TestServerListensOnItsSocketAlone(t *testing.T) {
 	t.Parallel()
 	for name, dir := range map[string]string{"short": "pg", "long": filepath.Join(strings.Repeat("long", 20), strings.Repeat("longer", 20))} {
@@ -157,13 +157,12 @@ func TestAKilledServerIsTold(t *testing.T) {
 	if err := syscall.Kill(s.proc.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	expectError(t, <-s.Wait(), "ended by itself", "killed")
+	expectError(t, <-s.Wait(), "exited unexpectedly", "killed")
 	stopServer(t, s)
 	queryValue[int](t, startServer(t, cfg), "select 1") // its shared memory may take a moment to go
 }
 
-// TestParent is no test by itself: TestServerDiesWithItsParent runs it in a
-// process of its own and kills that.
+// TestParent is a helper: TestServerDiesWithItsParent runs it in a separate process and kills that.
 func TestParent(t *testing.T) {
 	dir := os.Getenv("PG_TEST_DIR")
 	if dir == "" {

@@ -11,11 +11,11 @@ const (
 	// socketPort is a part of the socket's name.
 	socketPort = 5432
 	socketName = ".s.PGSQL.5432"
-	// maxSocketPath is what every system takes as the path of a socket; Linux takes four bytes more.
+	// maxSocketPath is the longest socket path that every system accepts; Linux takes four bytes more.
 	maxSocketPath = 103
 )
 
-// socket is where clients find the server.
+// socket is the directory and port at which clients find the server.
 type socket struct {
 	dir  string // as clients name it
 	link string // the private directory with a link in it; empty if the data directory's own path is short enough

@@ -34,8 +34,8 @@ func runAs(data string) (*syscall.Credential, error) {
 
 // serverUsers are the users that the server may run as when this process is root, the best first.
 func serverUsers() (users []*syscall.Credential) {
-	// Every process of that user can enter the server's data by /proc, past the closed directories above it. So nobody, whom
-	// many share, comes last.
+	// Every process of that user can enter the server's data by /proc, past the closed directories above it. So the
+	// user "nobody", which many processes share, comes last.
 	for _, name := range []string{"postgres", "daemon", "nobody"} {
 		u, err := user.Lookup(name)
 		if err != nil {
@@ -50,7 +50,7 @@ func serverUsers() (users []*syscall.Credential) {
 	return append(users, &syscall.Credential{Uid: 65534, Gid: 65534}) // an image without a user list
 }
 
-// ServerUIDs are the users that a cluster's files may belong to, beside root, where root has made the cluster.
+// ServerUIDs are the users, in addition to root, that may own a cluster's files if root has made the cluster.
 func ServerUIDs() (uids []int) {
 	for _, u := range serverUsers() {
 		uids = append(uids, int(u.Uid))

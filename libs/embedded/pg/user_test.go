@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Whoever shares the server's user can enter its data, so it is not the one that most share.
+// Processes that share the server's user can enter its data, so it is not the most widely
+// shared user.
 func TestServerIsNotNobody(t *testing.T) {
 	t.Parallel()
 	as, err := runAs(filepath.Join(t.TempDir(), "none"))

@@ -392,8 +392,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What the strict parser takes, encoding/json takes too and reads the same; what
-// encoding/json refuses, the strict parser refuses.
+// encoding/json accepts every text that the strict parser accepts, and reads the same;
+// the strict parser refuses every text that encoding/json refuses.
 func FuzzAgreesWithEncodingJSON(f *testing.F) {
 	for _, seed := range []string{`{"b":[1,2.5e3,"x"],"a":{"é":null}}`, `[true,false,null,"\u2028<>&"]`, `1e400`, `"\ud800"`, `01`} {
 		f.Add([]byte(seed))

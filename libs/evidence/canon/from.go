@@ -12,9 +12,9 @@ import (
 	"unicode/utf8"
 )
 
-// From turns a Go value into a Value. It is how the product builds its
-// documents: plain structs with json tags, whose float64 fields stay floats
-// (10 is written "10.0") and whose integers stay integers.
+// From converts a Go value into a Value. The product builds its documents with it:
+// plain structs with json tags, whose float64 fields stay floats (10 is written
+// "10.0") and whose integers stay integers.
 //
 //   - struct: an object, keys in field order under their json names; `json:"-"`
 //     and unexported fields are left out, `omitempty` leaves out nil, "", 0, false
@@ -54,7 +54,7 @@ func convertValue(v reflect.Value, depth int) (Value, error) {
 	if !v.IsValid() {
 		return nil, nil
 	}
-	// The bound also ends a cycle of pointers, which stand for no nesting of their own.
+	// The limit also ends a cycle of pointers, which add no nesting themselves.
 	if depth > 2*MaxDepth {
 		return nil, fmt.Errorf("canon: %s is nested too deeply", v.Type())
 	}
@@ -107,10 +107,10 @@ func convertValue(v reflect.Value, depth int) (Value, error) {
 		out := &Object{members: make([]Member, 0, v.NumField())}
 		return out, convertStruct(v, out, depth)
 	}
-	return nil, fmt.Errorf("canon: a %s cannot stand in a document", v.Type())
+	return nil, fmt.Errorf("canon: a document cannot contain a %s", v.Type())
 }
 
-// convertObject converts what a hand-built object holds, which may be Go values.
+// convertObject converts the values of a hand-built object, which may be Go values.
 func convertObject(o *Object, depth int) (Value, error) {
 	out := &Object{members: make([]Member, 0, o.Len())}
 	for k, m := range o.All() {

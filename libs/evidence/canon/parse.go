@@ -10,17 +10,17 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of the parser.
+// Limits of the parser.
 const (
-	// MaxDepth is how many arrays and objects may stand inside each other.
+	// MaxDepth limits the nesting of arrays and objects.
 	MaxDepth = 512
-	// MaxIntDigits is how many digits an integer may have, its sign apart.
+	// MaxIntDigits limits the digits of an integer, without its sign.
 	MaxIntDigits = 4300
-	// MaxFile is how many bytes a command's input file or a request body may have.
+	// MaxFile limits the bytes of a command's input file or a request body.
 	MaxFile = 2 << 20
 )
 
-// Reason says in one stable word why a document was refused.
+// Reason is a stable word for why a document was refused.
 type Reason string
 
 // The reasons of a SyntaxError.
@@ -33,8 +33,8 @@ const (
 	NotAnObject  Reason = "not_an_object" // only with ObjectRoot
 )
 
-// SyntaxError tells why and where a document was refused. It never quotes the
-// document, which may hold a secret.
+// SyntaxError reports why and where a document was refused. It never quotes the document,
+// which may hold a secret.
 type SyntaxError struct {
 	Reason Reason
 	Offset int    // in bytes from the start of the input
@@ -65,7 +65,7 @@ func clipPointer(s string) string {
 	return s[:cut] + "…"
 }
 
-// Option narrows what Parse takes.
+// Option restricts the input of Parse.
 type Option func(*parser)
 
 // MaxBytes refuses a document longer than n bytes with reason too_large.
@@ -74,11 +74,10 @@ func MaxBytes(n int) Option { return func(p *parser) { p.maxBytes = n } }
 // ObjectRoot refuses a document that is no object with reason not_an_object.
 func ObjectRoot() Option { return func(p *parser) { p.objectRoot = true } }
 
-// Parse reads one JSON document (RFC 8259): UTF-8 with at most one byte order
-// mark before it, nothing after it. It refuses, with a *SyntaxError, what would
-// let two readers see two documents: duplicate keys, NaN and Infinity, a float
-// that overflows binary64, an integer over MaxIntDigits, half a surrogate pair,
-// nesting over MaxDepth.
+// Parse reads one JSON document (RFC 8259): UTF-8 with at most one byte order mark before
+// it, nothing after it. It refuses, with a *SyntaxError, everything that two readers could
+// read differently: duplicate keys, NaN and Infinity, a float that overflows binary64, an
+// integer over MaxIntDigits, half a surrogate pair, nesting over MaxDepth.
 func Parse(data []byte, opts ...Option) (Value, error) {
 	p := &parser{data: data}
 	for _, o := range opts {
@@ -139,8 +138,8 @@ func (p *parser) bad(format string, args ...any) *SyntaxError {
 	return p.fail(InvalidJSON, p.pos, format, args...)
 }
 
-// prefixPointer notes, on the way out, in which value a failure lies. The pointer is built
-// once at the end: at every level it would copy a long key 512 times.
+// prefixPointer records, on the way out, the value in which a failure lies. The pointer is
+// built once at the end: at every level it would copy a long key 512 times.
 func prefixPointer(token string, err *SyntaxError) *SyntaxError {
 	err.inside = append(err.inside, token)
 	return err
@@ -166,7 +165,7 @@ func (p *parser) space() {
 	}
 }
 
-// peek gives the next byte, or 0 at the end (no JSON text holds a bare NUL).
+// peek returns the next byte, or 0 at the end (no JSON text holds a bare NUL).
 func (p *parser) peek() byte {
 	if p.pos < len(p.data) {
 		return p.data[p.pos]
@@ -174,7 +173,7 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-// value reads one value that stands inside depth arrays and objects.
+// value parses one value that is nested inside depth arrays and objects.
 func (p *parser) value(depth int) (Value, *SyntaxError) {
 	switch c := p.peek(); {
 	case c == '{':
@@ -196,7 +195,7 @@ func (p *parser) value(depth int) (Value, *SyntaxError) {
 	case c == 'n':
 		return nil, p.word("null")
 	case p.pos >= len(p.data):
-		return nil, p.bad("the document ends where a value should stand")
+		return nil, p.bad("the document ends where a value is expected")
 	}
 	return nil, p.bad("no JSON value starts here")
 }
@@ -211,7 +210,7 @@ func (p *parser) word(w string) *SyntaxError {
 
 func (p *parser) enter(depth int) *SyntaxError {
 	if depth > MaxDepth {
-		return p.fail(TooDeep, p.pos, "arrays and objects stand more than %d deep", MaxDepth)
+		return p.fail(TooDeep, p.pos, "arrays and objects are nested more than %d deep", MaxDepth)
 	}
 	p.pos++ // the opening bracket
 	p.space()
@@ -262,7 +261,7 @@ func (p *parser) object(depth int) (Value, *SyntaxError) {
 		p.members = make([]Member, 0, indexFrom)
 	}
 	first := len(p.members)
-	var out Object // its members stand in p.members until it is complete
+	var out Object // its members stay in p.members until it is complete
 	for {
 		if p.peek() != '"' {
 			return nil, p.bad("an object key must be a string")
@@ -440,7 +439,7 @@ func (p *parser) unicode() (rune, *SyntaxError) {
 			return pair, nil
 		}
 	}
-	return 0, p.fail(InvalidJSON, at, "half a surrogate pair stands for no character")
+	return 0, p.fail(InvalidJSON, at, "half a surrogate pair is no character")
 }
 
 func (p *parser) hex4() (rune, *SyntaxError) {

@@ -6,8 +6,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 )
 
-// TestRawIsWrittenAsWhatItHolds: in every form, a document that was written before gives
-// the bytes that its values give.
+// TestRawIsWrittenAsWhatItHolds: in every form, a document that was written before has
+// the same bytes as its values.
 func TestRawIsWrittenAsWhatItHolds(t *testing.T) {
 	t.Parallel()
 	inner, err := canon.Parse([]byte(`{"z":[1,2.50,{"é":"\u0007<"}],"a":null,"b":{}}`))

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Value is one JSON value: nil, bool, string, [Int], [Float], [Array] or
-// *[Object]. [Parse] gives nothing else. The writers also take any Go value
-// that [From] can turn into one.
+// Value is one JSON value: nil, bool, string, [Int], [Float], [Array] or *[Object].
+// [Parse] returns no other types. The writers also take any Go value that [From] can
+// convert.
 type Value any
 
 // Array is a JSON array.
 type Array []Value
 
-// Raw is a document in form C1 that stands inside another one: what was read and checked
-// is written again without being taken apart. The writers take it for what it says it is;
-// [Parse] never makes one.
+// Raw is a document in form C1 inside another document: a checked part is written again
+// without being decoded. The writers trust that it is valid C1; [Parse] never returns
+// one.
 type Raw []byte
 
 // Float is a JSON number that was written with a point or an exponent.
@@ -43,7 +43,7 @@ func intOf(text string) Int {
 	return Int{text: text}
 }
 
-// String gives the decimal digits.
+// String returns the decimal digits.
 func (i Int) String() string {
 	if i.text == "" {
 		return "0"
@@ -51,13 +51,13 @@ func (i Int) String() string {
 	return i.text
 }
 
-// Int64 gives the integer, or false if it needs more than 64 bits.
+// Int64 returns the integer, or false if it needs more than 64 bits.
 func (i Int) Int64() (int64, bool) {
 	n, err := strconv.ParseInt(i.String(), 10, 64)
 	return n, err == nil
 }
 
-// Big gives the integer at full size.
+// Big returns the integer at full size.
 func (i Int) Big() *big.Int {
 	n, _ := new(big.Int).SetString(i.String(), 10)
 	return n
@@ -80,9 +80,9 @@ type Member struct {
 	Value Value
 }
 
-// Object is a JSON object. It keeps the order in which its keys came, which only
-// the forms R and RPretty show; a key stands in it once. The zero Object is
-// empty and ready. It is not safe for a writer beside others.
+// Object is a JSON object. It keeps its keys in the order in which they were added, which
+// only the forms R and RPretty show; each key occurs once. The zero Object is empty and
+// ready to use. It is not safe for concurrent use if one goroutine writes.
 type Object struct {
 	members []Member
 	index   map[string]int // only past indexFrom members: most objects are small
@@ -115,7 +115,7 @@ func (o *Object) find(key string) (int, bool) {
 	return 0, false
 }
 
-// Get gives the value of key and whether it is there. A nil Object is empty.
+// Get returns the value of key and whether it is there. A nil Object is empty.
 func (o *Object) Get(key string) (Value, bool) {
 	i, ok := o.find(key)
 	if !ok {
@@ -234,8 +234,8 @@ func Element(path string, i int) string { return path + "/" + strconv.Itoa(i) }
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-// UnmarshalJSON lets encoding/json fill a field of this type; the strict rules of
-// [Parse] hold inside it.
+// UnmarshalJSON decodes a field of this type for encoding/json; the strict rules of
+// [Parse] apply inside it.
 func (o *Object) UnmarshalJSON(data []byte) error {
 	v, err := Parse(data, ObjectRoot())
 	if err != nil {

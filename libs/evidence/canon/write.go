@@ -61,7 +61,7 @@ func mustEncode(data []byte, err error) []byte {
 	return data
 }
 
-// form is what one written form differs in from the next.
+// form holds the options in which the written forms differ.
 type form struct {
 	sorted bool // keys by code point, else in their own order
 	ascii  bool // non-ASCII as escapes
@@ -128,7 +128,7 @@ func (w *writer) raw(r Raw) error {
 
 func (w *writer) open(c byte) error {
 	if w.depth++; w.depth > MaxDepth {
-		return fmt.Errorf("canon: arrays and objects stand more than %d deep", MaxDepth)
+		return fmt.Errorf("canon: arrays and objects are nested more than %d deep", MaxDepth)
 	}
 	w.out = append(w.out, c)
 	return nil
@@ -180,7 +180,7 @@ func (w *writer) object(o *Object) error {
 	if w.sorted {
 		// Go compares strings by their UTF-8 bytes, which is the order of code points.
 		byKey := func(a, b Member) int { return strings.Compare(a.Key, b.Key) }
-		if !slices.IsSortedFunc(members, byKey) { // what was read from form C1 is
+		if !slices.IsSortedFunc(members, byKey) { // members parsed from form C1 are sorted already
 			members = slices.Clone(members)
 			slices.SortFunc(members, byKey)
 		}
@@ -235,7 +235,7 @@ func (w *writer) str(s string) error {
 		return errors.New("canon: a string is not UTF-8")
 	}
 	w.out = append(w.out, '"')
-	clean := 0 // start of what can be copied as it is
+	clean := 0 // start of the bytes that can be copied unchanged
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= 0x20 && c != '"' && c != '\\' && (c < utf8.RuneSelf || !w.ascii) {

@@ -1,7 +1,6 @@
-// Package closed reads documents whose key sets are closed: every key that is
-// named must stand there, and no other may. A [Reader] keeps the first fault, with
-// a JSON pointer to it, and answers zero values after it, so that a validator reads
-// top to bottom like the document it describes.
+// Package closed reads documents whose key sets are closed: every named key must be present, and no other may be. A
+// [Reader] keeps the first fault, with a JSON pointer to it, and returns zero values after it, so that a validator
+// reads top to bottom like the document it describes.
 package closed
 
 import (
@@ -16,7 +15,7 @@ import (
 // Fault is why a document was refused. It names places, never quotes values: a
 // document may hold a secret.
 type Fault struct {
-	Code   string // one stable word of the document's own list
+	Code   string // one stable code of the document's own list
 	Path   string // JSON pointer; "" is the whole document
 	Detail string // one sentence
 }
@@ -32,10 +31,10 @@ func (f *Fault) Error() string {
 // Codes are the words a document's list has for the faults every closed document
 // can have.
 type Codes struct {
-	Missing, Unknown string // a key that must stand there; one that must not
+	Missing, Unknown string // a key that must be present; one that must not
 	Root             string // the document is no object
-	Shape            string // something else stands where an object or array must
-	Type             string // something else stands where a scalar of one type must
+	Shape            string // another type where an object or array is expected
+	Type             string // another type where a scalar of one type is expected
 	Value            string // right type, wrong value
 }
 
@@ -63,8 +62,8 @@ func (r *Reader) Fail(code, path, format string, args ...any) {
 
 // Object is one closed object. It is empty after a fault.
 //
-// Its methods build the pointer to a key only for a fault: reading a run would spend a
-// tenth of its allocations on pointers that nobody sees.
+// Its methods build the pointer to a key only for a fault: otherwise a tenth of the allocations of reading a run would
+// be unused pointers.
 type Object struct {
 	r    *Reader
 	o    *canon.Object
@@ -76,14 +75,13 @@ func (r *Reader) Root(v canon.Value, keys ...string) Object {
 	return r.object(v, "", r.codes.Root, keys)
 }
 
-// Object reads v, which stands at path, as an object of exactly these keys.
+// Object reads v, the value at path, as an object with exactly these keys.
 func (r *Reader) Object(v canon.Value, path string, keys ...string) Object {
 	return r.object(v, path, r.codes.Shape, keys)
 }
 
-// ObjectWith reads v, which stands at path, as an object of the keys that must stand
-// there and of any of those that may. A key that may stand there and does not reads as
-// the zero value; Has tells.
+// ObjectWith reads v, the value at path, as an object with all keys of must and any of may. A missing optional key
+// reads as the zero value; Has reports whether it is present.
 func (r *Reader) ObjectWith(v canon.Value, path string, must, may []string) Object {
 	wrong := r.codes.Shape
 	if path == "" {
@@ -92,8 +90,8 @@ func (r *Reader) ObjectWith(v canon.Value, path string, must, may []string) Obje
 	return r.object(v, path, wrong, must, may...)
 }
 
-// Open reads v, which stands at path, as an object that has these keys and may have others: for documents whose
-// further keys are their writer's own.
+// Open reads v, the value at path, as an object that has these keys and may have others: for documents to which their
+// writer may add keys.
 func (r *Reader) Open(v canon.Value, path string, keys ...string) Object {
 	wrong := r.codes.Shape
 	if path == "" {
@@ -124,7 +122,7 @@ func (r *Reader) having(v canon.Value, path, wrong string, keys []string) Object
 	}
 	o, ok := v.(*canon.Object)
 	if !ok || o == nil {
-		r.Fail(wrong, path, "an object must stand here")
+		r.Fail(wrong, path, "expected an object")
 		return none
 	}
 	for _, k := range keys {
@@ -144,7 +142,7 @@ func (o Object) Fail(code, key, format string, args ...any) {
 	o.r.Fail(code, o.At(key), format, args...)
 }
 
-// get gives the value of a key of the closed set, or false after a fault.
+// get returns the value of a key of the closed set, or false after a fault.
 func (o Object) get(key string) (canon.Value, bool) {
 	if !o.r.OK() || o.o == nil {
 		return nil, false
@@ -152,13 +150,13 @@ func (o Object) get(key string) (canon.Value, bool) {
 	return o.o.Get(key)
 }
 
-// Has reports whether key stands there; it is for keys that may be missing.
+// Has reports whether the key is present; it is for optional keys.
 func (o Object) Has(key string) bool {
 	_, ok := o.get(key)
 	return ok
 }
 
-// Value gives the value of key as it is, or nil after a fault.
+// Value returns the value of key, or nil after a fault.
 func (o Object) Value(key string) canon.Value {
 	v, _ := o.get(key)
 	return v
@@ -175,7 +173,7 @@ func (o Object) Object(key string, keys ...string) Object {
 	return o.r.Object(o.Value(key), o.At(key), keys...)
 }
 
-// ObjectWith reads key as an object of keys that must and keys that may stand there.
+// ObjectWith reads key as an object of required and optional keys.
 func (o Object) ObjectWith(key string, must, may []string) Object {
 	return o.r.ObjectWith(o.Value(key), o.At(key), must, may)
 }
@@ -189,7 +187,7 @@ func (o Object) Array(key string, least int, each func(v canon.Value, path strin
 	}
 	a, ok := v.(canon.Array)
 	if !ok {
-		o.Fail(o.r.codes.Shape, key, "an array must stand here")
+		o.Fail(o.r.codes.Shape, key, "expected an array")
 		return
 	}
 	if len(a) < least {
@@ -216,7 +214,7 @@ func (o Object) String(key string) string {
 func (r *Reader) String(v canon.Value, path string) string {
 	s, ok := v.(string)
 	if !ok {
-		r.Fail(r.codes.Type, path, "a string must stand here")
+		r.Fail(r.codes.Type, path, "expected a string")
 	}
 	return s
 }
@@ -255,12 +253,12 @@ func (o Object) Match(key, code, what string, accept func(string) bool) string {
 func (r *Reader) Match(v canon.Value, path, code, what string, accept func(string) bool) string {
 	s := r.String(v, path)
 	if r.OK() && !accept(s) {
-		r.Fail(code, path, "%s must stand here", what)
+		r.Fail(code, path, "expected %s", what)
 	}
 	return s
 }
 
-// MatchOrNull is Match where null may stand too.
+// MatchOrNull is Match for a value that may be null.
 func (o Object) MatchOrNull(key, code, what string, accept func(string) bool) *string {
 	if v, ok := o.get(key); !ok || v == nil {
 		return nil
@@ -276,7 +274,7 @@ func (o Object) OneOf(key, code string, allowed ...string) string {
 	}
 	s := o.String(key)
 	if o.r.OK() && !slices.Contains(allowed, s) {
-		o.Fail(code, key, "one of %s must stand here", strings.Join(allowed, ", "))
+		o.Fail(code, key, "expected one of %s", strings.Join(allowed, ", "))
 	}
 	return s
 }
@@ -289,7 +287,7 @@ func (o Object) Bool(key string) bool {
 	}
 	b, ok := v.(bool)
 	if !ok {
-		o.Fail(o.r.codes.Type, key, "true or false must stand here")
+		o.Fail(o.r.codes.Type, key, "expected true or false")
 	}
 	return b
 }
@@ -297,12 +295,12 @@ func (o Object) Bool(key string) bool {
 // False reads a flag that must be false; true is refused with code.
 func (o Object) False(key, code string) {
 	if o.Bool(key) {
-		o.Fail(code, key, "false must stand here")
+		o.Fail(code, key, "expected false")
 	}
 }
 
-// Int reads an integer from least to the largest of 64 bits. A number written with
-// a point is none, whatever its value.
+// Int reads an integer from least to the largest of 64 bits. A number written with a point is no integer, whatever its
+// value.
 func (o Object) Int(key string, least int64) int64 {
 	v, ok := o.get(key)
 	if !ok {
@@ -310,12 +308,12 @@ func (o Object) Int(key string, least int64) int64 {
 	}
 	i, ok := v.(canon.Int)
 	if !ok {
-		o.Fail(o.r.codes.Type, key, "an integer must stand here")
+		o.Fail(o.r.codes.Type, key, "expected an integer")
 		return 0
 	}
 	n, ok := i.Int64()
 	if !ok || n < least {
-		o.Fail(o.r.codes.Value, key, "an integer of %d or more, of 64 bits, must stand here", least)
+		o.Fail(o.r.codes.Value, key, "expected a 64-bit integer of %d or more", least)
 	}
 	return n
 }
@@ -337,7 +335,7 @@ func (o Object) Number(key string) float64 {
 		}
 		return f
 	}
-	o.Fail(o.r.codes.Type, key, "a number must stand here")
+	o.Fail(o.r.codes.Type, key, "expected a number")
 	return 0
 }
 
@@ -349,7 +347,7 @@ func (o Object) Exact(key string) canon.Int {
 	}
 	i, ok := v.(canon.Int)
 	if !ok {
-		o.Fail(o.r.codes.Type, key, "an integer must stand here")
+		o.Fail(o.r.codes.Type, key, "expected an integer")
 	}
 	return i
 }

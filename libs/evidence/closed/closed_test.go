@@ -46,7 +46,7 @@ func TestFaultsNameAPlaceAndNoValue(t *testing.T) {
 		{map[string]any{}, "missing at /a: "},
 		{map[string]any{"a": "x", "z": 1, "b/c": 2}, "unknown at /b~1c: "}, // the first by name, in whatever order they came
 		{map[string]any{"a": 7}, "type at /a: "},
-		{map[string]any{"a": "hunter2"}, "choice at /a: one of x, y must stand here"},
+		{map[string]any{"a": "hunter2"}, "choice at /a: expected one of x, y"},
 	} {
 		r := closed.NewReader(codes)
 		r.Root(canon.MustFrom(c.doc), "a").OneOf("a", "choice", "x", "y")

@@ -1,6 +1,6 @@
-// Package cursor makes the opaque cursors of the list pages: where to go on, sealed
-// with the store's own key, so that only what this store issued for this listing is
-// taken back.
+// Package cursor encodes the opaque cursors of list pages: the place at which the next
+// page starts, sealed with the store's key, so that only cursors that this store issued
+// for this listing are accepted.
 package cursor
 
 import (
@@ -32,7 +32,7 @@ var ErrInvalid = errors.New("the cursor was not issued by this service for this 
 // maxLength limits a cursor in characters: the longest id in base64 needs half.
 const maxLength = 1024
 
-// macLength is how many hex digits of the seal a cursor shows.
+// macLength is the number of hex digits of the seal in a cursor.
 const macLength = 32
 
 // Encode seals the place after which the next page starts: the last id of the page,
@@ -56,8 +56,9 @@ func bytesOf(o *canon.Object) []byte {
 	return b
 }
 
-// Decode opens a cursor and gives the place after which to go on, or ErrInvalid.
-// Only the exact text that Encode wrote is taken: there is one spelling of a cursor.
+// Decode opens a cursor and returns the place after which the next page starts, or
+// ErrInvalid. Only the exact text that Encode wrote is accepted: a cursor has one
+// spelling.
 func Decode(key []byte, kind Kind, text string) (after string, err error) {
 	after, err = openCursor(kind, text)
 	if err != nil || !hmac.Equal([]byte(Encode(key, kind, after)), []byte(text)) {
@@ -66,15 +67,15 @@ func Decode(key []byte, kind Kind, text string) (after string, err error) {
 	return after, nil
 }
 
-// Check tells, without the key, what cannot be a cursor of this listing: ErrInvalid.
-// What passes may still be of another store.
+// Check refuses, without the key, a text that cannot be a cursor of this listing:
+// ErrInvalid. One that passes may still be of another store.
 func Check(kind Kind, text string) error {
 	_, err := openCursor(kind, text)
 	return err
 }
 
-// openCursor reads the place out of a cursor that has the form of this listing's, whatever
-// its seal is worth.
+// openCursor reads the place out of a cursor that has the form of this listing's, without
+// checking its seal.
 func openCursor(kind Kind, text string) (after string, err error) {
 	if len(text) > maxLength {
 		return "", ErrInvalid

@@ -1,4 +1,4 @@
-// Package document is the wire form of what the API answers and the commands print:
+// Package document is the wire form of the API's answers and the commands' output:
 // one struct a kind, written with canon.C1. A command prints the detail, an answer is
 // the detail under a [Head].
 package document
@@ -30,7 +30,7 @@ const (
 	ModeLocalReading = "local-read-only"
 )
 
-// Head opens every answer that is about one thing.
+// Head begins every answer about a single object.
 type Head struct {
 	APIVersion    string `json:"api_version"`
 	SchemaVersion string `json:"schema_version"`
@@ -48,7 +48,7 @@ type Error struct {
 	Error ErrorBody `json:"error"`
 }
 
-// ErrorBody is what went wrong. Clients branch on Code.
+// ErrorBody describes an error. Clients branch on Code.
 type ErrorBody struct {
 	Code      string        `json:"code"`
 	Message   string        `json:"message"`
@@ -63,7 +63,7 @@ func NewError(code, message string, retryable bool, details *canon.Object) Error
 	return Error{Head: h, Error: ErrorBody{Code: code, Message: message, Retryable: retryable, Details: details}}
 }
 
-// List is one page. The cursor stands in both places and is always the same.
+// List is one page. Both cursor fields always hold the same value.
 type List[T any] struct {
 	SchemaVersion string  `json:"schema_version"`
 	Kind          string  `json:"kind"`
@@ -72,13 +72,13 @@ type List[T any] struct {
 	Page          Page    `json:"page"`
 }
 
-// Page tells how the page was cut.
+// Page describes the page: its limit and the cursor of the next one.
 type Page struct {
 	Limit      int     `json:"limit"`
 	NextCursor *string `json:"next_cursor"`
 }
 
-// NewList makes a page; an empty cursor is none.
+// NewList makes a page; an empty cursor means that there is no next page.
 func NewList[T any](items []T, limit int, cursor string) List[T] {
 	var next *string
 	if cursor != "" {
@@ -87,7 +87,7 @@ func NewList[T any](items []T, limit int, cursor string) List[T] {
 	return List[T]{SchemaVersion: spine.SchemaVersion, Kind: KindList, Items: items, NextCursor: next, Page: Page{Limit: limit, NextCursor: next}}
 }
 
-// Readiness says that the server answers; it never touches the store.
+// Readiness reports that the server answers; it never reads the store.
 type Readiness struct {
 	APIVersion     string `json:"api_version"`
 	SchemaVersion  string `json:"schema_version"`
@@ -189,7 +189,7 @@ type Connection struct {
 // NewConnection makes the answer.
 func NewConnection(c spine.Connection) Connection { return Connection{newHead(KindConnection), c} }
 
-// Checkpoint is the answer about where the event log stands.
+// Checkpoint is the answer about the current end of the event log.
 type Checkpoint struct {
 	Head
 	Checkpoint  CheckpointDetail `json:"checkpoint"`

@@ -1,5 +1,5 @@
-// Package evidencetest makes events, documents and totals from runs in memory, for tests of what the
-// store and the API derive by other means.
+// Package evidencetest makes events, documents and totals from runs in memory, for tests of the values that the store
+// and the API derive by other means.
 package evidencetest
 
 import (
@@ -65,8 +65,8 @@ func WorkUnits(runs []spine.Run) []spine.WorkUnit {
 	return out
 }
 
-// ProjectOf derives a project from runs, of which it takes its own. A project that no
-// run names does not exist: its RunCount is 0.
+// ProjectOf derives a project from its own runs among runs. A project that no run names does not exist: its RunCount is
+// 0.
 func ProjectOf(id string, runs []spine.Run) spine.Project {
 	p := spine.NewProject(id)
 	units := map[string]bool{}

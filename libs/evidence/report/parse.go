@@ -9,9 +9,9 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// Parse reads a report from bytes. A fault is a *Fault; bytes that are not UTF-8
-// give it the code invalid_utf8, which is no reason of a report but a fault of what
-// carried it.
+// Parse parses a report. A fault is a *Fault; bytes that are not UTF-8 have the
+// code invalid_utf8, which is not a reason of a report but a fault of its
+// transport.
 func Parse(data []byte) (*Report, error) {
 	v, err := canon.Parse(data)
 	if err != nil {
@@ -126,7 +126,7 @@ func readDecision(o closed.Object) Decision {
 		if _, ok := v.(string); ok {
 			o.Fail(InvalidValue, "selected_attempt_id", "a report selects no attempt")
 		}
-		o.Fail(InvalidType, "selected_attempt_id", "null must stand here")
+		o.Fail(InvalidType, "selected_attempt_id", "expected null")
 	}
 	d.IntegrationAuthority = o.OneOf("integration_authority", InvalidValue, IntegrationAuthority)
 	return d
@@ -149,8 +149,8 @@ func checkAttempts(rd *closed.Reader, attempts []Attempt) {
 	}
 }
 
-// checkState holds what an attempt shows against the state it names: how far it
-// came decides whether it has a worker's claim and a verifier's finding.
+// checkState compares the parts of an attempt with the state it names: its progress
+// decides whether it has a worker's claim and a verifier's finding.
 func checkState(rd *closed.Reader, path string, a Attempt) {
 	worker := a.State == Verified || a.State == VerificationError
 	verifier := a.State == Verified
@@ -200,7 +200,7 @@ func checkSummary(rd *closed.Reader, r *Report) {
 	}
 }
 
-// ByOrder gives the attempts in the order they were made.
+// ByOrder returns the attempts in the order they were made.
 func (r *Report) ByOrder() []Attempt {
 	out := slices.Clone(r.Attempts)
 	slices.SortFunc(out, func(a, b Attempt) int { return int(a.Order - b.Order) })

@@ -47,7 +47,7 @@ const (
 	VerificationError   = "verification_error"
 )
 
-// What the evidence of a verified attempt says of its candidate.
+// The verdicts on the candidate in the evidence of a verified attempt.
 const (
 	Supported    = "supported"
 	Rejected     = "rejected"
@@ -87,7 +87,7 @@ type WorkUnit struct {
 	Digest  string `json:"digest"`
 }
 
-// Attempt is what one attempt claimed and what its verifier found.
+// Attempt holds the claim of one attempt and its verifier's findings.
 type Attempt struct {
 	AttemptID     string    `json:"attempt_id"`
 	Order         int64     `json:"order"`
@@ -126,7 +126,7 @@ type Check struct {
 // Passed is the status of a check that passed.
 const Passed = "passed"
 
-// Summary counts the attempts by what their evidence says.
+// Summary counts the attempts by the verdict of their evidence.
 type Summary struct {
 	AttemptCount             int64 `json:"attempt_count"`
 	Supported                int64 `json:"supported"`
@@ -144,7 +144,7 @@ type Decision struct {
 	IntegrationAuthority string  `json:"integration_authority"`
 }
 
-// Authority is what a run may do by itself: nothing.
+// Authority lists what a run may do without approval: nothing.
 type Authority struct {
 	CanonicalStateWrite         bool `json:"canonical_state_write"`
 	GitPush                     bool `json:"git_push"`
@@ -152,13 +152,13 @@ type Authority struct {
 	AutomaticCandidateSelection bool `json:"automatic_candidate_selection"`
 }
 
-// Value gives the report as a document.
+// Value returns the report as a document.
 func (r *Report) Value() *canon.Object { return canon.MustFrom(r).(*canon.Object) }
 
 // Digest is the evidence_report_digest: of the whole report, whatever its spelling.
 func (r *Report) Digest() string { return canon.Digest(r) }
 
-// Check holds a report that was built in the program against every rule.
+// Check checks a report that was built in the program against every rule.
 func (r *Report) Check() error {
 	v, err := canon.From(r)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/vectors/vectortest"
 )
 
-// putAt gives the fixture report with the value at a JSON pointer replaced, or with the
+// putAt returns the fixture report with the value at a JSON pointer replaced, or with the
 // key there removed when v is remove.
 func putAt(t *testing.T, doc canon.Value, pointer string, v canon.Value) canon.Value {
 	t.Helper()
@@ -234,7 +234,7 @@ func mixedReport() *report.Report {
 }
 
 // The texts of a snapshot are frozen: a change of this file is a change of every
-// snapshot's digest. UPDATE_GOLDEN=1 writes it anew.
+// snapshot's digest. UPDATE_GOLDEN=1 rewrites it.
 func TestSnapshotsAreFrozen(t *testing.T) {
 	t.Parallel()
 	single := fixture.Report()

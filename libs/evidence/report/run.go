@@ -62,8 +62,8 @@ func checkImportState(state spine.State) error {
 
 func connectorOf(a Attempt) string { return "import/" + a.WorkerAdapter }
 
-// attempt makes the projection's attempt of a report's. How far it came decides which
-// digests it has; of its candidate a report knows only where to look it up.
+// attempt makes the projection's attempt from a report's. Its progress decides which
+// digests it has; of its candidate a report knows only the reference.
 func (r *Report) attempt(a Attempt) spine.Attempt {
 	out := spine.Attempt{AttemptID: a.AttemptID, Order: a.Order, ConnectorID: connectorOf(a), State: spineState(a.State)}
 	if a.State != WorkerError {
@@ -97,9 +97,9 @@ func spineState(state string) spine.AttemptState {
 	return spine.AttemptState(state) // the other three have one name in both
 }
 
-// Agrees says where a projection that was brought beside the report does not fit it:
-// its run, work unit, digest and attempts must be the report's, its state one in which
-// evidence waits. The fault's path points into the projection.
+// Agrees reports where a projection that was given with the report contradicts it: its
+// run, work unit, digest and attempts must be the report's, its state one in which
+// evidence is waiting. The fault's path points into the projection.
 func (r *Report) Agrees(run spine.Run) error {
 	differs := func(path string) error {
 		return &Fault{Code: spine.InvalidRunEvidence, Path: path, Detail: "the evidence report says otherwise"}

@@ -10,7 +10,7 @@ import (
 // SnapshotKind is the kind of an inspection snapshot.
 const SnapshotKind = "svc-control-tower-snapshot"
 
-// Snapshot is what an inspection says of a report. It is a function of the report
+// Snapshot is the result of inspecting a report. It is a function of the report
 // alone: no clock, no configuration, no store.
 type Snapshot struct {
 	APIVersion          string          `json:"api_version"`
@@ -48,7 +48,7 @@ type Attention struct {
 	Why      string `json:"why"`
 }
 
-// The codes of attention, in the order in which they stand.
+// The codes of attention, in their order.
 const (
 	IdentityOverlap       = "worker_verifier_identity_overlap"
 	Disagreement          = "verification_disagreement"
@@ -70,7 +70,7 @@ type AttemptView struct {
 	Error         *string   `json:"error"`
 }
 
-// Claim is what a worker said of its own work.
+// Claim is a worker's claim about its work.
 type Claim struct {
 	WorkerID             string `json:"worker_id"`
 	WorkerStatus         string `json:"worker_status"`
@@ -78,7 +78,7 @@ type Claim struct {
 	ResultManifestDigest string `json:"result_manifest_digest"`
 }
 
-// Evidence is what a verifier found.
+// Evidence holds a verifier's findings.
 type Evidence struct {
 	VerifierID         string  `json:"verifier_id"`
 	VerifierStatus     string  `json:"verifier_status"`
@@ -87,7 +87,7 @@ type Evidence struct {
 	Checks             []Check `json:"checks"`
 }
 
-// Provenance says what each statement rests on.
+// Provenance names the basis of each statement.
 type Provenance struct {
 	WorkUnit  WorkUnit            `json:"work_unit"`
 	Run       ProvenanceRun       `json:"run"`
@@ -95,7 +95,7 @@ type Provenance struct {
 	Authority ProvenanceAuthority `json:"authority"`
 }
 
-// ProvenanceRun names what the run was made from.
+// ProvenanceRun names the sources of the run.
 type ProvenanceRun struct {
 	RunID                string `json:"run_id"`
 	SourceRunDigest      string `json:"source_run_digest"`
@@ -138,7 +138,7 @@ type CheckStatus struct {
 	Status string `json:"status"`
 }
 
-// ProvenanceAuthority says who may act on all this.
+// ProvenanceAuthority names who may act on all this.
 type ProvenanceAuthority struct {
 	Authority
 	HumanDecisionStatus  string `json:"human_decision_status"`

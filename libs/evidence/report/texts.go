@@ -39,7 +39,7 @@ const (
 	actorTower        = "svc-control-tower"
 )
 
-// interpretationRules say how a snapshot must be read.
+// interpretationRules state how to read a snapshot.
 var interpretationRules = []string{
 	"Worker success is not verified correctness.",
 	"A verifier's advice is not a decision to integrate.",

@@ -2,14 +2,14 @@ package report
 
 import "fmt"
 
-// TimelineEntry is one step of what a report tells, in the order of what follows from
-// what. It carries no time: a report has none.
+// TimelineEntry is one step of a report's story, in causal order. It carries no time:
+// a report has none.
 type TimelineEntry struct {
 	Sequence    int64   `json:"sequence"` // 1..n
 	Type        string  `json:"type"`
 	Title       string  `json:"title"`
 	Detail      string  `json:"detail"`
-	Actor       string  `json:"actor"` // the id of who said it
+	Actor       string  `json:"actor"` // the id of its author
 	AttemptID   *string `json:"attempt_id"`
 	EvidenceRef *string `json:"evidence_ref"` // digest of what shows it
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/closed"
 )
 
-// Connection is a connector as it is kept and shown: what it can do, never how to
+// Connection is a connector as it is stored and shown: its capabilities, never how to
 // reach it. Lists hold unique texts.
 type Connection struct {
 	ID                 string   `json:"id"`
@@ -28,7 +28,7 @@ type Connection struct {
 	MaxConcurrency     int64    `json:"max_concurrency"`       // 1 or more
 }
 
-// ConnectionKinds lists what a connector can connect to.
+// ConnectionKinds lists the kinds of systems that a connector can connect to.
 func ConnectionKinds() []string { return []string{"scm", "agent", "model", "execution"} }
 
 // Risks lists the classes of risk from the lowest.
@@ -58,9 +58,9 @@ func ReadConnection(v canon.Value) (Connection, error) {
 		f, ok := v.(canon.Float)
 		switch {
 		case !ok:
-			o.Fail(InvalidType, "project_spend_usd_max", "a number with a point must stand here")
+			o.Fail(InvalidType, "project_spend_usd_max", "expected a number with a point")
 		case !(f >= 0) || math.IsInf(float64(f), 0):
-			o.Fail(InvalidValue, "project_spend_usd_max", "a finite number of 0.0 or more must stand here")
+			o.Fail(InvalidValue, "project_spend_usd_max", "expected a finite number of 0.0 or more")
 		}
 		c.ProjectSpendUSDMax = float64(f)
 	}
@@ -75,14 +75,14 @@ func readTexts(rd *closed.Reader, o closed.Object, key string) []string {
 	o.Array(key, 0, func(v canon.Value, path string) {
 		s := rd.Text(v, path)
 		if slices.Contains(out, s) {
-			rd.Fail(InvalidValue, path, "the text stands in the list twice")
+			rd.Fail(InvalidValue, path, "the text occurs twice in the list")
 		}
 		out = append(out, s)
 	})
 	return out
 }
 
-// Value gives the connector as a document.
+// Value returns the connector as a document.
 func (c Connection) Value() *canon.Object { return canon.MustFrom(c).(*canon.Object) }
 
 // CredentialKey is the fault of a key that is named like a secret.
@@ -92,10 +92,10 @@ var credentialWords = []string{
 	"api_key", "apikey", "authorization", "bearer", "client_secret", "credential", "password", "secret", "token",
 }
 
-// CheckStorable refuses what no store may keep, at any depth: a key whose name says
-// that it holds a secret, unless it ends in secret_ref and only names a variable of
-// the environment (env:NAME), and a number that is not finite. A fault is a *Fault
-// with the code credential_key or invalid_value; the value is never quoted.
+// CheckStorable refuses values that no store may keep, at any depth: a key whose name
+// indicates a secret, unless it ends in secret_ref and only names a variable of the
+// environment (env:NAME), and a number that is not finite. A fault is a *Fault with the
+// code credential_key or invalid_value; the value is never quoted.
 func CheckStorable(v canon.Value) error {
 	if f := checkStorable(v); f != nil {
 		return f
@@ -132,7 +132,7 @@ func checkStorable(v canon.Value) *Fault {
 	return nil
 }
 
-// IsCredentialKey reports whether a key's name tells of a secret: its lower-cased name
+// IsCredentialKey reports whether a key's name indicates a secret: its lower-cased name
 // contains api_key, authorization, password, token or another such word.
 func IsCredentialKey(key string) bool {
 	lower := strings.ToLower(key)

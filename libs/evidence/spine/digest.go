@@ -2,14 +2,14 @@ package spine
 
 import "github.com/mlp-platform/platform/libs/evidence/canon"
 
-// The two kinds of row that hold a run, which are also the kinds of what their
-// create_request_digest covers.
+// The two kinds of row that hold a run, which also name the input of their
+// create_request_digest.
 const (
 	CreatedRow  = "product-spine-cli-run"            // made by `run create`
 	ImportedRow = "product-spine-idempotency-result" // made with a retained evidence report
 )
 
-// CreateRequestDigest binds what was asked when a run was created. The projection
+// CreateRequestDigest binds the request by which a run was created. The projection
 // counts as it was first stored: of a run that has moved on, take the digest of its
 // projection put back to state proposed.
 func CreateRequestDigest(projection Run) string { return CreateDigestOf(projection.Value()) }

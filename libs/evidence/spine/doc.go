@@ -1,4 +1,4 @@
-// Package spine is the read model of runs: the projection of a run and what is
+// Package spine is the read model of runs: the projection of a run and the views
 // derived from it (work units, projects), connector records, the lifecycle, the
 // events and the digests that bind them. It knows neither files nor HTTP.
 //

@@ -53,7 +53,8 @@ type Event struct {
 	PayloadDigest     string        `json:"payload_digest"`
 }
 
-// Principal is who acted. The local commands have no identity to show, and say so.
+// Principal is the author of an event. The local commands have no identity to show,
+// which the principal states.
 type Principal struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
@@ -62,7 +63,7 @@ type Principal struct {
 // LocalPrincipal is the principal of everything the local commands do.
 var LocalPrincipal = Principal{Type: "unauthenticated_local", ID: "local-cli"}
 
-// EvidenceRef names the evidence an event is about.
+// EvidenceRef names the evidence of an event.
 type EvidenceRef struct {
 	Kind   string `json:"kind"`
 	Digest string `json:"digest"`
@@ -101,7 +102,7 @@ func sealEnvelope(sequence int64, at, eventType string, run Run, payload *canon.
 	}
 }
 
-// Value gives the envelope as a document.
+// Value returns the envelope as a document.
 func (e Event) Value() *canon.Object { return canon.MustFrom(e).(*canon.Object) }
 
 // Frame is the event on a server-sent stream: id, event and data lines and the
@@ -154,7 +155,7 @@ func ReadEvent(v canon.Value) (Event, error) {
 	}
 	payload, ok := o.Value("payload").(*canon.Object)
 	if !ok {
-		o.Fail(InvalidShape, "payload", "an object must stand here")
+		o.Fail(InvalidShape, "payload", "expected an object")
 	}
 	e.Payload, e.PayloadDigest = payload, readDigest(o, "payload_digest")
 	if rd.OK() {
@@ -166,7 +167,7 @@ func ReadEvent(v canon.Value) (Event, error) {
 	return e, nil
 }
 
-// payloadKeys is what each type of event carries.
+// payloadKeys lists the payload keys of each event type.
 var payloadKeys = map[string][]string{
 	RunCreated:   {"state", "request_digest"},
 	RunCancelled: {"previous_state", "state"},

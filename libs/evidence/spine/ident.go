@@ -9,7 +9,7 @@ import (
 // SchemaVersion is the schema_version of every document of the product.
 const SchemaVersion = "0.1"
 
-// MaxIdentifier is how many characters an identifier may have.
+// MaxIdentifier limits the characters of an identifier.
 const MaxIdentifier = 192
 
 // IsIdentifier reports whether s names a run, work unit, project, attempt or connector:
@@ -54,8 +54,8 @@ func isLowerHex(s string) bool {
 	return true
 }
 
-// Prefixes behind which a store keeps the keys of callers, so that the two ways to
-// make a run cannot meet in one key.
+// Prefixes of the keys under which a store keeps callers' keys, so that the two ways to
+// create a run cannot collide in one key.
 const (
 	CreateKeyPrefix = "product-spine-cli:create:"
 	ImportKeyPrefix = "product-spine-cli:import:"

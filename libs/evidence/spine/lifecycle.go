@@ -2,7 +2,7 @@ package spine
 
 import "slices"
 
-// State is where a run stands.
+// State is the state of a run.
 type State string
 
 // The states of a run.
@@ -69,7 +69,7 @@ func CanMove(from, to State, mode AuthorityMode) bool {
 }
 
 // admittedOn reports whether a run in s was admitted: it needs an admitted connector and
-// a mode of authority that lets one work.
+// an authority mode that allows one to work.
 func (s State) admittedOn() bool {
 	switch s {
 	case Admitted, Dispatched, AttemptFailed, CandidateObserved, Normalized, VerificationRequested,
@@ -89,7 +89,7 @@ func (s State) needsEvidence() bool {
 	return s == EvidenceReady || s == AwaitingHumanDecision || s == Decided
 }
 
-// AttemptState is where one attempt of a run stands.
+// AttemptState is the state of one attempt of a run.
 type AttemptState string
 
 // The states of an attempt.

@@ -21,7 +21,7 @@ func ParseRun(v canon.Value) (Run, error) { return parseRun(v, strings.ToLower) 
 // C1 of the result is C1 of v.
 func ReadRun(v canon.Value) (Run, error) { return parseRun(v, func(s string) string { return s }) }
 
-// Check holds a run that was built or changed in the program against every rule.
+// Check checks a run that was built or changed in the program against every rule.
 func (r Run) Check() error {
 	v, err := canon.From(r)
 	if err != nil {
@@ -99,7 +99,7 @@ func readRouting(rd *closed.Reader, o closed.Object) Routing {
 	o.Array("admitted_connectors", 0, func(v canon.Value, path string) {
 		id := rd.Match(v, path, InvalidIdentifier, "an identifier", IsIdentifier)
 		if slices.Contains(r.AdmittedConnectors, id) {
-			rd.Fail(DuplicateConnector, path, "the connector stands in the list twice")
+			rd.Fail(DuplicateConnector, path, "the connector occurs twice in the list")
 		}
 		r.AdmittedConnectors = append(r.AdmittedConnectors, id)
 	})
@@ -152,7 +152,8 @@ func checkAttempts(rd *closed.Reader, r *Run) {
 	}
 }
 
-// presence says of one field of an attempt whether its state asks for it.
+// presence states whether an attempt's state requires a field, forbids it, or
+// allows both.
 type presence int
 
 const (
@@ -161,9 +162,9 @@ const (
 	either
 )
 
-// attemptEvidence is what an attempt holds in each state: the digests of candidate,
-// manifest and verification, and the error code. What is found stays; a cancelled
-// attempt holds whatever it held before.
+// attemptEvidence lists, for each attempt state, the presence of the digests of
+// candidate, manifest and verification, and of the error code. What is found stays;
+// a cancelled attempt keeps whatever it held before.
 var attemptEvidence = map[AttemptState][4]presence{
 	AttemptCreated:               {absent, absent, absent, absent},
 	AttemptDispatched:            {absent, absent, absent, absent},

@@ -38,7 +38,7 @@ const (
 	InvalidValue           = "invalid_value"
 )
 
-// AuthorityMode says who may do the work of a run.
+// AuthorityMode names who may do the work of a run.
 type AuthorityMode string
 
 // The modes of authority.
@@ -74,15 +74,15 @@ type Revision struct {
 	SourceRevision string `json:"source_revision"`
 }
 
-// Routing says under which policy and by which connectors a run may be worked on.
+// Routing names the policy and the connectors under which a run may be worked on.
 type Routing struct {
 	PolicyVersion      string        `json:"policy_version"`
 	AuthorityMode      AuthorityMode `json:"authority_mode"`
 	AdmittedConnectors []string      `json:"admitted_connectors"`
 }
 
-// Authority is what a run may do to the outside: nothing. A projection that claims
-// more is refused.
+// Authority lists what a run may change outside the store: nothing. A projection
+// that claims more is refused.
 type Authority struct {
 	CanonicalStateWrite bool `json:"canonical_state_write"`
 	GitPush             bool `json:"git_push"`
@@ -102,7 +102,7 @@ type Attempt struct {
 	ErrorCode                  *string      `json:"error_code"`
 }
 
-// Value gives the projection as a document.
+// Value returns the projection as a document.
 func (r Run) Value() *canon.Object { return canon.MustFrom(r).(*canon.Object) }
 
 // Clone copies the run with its lists.
@@ -119,7 +119,7 @@ func (e *MoveError) Error() string {
 	return fmt.Sprintf("a run in state %s cannot become %s", e.From, e.To)
 }
 
-// Move gives the run in another state. It fails with a *MoveError where the table
+// Move returns the run in another state. It fails with a *MoveError where the table
 // has no such move, and with a *Fault where the run lacks what the state needs (its
 // evidence digest, an admitted connector). The same state again gives the run back.
 func (r Run) Move(to State) (Run, error) {

@@ -79,7 +79,7 @@ func TestSourceRevisionsAreLoweredOnInputOnly(t *testing.T) {
 	}
 }
 
-// editRun gives the document of a run with one change.
+// editRun returns the document of a run with one change.
 func editRun(run spine.Run, change func(o *canon.Object)) canon.Value {
 	o := run.Value()
 	change(o)
@@ -182,8 +182,8 @@ func TestEveryFaultOfAProjection(t *testing.T) {
 	}
 }
 
-// What each state of an attempt asks for: c candidate, m manifest, v verification,
-// e error code.
+// The evidence that each state of an attempt requires: c candidate, m manifest, v
+// verification, e error code.
 func TestEvidenceOfAttemptsByState(t *testing.T) {
 	t.Parallel()
 	fits := map[spine.AttemptState][]string{

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// WorkUnit is what the runs of one work unit add up to.
+// WorkUnit summarises the runs of one work unit.
 type WorkUnit struct {
 	ID        string          `json:"id"`
 	RunCount  int64           `json:"run_count"`
@@ -20,7 +20,7 @@ type RevisionCount struct {
 	RunCount       int64  `json:"run_count"`
 }
 
-// Project is what the runs of one project add up to. Every state has its count.
+// Project summarises the runs of one project. Every state has its count.
 type Project struct {
 	ProjectID     string          `json:"project_id"`
 	RunCount      int64           `json:"run_count"`
@@ -35,7 +35,7 @@ func SortRevisions(list []RevisionCount) {
 	})
 }
 
-// NewProject is a project without runs: every state stands in it with 0.
+// NewProject returns a project without runs, with a count of 0 for every state.
 func NewProject(id string) Project {
 	p := Project{ProjectID: id, RunsByState: map[State]int64{}}
 	for _, s := range States() {

@@ -43,9 +43,9 @@ var (
 	noZone = regexp.MustCompile(`[+-](?:(?:2[4-9]|[3-9][0-9])(?::?[0-9]{2})?|[0-9]{2}:?[6-9][0-9])\z`)
 )
 
-// ParseTime reads an ISO 8601 date and time that names its zone, in any of the
-// usual spellings, and refuses another with the fault invalid_timestamp. FormatTime
-// of the result is what gets stored, so a fraction finer than it writes is refused.
+// ParseTime parses an ISO 8601 date and time that names its zone, in any of the usual
+// spellings, and refuses others with the fault invalid_timestamp. The result is stored
+// as FormatTime writes it, so a fraction finer than that is refused.
 func ParseTime(s string) (time.Time, error) {
 	text := strings.TrimSpace(s)
 	if len(text) > 10 && text[10] == ' ' { // a blank between date and time

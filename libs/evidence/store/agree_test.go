@@ -16,7 +16,7 @@ func addEvent(sequence int, kind, project string) string {
 		run_id, attempt_id, source_revision, evidence_reference_json, payload_json, payload_digest FROM events WHERE sequence = 1`, sequence, kind, project)
 }
 
-// A run whose row is whole by itself and contradicts the log fails every read of it.
+// A run whose row is valid in isolation and contradicts the log fails every read of it.
 func TestRunsAreHeldAgainstTheLog(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]string{
@@ -66,7 +66,7 @@ func TestRunsAreHeldAgainstTheLog(t *testing.T) {
 	wantCode(t, err, store.PersistedStateCorrupt)
 }
 
-// Every column of an event, changed so that the event still looks whole by itself.
+// Every column of an event, changed so that the event still looks valid in isolation.
 func TestEventsAreHeldAgainstTheirRuns(t *testing.T) {
 	t.Parallel()
 	source := fixtureStore(t)
@@ -95,7 +95,7 @@ func TestEventsAreHeldAgainstTheirRuns(t *testing.T) {
 	}
 }
 
-// What follows from one cause is one finding, and the worst stands first.
+// Findings with one cause are reported as one, and the worst comes first.
 func TestOneFindingPerCause(t *testing.T) {
 	t.Parallel()
 	source, options := signedStore(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-// largeStore makes a store with n events of a few runs, written past the store: what
-// is measured is reading.
+// largeStore makes a store with n events of a few runs, written directly into the
+// file: the benchmark measures reading.
 func largeStore(b *testing.B, n int) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "s.db")
@@ -32,8 +32,8 @@ func largeStore(b *testing.B, n int) string {
 	return path
 }
 
-// BenchmarkEventPages reads pages of 200 out of a million events; heap-MiB is what
-// stays allocated after them.
+// BenchmarkEventPages reads pages of 200 out of a million events; heap-MiB is the
+// memory still allocated after them.
 func BenchmarkEventPages(b *testing.B) {
 	const n = 1_000_000
 	path := largeStore(b, n)
@@ -97,8 +97,8 @@ func BenchmarkCreate(b *testing.B) {
 }
 
 // BenchmarkFilteredRuns reads a page of one state out of ten thousand runs, of a file
-// that stays as it is and of one that is being written to: its columns are held
-// against its documents anew each time.
+// that stays as it is and of one that is being written to: its columns are checked
+// against its documents again each time.
 func BenchmarkFilteredRuns(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "s.db")
 	w := openWriter(b, path, store.WriterOptions{})

@@ -24,7 +24,7 @@ func encodeConnection(c spine.Connection) (string, error) {
 	return string(text), err
 }
 
-// decodeConnection reads a row. The error says what is wrong with the record.
+// decodeConnection decodes a row. The error describes the fault of the record.
 func decodeConnection(id, text string) (spine.Connection, error) {
 	object, err := canonicalObject(text)
 	if err != nil {

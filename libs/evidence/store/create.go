@@ -10,14 +10,14 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// CreateRun asks for a proposed run.
+// CreateRun is a request to create a proposed run.
 type CreateRun struct {
 	Projection     spine.Run
 	IdempotencyKey string    // the caller's; trimmed, 1-256 characters
 	At             time.Time // zero: now
 }
 
-// Written is what a write left behind.
+// Written is the result of a write.
 type Written struct {
 	Run
 	Created  bool // a row was made
@@ -40,7 +40,7 @@ func (w *Writer) CreateRun(ctx context.Context, c CreateRun) (Written, error) {
 		return Written{}, newFault(CreateRequiresProposed, "A run is created in state proposed, not %s.", c.Projection.State)
 	}
 	if c.Projection.EvidenceReportDigest != nil {
-		// There would be a digest and no report, which is what an altered store looks like.
+		// There would be a digest without a report, as in a store that was tampered with.
 		return Written{}, newFault(InvalidRunEvidence, "A run is created without evidence: evidence_report_digest is null until a report is imported with the run.")
 	}
 	digest := spine.CreateRequestDigest(c.Projection)
@@ -56,7 +56,7 @@ func invalidKey(err error) error {
 	return e
 }
 
-// recordObject is what both kinds of row hold.
+// recordObject builds the members that both kinds of row have.
 func recordObject(kind, digest string, projection spine.Run) *canon.Object {
 	return canon.NewObject(
 		canon.Member{Key: "schema_version", Value: spine.SchemaVersion},
@@ -122,8 +122,8 @@ func (w *Writer) insert(ctx context.Context, in insertRun) (out Written, err err
 	return out, nil
 }
 
-// replay finds the run that the same key made before. Without one, neither the
-// key nor the run id may be taken.
+// replay finds the run that the same key created before. Without one, neither the key nor
+// the run id may be in use.
 func (l *log) replay(in insertRun) (Written, error) {
 	var digest, id string
 	err := l.row("SELECT request_digest, run_id FROM idempotency WHERE idempotency_key = ?", in.key).Scan(&digest, &id)
@@ -149,8 +149,8 @@ func (l *log) replay(in insertRun) (Written, error) {
 	return Written{Run: run, Replayed: true}, err
 }
 
-// CancelRun records that a run was cancelled. A run that is cancelled already is
-// left as it is. Work that a provider does for it goes on.
+// CancelRun records that a run was cancelled. A run that is cancelled already is left as it
+// is. A provider's work for the run is not stopped.
 func (w *Writer) CancelRun(ctx context.Context, id string, at time.Time) (out Written, err error) {
 	stamp, err := w.stamp(at)
 	if err != nil {
@@ -185,7 +185,8 @@ func (w *Writer) CancelRun(ctx context.Context, id string, at time.Time) (out Wr
 		if err != nil {
 			return err
 		}
-		// Conditional although the lock is held: what was checked is what changes.
+		// Conditional although the lock is held, so that exactly the row that was checked
+		// changes.
 		result, err := l.exec("UPDATE runs SET state = ?, metadata_json = ?, updated_at = ? WHERE run_id = ? AND state = ? AND metadata_json = ?",
 			string(spine.Cancelled), string(metadata), stamp, id, string(previous), row.metadata)
 		if err != nil {
@@ -241,7 +242,7 @@ func (w *Writer) ImportConnections(ctx context.Context, connections []spine.Conn
 	seen := map[string]bool{}
 	for i, c := range connections {
 		if texts[i], err = encodeConnection(c); err == nil && seen[c.ID] {
-			err = errors.New("the connector stands in the list twice")
+			err = errors.New("the connector occurs twice in the list")
 		}
 		if err != nil {
 			return &Error{Code: ConnectionRecordInvalid, ID: c.ID, Reason: describeFault(err),

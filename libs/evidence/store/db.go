@@ -21,7 +21,7 @@ const (
 const (
 	modeReadOnly  = "ro"
 	modeWrite     = "rw"
-	modeImmutable = "immutable" // as the bytes are, without a lock: only to look at the header
+	modeImmutable = "immutable" // the bytes on disk, without a lock: only to read the header
 )
 
 // openDB makes a pool on path. It touches the file only with the first statement.
@@ -60,7 +60,7 @@ type tx struct {
 	ctx  context.Context
 	conn *sql.Conn
 	kept statements // nil: nothing is prepared beforehand
-	seen *strays    // what was found of the file's state; nil: nothing is kept
+	seen *strays    // cached findings about the file's state; nil: nothing is cached
 }
 
 func (t tx) exec(query string, args ...any) (sql.Result, error) {
@@ -74,10 +74,10 @@ func (t tx) exec(query string, args ...any) (sql.Result, error) {
 	return stmt.ExecContext(context.Background(), args...)
 }
 
-// scanner is a row that was asked for.
+// scanner is a row of a query's result.
 type scanner interface{ Scan(dest ...any) error }
 
-// failed is the row of a query that could not be asked.
+// failed is the row of a query that failed.
 type failed struct{ err error }
 
 func (f failed) Scan(...any) error { return f.err }
@@ -150,7 +150,7 @@ func inTx(ctx context.Context, db *sql.DB, begin string, fn func(tx) error) erro
 	return t.run(begin, func() error { return fn(t) })
 }
 
-// needsRecovery reports whether a writer died in mid-transaction: what it left lies beside
+// needsRecovery reports whether a writer died in mid-transaction: its journal lies beside
 // the file, and a read-only connection may not play it back.
 func needsRecovery(err error) bool {
 	code := extendedCode(err)

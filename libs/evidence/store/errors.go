@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// Code says which of the frozen catalogue's faults an [Error] is.
+// Code identifies an [Error] in the frozen catalogue of faults.
 type Code string
 
 // The faults that a store reports. Those of reads are codes of the API's
@@ -52,14 +52,15 @@ type Error struct {
 	Code    Code
 	Message string // a sentence for the caller; names no stored secret
 	ID      string // the row in question, or empty
-	Reason  string // what is wrong with that row, or empty
+	Reason  string // the fault of that row, or empty
 	Allowed []string
 	Err     error // the cause, for the log
 }
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Describe() }
 
-// Describe is the message and its cause, for whoever shows the code beside it.
+// Describe returns the message and its cause, for callers that show the code beside
+// it.
 func (e *Error) Describe() string {
 	if e.Err == nil {
 		return e.Message
@@ -67,8 +68,8 @@ func (e *Error) Describe() string {
 	return strings.TrimSuffix(e.Message, ".") + ": " + e.Err.Error()
 }
 
-// describeFault says where a document is wrong and how, without the code, which says
-// the same in one word.
+// describeFault describes where and how a document is wrong, without the code, which
+// would repeat it in one word.
 func describeFault(err error) string {
 	var f *closed.Fault
 	if !errors.As(err, &f) {
@@ -109,8 +110,8 @@ func brokenFault(cause error, format string, args ...any) *Error {
 	return &Error{Code: StoreError, Message: fmt.Sprintf(format, args...), Err: cause}
 }
 
-// storeFault makes an [Error] of whatever a look at the file failed with. A
-// caller who went away keeps the context's own error: the store has no fault.
+// storeFault converts an error of accessing the file into an [Error]. A caller who
+// went away keeps the context's own error: the store has no fault.
 func storeFault(ctx context.Context, err error) error {
 	var known *Error
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-// An error says what is wrong once: the code and the sentence do not repeat each other.
+// An error states its cause once: the code and the sentence do not repeat each other.
 func TestErrorsSayAThingOnce(t *testing.T) {
 	t.Parallel()
 	path := fixtureStore(t)

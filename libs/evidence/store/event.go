@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/tree"
 )
 
-// Event is one entry of the log: what lists filter by, and the envelope as it
-// goes over the wire and into the tree.
+// Event is one entry of the log: the fields that lists filter by, and the envelope as
+// it goes over the wire and into the tree.
 type Event struct {
 	Sequence   int64
 	ID         string
@@ -25,7 +25,7 @@ type Event struct {
 	Envelope   []byte // form C1; 16 keys
 }
 
-// eventColumns is what scan reads, in its order.
+// eventColumns are the columns that scan reads, in its order.
 const eventColumns = `sequence, event_id, occurred_at, event_type, principal_json, authority_class, project_id,
 	coalesce(work_unit_id, ''), run_id, attempt_id, source_revision, evidence_reference_json, payload_json, payload_digest`
 
@@ -66,12 +66,12 @@ const eventAgrees = `EXISTS (SELECT 1 FROM runs r WHERE r.run_id = e.run_id AND 
 		THEN instr(r.metadata_json, '"evidence_report_digest":' || substr(e.evidence_reference_json, 11, 73) || ',') > 0
 		ELSE e.evidence_reference_json IS NULL END)`
 
-// What every event of this build says of who acted: a local command, and nobody
-// whose name was checked.
+// localPrincipal is the principal of every event of this build: a local command, whose
+// user is not authenticated.
 const localPrincipal = `{"id":"local-cli","type":"unauthenticated_local"}`
 
-// check tells what is wrong with a row by itself. Whether it is the row that was
-// written shows only in the tree.
+// check returns what is wrong with the row in isolation. Whether it is the row that
+// was written shows only in the tree.
 func (e *eventRow) check() error {
 	if e.id != spine.EventID(e.sequence) {
 		return errors.New("the event id does not follow from the sequence")
@@ -104,8 +104,8 @@ func (e *eventRow) check() error {
 	return nil
 }
 
-// validPayload holds a payload against the one spelling that its type has; a page
-// of events is checked without a parse of each.
+// validPayload compares a payload with the one spelling of its type; a page of events
+// is checked without parsing each.
 func validPayload(kind, payload string) bool {
 	state := ""
 	ok := false
@@ -124,10 +124,10 @@ func validPayload(kind, payload string) bool {
 	return ok && spine.State(state).Valid()
 }
 
-var errPayloadDigest = errors.New("the payload does not have the digest that stands beside it")
+var errPayloadDigest = errors.New("the payload does not have the digest recorded with it")
 
-// envelope writes the row in form C1. The JSON columns hold that form already, so
-// a row that was edited into something else gives other bytes, and another leaf.
+// envelope writes the row in form C1. The JSON columns hold that form already, so an
+// edited row has other bytes, and another leaf.
 func (e *eventRow) envelope() []byte {
 	b := make([]byte, 0, 768)
 	b = appendNullable(append(b, `{"attempt_id":`...), e.attemptID)

@@ -102,7 +102,8 @@ func TestTwoWritersAtOnce(t *testing.T) {
 			w := mustGet(store.OpenWriter(context.Background(), path, store.WriterOptions{Wait: 5 * time.Minute}))
 			defer func() { _ = w.Close() }()
 			for i := range 25 {
-				// Half the runs are all writers' own, half are asked for by all.
+				// Each writer creates half of the runs alone; the other half all writers
+				// try to create.
 				p := numberedRun(i)
 				if i%2 == 0 {
 					p.RunID += fmt.Sprint("/", n)
@@ -140,7 +141,8 @@ func TestTwoWritersAtOnce(t *testing.T) {
 	}
 }
 
-// countEvents is how many events a store has; a store that is not there yet has none.
+// countEvents returns the number of events of a store; a store that is not there yet has
+// none.
 func countEvents(path string) (int64, error) {
 	r := store.NewReader(path, store.CommandWait)
 	defer func() { _ = r.Close() }()
@@ -428,7 +430,7 @@ func TestNothingIsAppendedToAChangedLog(t *testing.T) {
 			wantCode(t, err, store.StoreError)
 		})
 	}
-	// A lost frontier alone is made anew.
+	// A lost frontier alone is rebuilt.
 	path := fixtureStore(t)
 	editStore(t, path, "DELETE FROM store_meta WHERE key = 'tree_frontier'")
 	w := openWriter(t, path, store.WriterOptions{})

@@ -9,8 +9,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/tree"
 )
 
-// frontier is what a growing tree must remember: the roots of the full subtrees
-// that its leaves end with, largest first, one for each bit set in size.
+// frontier is the state that a growing tree must keep: the roots of the full subtrees
+// at the end of its leaves, largest first, one for each bit set in size.
 type frontier struct {
 	size  int64
 	nodes []tree.Hash

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// readConns limits what a reader holds open: 16 requests and the tailer share
+// readConns limits a reader's open connections: 16 requests and the tailer share
 // them; each costs a page cache of about 2 MiB at most.
 const readConns = 8
 
-// handle is one opened file. The file's identity is kept, since a path that was
-// replaced leaves old connections on a file that nobody else sees.
+// handle is one opened file. It keeps the file's identity: if the path is replaced,
+// old connections keep reading a file that no other process sees.
 type handle struct {
 	db     *sql.DB
-	image  *image      // what is read instead of the file; nil: the file itself
-	info   fs.FileInfo // as last looked at; guarded by the source's lock
+	image  *image      // the copy that is read instead of the file; nil: the file itself
+	info   fs.FileInfo // from the last stat; guarded by the source's lock
 	number uint64      // counts the openings, so that changes of two files never look alike
 	idle   sessions
 
@@ -29,7 +29,7 @@ type handle struct {
 	ended     bool // the handle is closed
 }
 
-// close ends what is idle; what is in use ends when it is given back.
+// close closes idle connections; those in use are closed when they are given back.
 func (h *handle) close() error {
 	return errors.Join(h.endProbe(), h.idle.close(), h.db.Close(), h.image.remove())
 }
@@ -46,14 +46,14 @@ type source struct {
 	left   journalKind // of the newest opening
 	closed bool
 
-	looks looks // shared looks at the file's state
+	looks looks // shared reads of the file's state
 
 	watchMu sync.Mutex // guards what follows: one connection for the change counter
 	watch   *sql.Conn
 	watched uint64
 }
 
-// acquire returns the handle of the file that stands at the path now.
+// acquire returns the handle of the file that is at the path now.
 func (s *source) acquire() (*handle, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,8 +64,8 @@ func (s *source) acquire() (*handle, error) {
 	if err == nil && !info.Mode().IsRegular() {
 		err = brokenFault(nil, "The store path is not a regular file.")
 	}
-	// A store never shrinks: one that did was cut or written over, and its pages in
-	// the cache tell of what is no longer there.
+	// A store never shrinks: one that did was truncated or overwritten, and its
+	// cached pages hold data that is gone.
 	if s.open != nil && (err != nil || !os.SameFile(info, s.open.info) || info.Size() < s.open.info.Size() || s.open.image.outdated(s.path)) {
 		_ = s.open.close()
 		s.open = nil
@@ -86,7 +86,7 @@ func (s *source) acquire() (*handle, error) {
 	return s.openHandle(info, copied)
 }
 
-// openHandle makes the handle that the next calls share. The caller holds the lock.
+// openHandle opens the handle that later calls share. The caller holds the lock.
 func (s *source) openHandle(info fs.FileInfo, copied *image) (*handle, error) {
 	path := s.path
 	s.left = noJournal
@@ -108,8 +108,8 @@ func (s *source) openHandle(info fs.FileInfo, copied *image) (*handle, error) {
 }
 
 // openImage lets the next calls read a copy of the store, which SQLite recovers: no
-// reader changes the file or what lies beside it. The copy is made under the lock,
-// since whoever else reads meanwhile needs it too.
+// reader changes the file or its companions. The copy is made under the lock, since
+// concurrent readers need it too.
 func (s *source) openImage(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,14 +124,14 @@ func (s *source) openImage(ctx context.Context) error {
 	return err
 }
 
-// journalLeft says what lay beside the file when it was opened last.
+// journalLeft reports which journal lay beside the file when it was last opened.
 func (s *source) journalLeft() journalKind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.left
 }
 
-// drop forgets h, so that the next call looks at the file anew.
+// drop forgets h, so that the next call reopens the file.
 func (s *source) drop(h *handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,11 +154,11 @@ func (s *source) on(ctx context.Context, fn func(*handle) error) error {
 	return s.patiently(ctx, func() error { return s.attempt(ctx, fn) })
 }
 
-// maxCopies is how often one read copies a store that changes meanwhile.
+// maxCopies limits how often one read copies a store that changes meanwhile.
 const maxCopies = 3
 
 // attempt runs fn on the file's handle. If a dead writer left its journal, fn runs
-// again on a copy; a faulty file is looked at anew next time.
+// again on a copy; a faulty file is reopened next time.
 func (s *source) attempt(ctx context.Context, fn func(*handle) error) error {
 	copies := 0
 	for first := true; ; first = false {
@@ -208,8 +208,8 @@ func (s *source) read(ctx context.Context, fn func(tx) error) error {
 	})
 }
 
-// Mark stands for a state of the store; two that differ mean that something was
-// committed, or that the file was replaced, in between.
+// Mark identifies a state of the store; if two marks differ, a transaction was
+// committed, or the file replaced, in between.
 type Mark struct {
 	opening uint64
 	version int64

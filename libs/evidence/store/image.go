@@ -22,7 +22,7 @@ const (
 	aheadSuffix   = "-wal"
 )
 
-// journalMagic is what a rollback journal begins with.
+// journalMagic starts every rollback journal.
 var journalMagic = []byte{0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7}
 
 // image is a private copy of a store that cannot be read in place without changing it:
@@ -31,11 +31,11 @@ var journalMagic = []byte{0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7}
 type image struct {
 	folder  string
 	path    string
-	of      [3]fs.FileInfo // what was copied: store, journal, log; nil if absent
+	of      [3]fs.FileInfo // the files that were copied: store, journal, log; nil if absent
 	journal journalKind
 }
 
-// journalKind says what lay where a rollback journal lies.
+// journalKind classifies the file at the path of the rollback journal.
 type journalKind int
 
 const (
@@ -50,12 +50,12 @@ func (k journalKind) notice() string {
 	case leftJournal:
 		return "A writer ended in mid-transaction and left its journal beside the store; this was read from a copy without the unfinished transaction, and the next writing command recovers the store."
 	case foreignJournal:
-		return "What lies beside the store in the place of its journal is no journal; this was read from a copy without it."
+		return "The file in the place of the store's journal is no journal; this was read from a copy without it."
 	}
 	return ""
 }
 
-// statStore looks at the store's file and those beside it.
+// statStore stats the store's file and those beside it.
 func statStore(path string) (all [3]fs.FileInfo, err error) {
 	for i, suffix := range []string{"", journalSuffix, aheadSuffix} {
 		if all[i], err = os.Stat(path + suffix); err != nil {
@@ -86,8 +86,8 @@ func unchangedFiles(a, b [3]fs.FileInfo) bool {
 	return true
 }
 
-// outdated reports whether the files that the image was made of have changed; a store
-// that is read in place has no image, and nothing to be outdated.
+// outdated reports whether the files from which the image was made have changed; a store
+// that is read in place has no image, which cannot be outdated.
 func (m *image) outdated(path string) bool {
 	if m == nil {
 		return false
@@ -107,8 +107,8 @@ func (m *image) remove() error {
 // errUnsettled means that a writer came while the store was copied: look again.
 var errUnsettled = errors.New("the store changed while it was copied")
 
-// copyStore makes an image of the store at path and lets SQLite recover it. limit is
-// the most bytes that may be copied; 0: any number.
+// copyStore makes an image of the store at path and lets SQLite recover it. limit is the
+// most bytes that may be copied; 0: no limit.
 func copyStore(ctx context.Context, path string, limit int64) (made *image, err error) {
 	before, err := statStore(path)
 	if err != nil {
@@ -162,8 +162,8 @@ func copyStore(ctx context.Context, path string, limit int64) (made *image, err 
 	return made, err
 }
 
-// readJournalKind tells a journal from another file of its name. One of no bytes, or that
-// begins with a zero, is what SQLite leaves behind of a transaction that ended.
+// readJournalKind distinguishes a journal from another file of its name. An empty one, or
+// one that begins with a zero, is left behind by SQLite after a finished transaction.
 func readJournalKind(path string) (journalKind, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -183,15 +183,15 @@ func readJournalKind(path string) (journalKind, error) {
 	return foreignJournal, nil
 }
 
-// copiedFiles are the stores that this process ever had to copy, by what [os.SameFile]
-// compares. They stay open: to close one would drop every lock that the process holds
-// on the file, for whichever connection.
+// copiedFiles are the stores that this process ever had to copy, keyed by what
+// [os.SameFile] compares. They stay open: closing one would drop every lock that the
+// process holds on the file, for any connection.
 var copiedFiles struct {
 	mu   sync.Mutex // guards what follows
 	open []*os.File
 }
 
-// openKept opens the store at path, or gives the file that is open.
+// openKept opens the store at path, or returns the file that is open.
 func openKept(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -243,7 +243,7 @@ func writeCopy(from io.Reader, path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// recoverImage lets SQLite undo in the copy what a dead writer left unfinished.
+// recoverImage lets SQLite undo, in the copy, a dead writer's unfinished transaction.
 func recoverImage(ctx context.Context, path string) error {
 	db, err := openDB(path, modeWrite, 0)
 	if err != nil {
@@ -270,8 +270,8 @@ func (h fileHeader) writeVersion() byte {
 	return h[18]
 }
 
-// peekHeader reads the header in place and touches nothing, neither locks nor files
-// beside it. That of a file that cannot be read is empty: who reads next says why.
+// peekHeader reads the header in place and touches neither locks nor files beside it. It
+// returns an empty header for a file that cannot be read: the next read reports why.
 func peekHeader(ctx context.Context, path string) fileHeader {
 	db, err := openDB(path, modeImmutable, 0)
 	if err != nil {

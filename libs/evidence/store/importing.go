@@ -10,9 +10,9 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// ImportEvidence asks for a run to be stored together with its evidence report.
-// Either Projection is given, or ProjectID and SourceRevision, from which and the
-// report the projection is built.
+// ImportEvidence is a request to store a run together with its evidence report.
+// The caller gives either Projection, or ProjectID and SourceRevision, from which,
+// with the report, the projection is built.
 type ImportEvidence struct {
 	Report          canon.Value // as parsed; held against every rule of a report
 	Projection      *spine.Run
@@ -72,7 +72,7 @@ func checkRunRecord(record canon.Value, found *report.Report) error {
 	return nil
 }
 
-// digestsOf gives the digests that a report names, by attempt: of the workers'
+// digestsOf returns the digests that a report names, by attempt: of the workers'
 // manifests and of the verifiers' results.
 func digestsOf(found *report.Report) (manifests, verifications *canon.Object) {
 	manifests, verifications = canon.NewObject(), canon.NewObject()
@@ -87,7 +87,8 @@ func digestsOf(found *report.Report) (manifests, verifications *canon.Object) {
 	return manifests, verifications
 }
 
-// projection is the given one, if it agrees with the report, or one made of it.
+// projection returns the given projection, if it agrees with the report, or one
+// made from the report.
 func (in ImportEvidence) projection(found *report.Report) (spine.Run, error) {
 	if in.Projection == nil {
 		state := in.State
@@ -166,7 +167,7 @@ func (rec *record) evidence(id string) (*report.Report, error) {
 	return found, nil
 }
 
-// checkAgainst holds what the row keeps beside the report against it.
+// checkAgainst compares the row's other columns with the report.
 func (rec *record) checkAgainst(id string, found *report.Report) error {
 	manifests, verifications := digestsOf(found)
 	if canon.Digest(manifests) != canon.Digest(rec.imported.manifests) ||

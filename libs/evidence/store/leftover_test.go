@@ -87,7 +87,8 @@ func wantSound(t testing.TB, path string) store.Verification {
 	return v
 }
 
-// Readers and verification leave a store with a dead writer's journal as it is, and say so.
+// Readers and verification leave a store with a dead writer's journal as it is, and report
+// it.
 func TestReadersLeaveTheJournalOfADeadWriter(t *testing.T) {
 	t.Parallel()
 	path := deadStore(t)

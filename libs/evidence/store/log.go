@@ -61,8 +61,8 @@ type log struct {
 	grown    string      // time of the newest event of this transaction; "" if none
 }
 
-// openLog reads where the log stands. A log that its newest checkpoint does not
-// describe was changed behind the store's back; nothing more is written to it.
+// openLog reads the state of the log. A log that its newest checkpoint does not
+// describe was changed by another program; nothing more is written to it.
 func (t tx) openLog(signer note.Signer) (*log, error) {
 	newest, err := t.newestCheckpoint()
 	if err != nil {
@@ -129,7 +129,7 @@ func (l *log) append(event spine.Event) (*eventRow, error) {
 	return e, nil
 }
 
-// checkpoint seals what was appended. Its time is that of the newest event, so
+// checkpoint seals the appended events. Its time is that of the newest event, so
 // that an edit of it shows.
 func (l *log) checkpoint() error {
 	if l.grown == "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-// oldStore makes a store of version 1 or 2 as it was: the fixture run, a foreign row,
-// and from version 2 on the run's event, if it had one.
+// oldStore makes a store of version 1 or 2 in its original form: the fixture run, a
+// foreign row, and from version 2 on the run's event, if it had one.
 func oldStore(t testing.TB, version int, withEvent bool) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "old.db")

@@ -21,7 +21,7 @@ const KeyName = "svc-store"
 // maxKeyFile is far above the 100 bytes or so of a key.
 const maxKeyFile = 4096
 
-// originPrefix and a store's id name the log that a note is about.
+// originPrefix and a store's id identify the log of a note.
 const originPrefix = "svc/"
 
 // GenerateKey writes a new Ed25519 signing key to a file that must not exist yet,
@@ -51,7 +51,7 @@ func LoadSigner(path string) (note.Signer, error) {
 	}
 	signer, err := note.NewSigner(text)
 	if err != nil {
-		// The library's error may quote what it was given.
+		// The library's error may quote its input.
 		return nil, errors.New("the signing key file holds no signing key")
 	}
 	return signer, nil
@@ -71,8 +71,8 @@ func LoadVerifier(path string) (note.Verifier, error) {
 }
 
 func readKeyFile(path string, private bool) (string, error) {
-	// Before opening, which would wait for ever on a pipe without a writer. What is
-	// opened is looked at again: another file may stand there by then.
+	// Before opening, which would wait for ever on a pipe without a writer. The
+	// opened file is checked again: it may have been replaced meanwhile.
 	if info, err := os.Stat(path); err != nil {
 		return "", err
 	} else if !info.Mode().IsRegular() {
@@ -99,7 +99,7 @@ func readKeyFile(path string, private bool) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// statement is what a note says: this log, of this size, has this root.
+// statement is the content of a note: this log, of this size, has this root.
 type statement struct {
 	origin string
 	size   int64

@@ -10,11 +10,11 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/tree"
 )
 
-// Runs that a store had before it had events stand in no tree, and a checkpoint
-// says nothing of them. So whoever signs a store's first checkpoint signs them too,
-// once: a run that is added without an event later is none of them.
+// Runs that a store had before it had events are in no tree, and no checkpoint
+// covers them. So the signer of a store's first checkpoint signs them too, once: a
+// run that is added later without an event is not among them.
 
-// olderOrigin is what the note over the older runs of a store is about.
+// olderOrigin returns the origin line of the note over a store's older runs.
 func olderOrigin(storeID string) string { return originPrefix + storeID + "/" + metaOlderRuns }
 
 // olderRuns hashes the runs without a run.created as they were before any event,
@@ -56,8 +56,8 @@ func previousState(payload string) spine.State {
 	return spine.State(text)
 }
 
-// sealOlder signs the older runs, unless a checkpoint was signed before: what has
-// appeared since then is not vouched for.
+// sealOlder signs the older runs, unless a checkpoint was signed before: runs that
+// have appeared since then are not vouched for.
 func (t tx) sealOlder(storeID string, signer note.Signer) error {
 	since, err := t.meta(metaEventsSince)
 	if err != nil || since == sinceEver {
@@ -80,7 +80,7 @@ func (t tx) sealOlder(storeID string, signer note.Signer) error {
 	return t.setMeta(metaOlderRuns, text)
 }
 
-// older holds the runs without events against what was signed of them.
+// olderRuns compares the runs without events with the signed note over them.
 func (v *verifier) olderRuns(t tx) error {
 	f, err := t.olderRuns()
 	if err != nil {

@@ -22,9 +22,9 @@ func WithLockDeadline(ctx context.Context, deadline time.Time) context.Context {
 	return context.WithValue(ctx, lockDeadlineKey{}, deadline)
 }
 
-// patiently runs fn again as long as it fails on a lock, up to the deadline or the end
-// of ctx. SQLite could wait by itself, but counts the pauses that it asked for and not
-// those that it got, which on a busy machine are longer, and hears of no context.
+// patiently retries fn as long as it fails on a lock, up to the deadline or the end of
+// ctx. SQLite could wait itself, but it counts the pauses that it requested, not the
+// real ones, which are longer on a busy machine, and it does not watch the context.
 func (s *source) patiently(ctx context.Context, fn func() error) error {
 	err := fn()
 	if !isBusy(err) {

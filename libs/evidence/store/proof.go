@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/tree"
 )
 
-// Checkpoint is what the store says of its event log at one size.
+// Checkpoint is the root of the store's event log at one size.
 type Checkpoint struct {
 	Origin     string // svc/<store_id>
 	TreeSize   int64
@@ -35,7 +35,7 @@ const (
 	tileSize   = 1 << tileHeight
 )
 
-// readBatch is how many events one read transaction hashes: with more, a writer
+// readBatch limits the events that one read transaction hashes: with more, a writer
 // would wait for the reader.
 const readBatch = 16 * tileSize
 
@@ -92,7 +92,7 @@ func (t tx) leaves(from, count int64, fn func(tree.Hash)) error {
 	return err
 }
 
-// hashes gives the inner hashes of the tree that a proof is made of.
+// hashes holds the inner hashes of the tree from which a proof is made.
 type hashes struct {
 	tx
 	tiles []tree.Hash
@@ -163,8 +163,8 @@ func (r *Reader) Inclusion(ctx context.Context, eventID string) (Inclusion, erro
 	return p, err
 }
 
-// newest reads the newest checkpoint, in a transaction of its own: what is below
-// it never changes, so nothing keeps writers waiting while it is hashed.
+// newest reads the newest checkpoint in a separate transaction: the events below it
+// never change, so no writer waits while they are hashed.
 func (r *Reader) newest(ctx context.Context) (c Checkpoint, err error) {
 	err = r.source.read(ctx, func(t tx) error {
 		row, err := t.newestCheckpoint()

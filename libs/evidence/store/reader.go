@@ -14,25 +14,24 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// Page bounds: what a page holds at most, and if nothing is asked.
+// Page limits: the largest page, and the default.
 const (
 	MaxLimit     = 200
 	DefaultLimit = 50
 )
 
-// Reader reads a store. It cannot write and never migrates. It opens the file
-// with the first read and again whenever another file stands at the path, so a
-// store that was away is back with the next read. It leaves the file and what lies
-// beside it as they are, also if a dead writer left its journal. Every method is safe to call
-// from several goroutines; a fault is an [*Error] unless the context ended.
+// Reader reads a store. It cannot write and never migrates. It opens the file with the first
+// read and again whenever the path leads to another file, so a store that was away is back
+// with the next read. It leaves the file and its companions unchanged, even if a dead writer
+// left its journal. Every method is safe for concurrent use; every error is an [*Error]
+// unless the context ended.
 type Reader struct {
 	source *source
 	tiles  tiles
 }
 
-// NewReader makes a reader of the file at path, which need not exist yet. A lock
-// held by a writer is waited for as long as wait: [ReadWait] in a server,
-// [CommandWait] in a command.
+// NewReader makes a reader of the file at path, which need not exist yet. It waits for a
+// writer's lock for as long as wait: [ReadWait] in a server, [CommandWait] in a command.
 func NewReader(path string, wait time.Duration) *Reader {
 	return &Reader{source: &source{path: path, wait: wait}}
 }
@@ -44,8 +43,8 @@ func NewServerReader(path string) *Reader {
 	return &Reader{source: &source{path: path, wait: ReadWait, copyLimit: MaxServedImage}}
 }
 
-// Notice is a sentence for whoever reads the answers, about what lay beside the file
-// when it was last read, or "".
+// Notice returns a sentence for readers of the answers about the journal beside the file at
+// the last read, or "".
 func (r *Reader) Notice() string { return r.source.journalLeft().notice() }
 
 // Close ends all connections; later reads fail. It is safe to call twice.
@@ -62,8 +61,8 @@ type Page[T any] struct {
 	Next  string
 }
 
-// Window is which part of a listing is asked for. Limit 0 is [DefaultLimit];
-// Cursor "" starts at the beginning.
+// Window selects a part of a listing. Limit 0 is [DefaultLimit]; Cursor "" starts at the
+// beginning.
 type Window struct {
 	Limit  int
 	Cursor *string // nil: from the beginning
@@ -92,8 +91,8 @@ type EventQuery struct {
 	EventFilter
 }
 
-// Check tells what is wrong with the window without looking at the store. That a
-// cursor was issued for this listing shows only against the store's key.
+// Check validates the window without reading the store. Whether a cursor was issued for this
+// listing shows only with the store's key.
 func (w Window) Check() error {
 	if w.Limit < 0 || w.Limit > MaxLimit {
 		return newFault(InvalidLimit, "limit is an integer from 1 to %d.", MaxLimit)
@@ -111,21 +110,20 @@ func (w Window) limit() int {
 	return w.Limit
 }
 
-// Check tells what is wrong with the query's values, in the order in which they
-// are reported.
+// Check validates the query's values, in the order in which they are reported.
 func (q RunQuery) Check() error {
 	return firstOf(q.Window.Check(), checkState(q.State), checkFilter("project_id", q.ProjectID))
 }
 
-// Check tells what is wrong with the query's values.
+// Check validates the query's values.
 func (q WorkUnitQuery) Check() error {
 	return firstOf(q.Window.Check(), checkFilter("project_id", q.ProjectID))
 }
 
-// Check tells what is wrong with the query's values.
+// Check validates the query's values.
 func (q EventQuery) Check() error { return firstOf(q.Window.Check(), q.EventFilter.Check()) }
 
-// Check tells what is wrong with the filter's values.
+// Check validates the filter's values.
 func (f EventFilter) Check() error {
 	return firstOf(checkFilter("project_id", f.ProjectID), checkFilter("run_id", f.RunID),
 		checkFilter("work_unit_id", f.WorkUnitID), checkEventType(f.EventType))
@@ -420,7 +418,7 @@ func (t tx) workUnit(id string, project *string) (spine.WorkUnit, error) {
 	return unit, err
 }
 
-// Project reads what the runs of a project add up to.
+// Project reads the summary of a project's runs.
 func (r *Reader) Project(ctx context.Context, id string) (project spine.Project, err error) {
 	err = r.source.read(ctx, func(t tx) error {
 		project = spine.NewProject(id)
@@ -539,8 +537,8 @@ func (r *Reader) Events(ctx context.Context, q EventQuery) (page Page[Event], er
 	return page, err
 }
 
-// EventsAfter reads up to limit events above a sequence that pass the filter, and
-// the newest sequence that it looked at: what a stream has seen, matched or not.
+// EventsAfter reads up to limit events above a sequence that pass the filter, and the newest
+// sequence that it read: the position of a stream, matched or not.
 func (r *Reader) EventsAfter(ctx context.Context, after int64, f EventFilter, limit int) (items []Event, seen int64, err error) {
 	if err := f.Check(); err != nil {
 		return nil, 0, err
@@ -559,7 +557,7 @@ func (r *Reader) EventsAfter(ctx context.Context, after int64, f EventFilter, li
 	return items, seen, err
 }
 
-// LatestSequence is the newest sequence ever given, 0 if there is none.
+// LatestSequence is the newest sequence ever assigned, 0 if there is none.
 func (r *Reader) LatestSequence(ctx context.Context) (sequence int64, err error) {
 	err = r.source.read(ctx, func(t tx) error {
 		sequence, err = t.lastSequence()
@@ -594,7 +592,7 @@ func (t tx) events(after int64, f EventFilter, limit int) ([]Event, error) {
 			}
 			e, err := row.event()
 			if err == nil && !agrees {
-				err = brokenFault(nil, "The stored event %d is not the one that its run %s stands for.", row.sequence, row.runID)
+				err = brokenFault(nil, "The stored event %d does not match its run %s.", row.sequence, row.runID)
 			}
 			items = append(items, e)
 			return err

@@ -23,15 +23,15 @@ type Run struct {
 // ours selects the rows of runs that are runs of this product; the table is shared.
 const ours = "row_kind IN ('" + spine.CreatedRow + "', '" + spine.ImportedRow + "')"
 
-// oursOrClaimed also selects rows whose document names one of the two kinds while
-// the column says otherwise: such a row was changed, and must fail its page rather
-// than vanish from it, and so must one whose key or event shows that it was a run.
-// What another kind of row merely quotes is sorted out after.
+// oursOrClaimed also selects rows whose document names one of the two kinds while the
+// column differs: such a row was changed, and must fail its page rather than vanish from
+// it, and so must one whose key or event shows that it was a run. Rows of another kind
+// that merely quote one are sorted out later.
 const oursOrClaimed = "(r." + ours +
 	` OR instr(r.metadata_json, '"kind":"` + spine.CreatedRow + `"') > 0` +
 	` OR instr(r.metadata_json, '"kind":"` + spine.ImportedRow + `"') > 0 OR ` + claimed + ")"
 
-// claimed holds for rows that have a key or an event as only runs of ours have.
+// claimed selects rows that have a key or an event as only our runs have.
 const claimed = "(substr(r.idempotency_key, 1, 18) = 'product-spine-cli:' OR EXISTS (SELECT 1 FROM events e WHERE e.run_id = r.run_id))"
 
 func isOurs(kind string) bool { return kind == spine.CreatedRow || kind == spine.ImportedRow }
@@ -49,25 +49,26 @@ type runRow struct {
 	projectID     string
 	workUnitID    string
 
-	keyAgrees bool // the row of idempotency says the same of run, request and time
+	keyAgrees bool // the row of idempotency has the same run, request and time
 	claimed   bool // of another kind, and yet with the key or an event of a run
 
-	events        int64          // how many the log has of the run; 3 stands for more, too
+	events        int64          // how many the log has of the run; 3 means 3 or more
 	first, second runEvent       // null if there is none
 	elsewhere     bool           // one of the two is of another project or work unit
-	eventsSince   sql.NullString // null if the first event is a run.created: then nobody asks
+	eventsSince   sql.NullString // null if the first event is a run.created: then it is not needed
 }
 
-// runEvent is what a run's row is held against of an event.
+// runEvent holds the columns of an event that a run's row is compared with.
 type runEvent struct {
 	kind, occurredAt sql.NullString
 	payload          sql.NullString // of the first alone
 }
 
-// runSelect reads what a run's row is held against along with it. Each column of a
-// result costs the driver several allocations, so what only has to be equal is compared
-// here, to the byte, and what most runs lack is looked up for the others alone. Its name
-// is copied, too: that of an expression without one is its whole text.
+// runSelect reads a run's row together with the values that it is compared with. Each
+// column of a result costs the driver several allocations, so values that only have to
+// be equal are compared here, to the byte, and those that most runs lack are looked up
+// for the others alone. The column's name is copied, too: that of an expression without
+// one is its whole text.
 const runSelect = `SELECT r.run_id, r.idempotency_key, r.request_digest, r.state, r.metadata_json, r.created_at, r.updated_at,
 	r.row_kind, r.project_id, r.work_unit_id,
 	coalesce(i.request_digest = r.request_digest COLLATE BINARY AND i.run_id = r.run_id COLLATE BINARY
@@ -102,7 +103,7 @@ type record struct {
 	imported            *importedPart // nil on rows of `run create`
 }
 
-// importedPart is what a row with a retained report holds besides.
+// importedPart holds the further fields of a row with a retained report.
 type importedPart struct {
 	initialState    spine.State
 	sourceRunRecord canon.Value // nil if none was given
@@ -120,7 +121,7 @@ var (
 		"initial_state", "source_run_record", "evidence_report", "result_manifest_digests", "verification_result_digests")
 )
 
-// kindOf is the kind that a stored document gives itself, or "".
+// kindOf returns the kind in a stored document, or "".
 func kindOf(metadata string) string {
 	value, err := canon.Parse([]byte(metadata), canon.ObjectRoot())
 	if err != nil {
@@ -205,8 +206,8 @@ func (r *runRow) record() (*record, error) {
 	return rec, nil
 }
 
-// check holds the row against everything else that the store says of the run,
-// except its report.
+// check compares the row with all other records of the run in the store, except its
+// report.
 func (r *runRow) check(rec *record) error {
 	p := &rec.projection
 	for _, c := range []struct {
@@ -246,7 +247,7 @@ func (r *runRow) check(rec *record) error {
 	return nil
 }
 
-// checkEvents holds the row against the run's events: its state, project, work unit and
+// checkEvents compares the row with the run's events: its state, project, work unit and
 // times follow from them. A run may lack its run.created if it is older than the log.
 func (r *runRow) checkEvents(rec *record) error {
 	first := spine.Proposed
@@ -335,7 +336,7 @@ func (p *importedPart) checkShape(id string) error {
 	return nil
 }
 
-// run checks the row and gives what callers see of it.
+// run checks the row and returns the part that callers see.
 func (r *runRow) run() (Run, error) {
 	if r.foreign() {
 		return Run{}, foreignRun(r.id)
@@ -359,8 +360,8 @@ func (r *runRow) view(rec *record) Run {
 		CreatedAt: r.createdAt, UpdatedAt: r.updatedAt}
 }
 
-// labelsOf reads what version 3 keeps in columns out of an older row's document,
-// as far as it is there.
+// labelsOf reads, from an older row's document, the values that version 3 keeps in
+// columns, as far as they are there.
 func labelsOf(metadata string) (kind, project, unit string) {
 	value, err := canon.Parse([]byte(metadata), canon.ObjectRoot())
 	if err != nil {

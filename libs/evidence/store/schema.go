@@ -30,14 +30,14 @@ var steps = [Version]struct {
 	{"migrations/3_indexes_meta_checkpoints.sql", fillVersion3},
 }
 
-// Keys of store_meta. The tree's frontier is no fact of its own: it is checked
-// against the newest checkpoint before use, and made from the events if it fails.
+// Keys of store_meta. The tree's frontier is only a cache: it is checked against the
+// newest checkpoint before use, and rebuilt from the events if it fails.
 const (
 	metaStoreID     = "store_id"
 	metaCursorKey   = "cursor_key"
 	metaEventsSince = "events_since"
 	metaFrontier    = "tree_frontier"
-	metaOlderRuns   = "older_runs" // absent, or what the first signature says of runs without events
+	metaOlderRuns   = "older_runs" // absent, or the first signature's note over the runs without events
 )
 
 var metaKeys = []string{metaStoreID, metaCursorKey, metaEventsSince, metaFrontier, metaOlderRuns}
@@ -45,7 +45,7 @@ var metaKeys = []string{metaStoreID, metaCursorKey, metaEventsSince, metaFrontie
 // sinceEver is events_since of a store without a run older than its events.
 const sinceEver = "0001-01-01T00:00:00Z"
 
-// identity is what a store is born with.
+// identity is given to a store when it is created.
 type identity struct {
 	storeID   string
 	cursorKey [32]byte

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// statesAge is how long a connection trusts what it knows of the file's state: where a
+// statesAge is how long a connection trusts its cached state of the file: where a
 // file's times are less exact than promised, as over a network, an edit is hidden no
 // longer than that.
 const statesAge = time.Second
@@ -17,10 +17,10 @@ const statesAge = time.Second
 type state struct {
 	stamp   Stamp
 	settled bool
-	at      time.Time // when it was looked at
+	at      time.Time // when it was read
 }
 
-// state is that of the file as the newest look at the path gave it.
+// state is that of the file at the newest stat of the path.
 func (s *source) state(h *handle) state {
 	info, now := s.seen(h), time.Now()
 	changed, ok := changeTime(info)
@@ -40,10 +40,10 @@ type session struct {
 	seen  strays // of the same state
 }
 
-// read runs fn in a read transaction on pages of the file as it is. SQLite trusts the
-// pages it has as long as the change counter in the file stays the same, which whoever
-// edits the file around SQLite does not move; the kernel knows of every edit. So pages
-// are dropped unless the file's times say that nobody wrote to it since they were read.
+// read runs fn in a read transaction on current pages of the file. SQLite trusts its
+// cached pages as long as the change counter in the file stays the same; an edit that
+// bypasses SQLite does not change it, but the kernel records every edit. So pages are
+// dropped unless the file's times show that it was not written since they were read.
 func (s *session) read(ctx context.Context, now state, fn func(tx) error) error {
 	t := tx{ctx: ctx, conn: s.conn, kept: s.kept, seen: &s.seen}
 	old := s.pages
@@ -67,8 +67,8 @@ func (s *session) read(ctx context.Context, now state, fn func(tx) error) error 
 
 func (s *session) close() error { return errors.Join(s.kept.close(), s.conn.Close()) }
 
-// sessions are the connections of a handle that nobody uses. At most as many as there
-// are places are in use at once.
+// sessions are the unused connections of a handle. At most as many as there are places
+// are in use at once.
 type sessions struct {
 	places chan struct{}
 
@@ -77,7 +77,7 @@ type sessions struct {
 	closed bool
 }
 
-// take gives a session, one that was used before if there is one.
+// take returns a session, one that was used before if there is one.
 func (p *sessions) take(ctx context.Context, db *sql.DB) (*session, error) {
 	select {
 	case p.places <- struct{}{}:
@@ -104,9 +104,8 @@ func (p *sessions) take(ctx context.Context, db *sql.DB) (*session, error) {
 	return &session{conn: conn, kept: statements{}}, nil
 }
 
-// give takes a session back from whoever used it, with what came of that. A fault of
-// the store or an interruption ends the session; answers such as that there is no such
-// row are none.
+// give returns a session after use, with the error of that use. A fault of the store or
+// an interruption closes the session; answers such as a missing row do not.
 func (p *sessions) give(s *session, err error) {
 	healthy := err == nil || isBusy(err)
 	if !healthy {
@@ -125,7 +124,7 @@ func (p *sessions) give(s *session, err error) {
 	<-p.places
 }
 
-// close ends what is idle.
+// close closes idle sessions.
 func (p *sessions) close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -139,11 +138,11 @@ func (p *sessions) close() error {
 	return errors.Join(errs...)
 }
 
-// statements are what a connection has prepared, by their text: filters make a few
-// dozen different ones at most.
+// statements caches a connection's prepared statements by their text: filters make a
+// few dozen different ones at most.
 type statements map[string]*sql.Stmt
 
-// of gives the statement of this text.
+// of returns the statement of this text.
 func (k statements) of(conn *sql.Conn, query string) (*sql.Stmt, error) {
 	if stmt, ok := k[query]; ok {
 		return stmt, nil

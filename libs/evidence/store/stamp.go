@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// Stamp stands for a state of the store's file, down to its last byte: whatever is
-// written to the file, by SQLite or around it, changes the time of change that the
-// kernel keeps for it and that no program can set. As long as a file has one stamp,
-// what was read after the stamp was taken is what it still holds.
+// Stamp identifies a state of the store's file, down to its last byte: every write to
+// the file, by SQLite or around it, changes the file's change time, which the kernel
+// keeps and no program can set. As long as the stamp stays the same, the file still
+// holds the bytes that were read after the stamp was taken.
 type Stamp struct {
 	opening uint64 // of another file, another number
 	size    int64
 	changed time.Time
 }
 
-// settleTime is how old a change must be before the kernel's clock, which moves in
-// steps of up to 10 ms, is sure to tell the next change from it.
+// settleTime is the age of a change from which the kernel's clock, which moves in
+// steps of up to 10 ms, is sure to distinguish the next change from it.
 const settleTime = 50 * time.Millisecond
 
 // Stamp takes the stamp of the file after it made sure, as every read does, that no
 // writer holds the file and that no dead writer left it unfinished. If it is not
 // settled, the file changed just now and nothing may be concluded from the stamp.
-// Callers who ask at the same time share one look, which began after each had asked.
+// Concurrent callers share one look, which began after each had called.
 func (r *Reader) Stamp(ctx context.Context) (stamp Stamp, settled bool, err error) {
 	var l look
 	err = r.source.patiently(ctx, func() error {
@@ -36,8 +36,8 @@ func (r *Reader) Stamp(ctx context.Context) (stamp Stamp, settled bool, err erro
 	return l.stamp, l.settled, err
 }
 
-// Glance takes the stamp of the file and makes sure of nothing: it is for who reads
-// next, which does. It is not settled if the file cannot be looked at.
+// Glance takes the stamp of the file and makes sure of nothing: it is for a caller
+// that reads next, which does. It is not settled if the file cannot be read.
 func (r *Reader) Glance() (stamp Stamp, settled bool) {
 	h, err := r.source.acquire()
 	if err != nil {
@@ -47,14 +47,14 @@ func (r *Reader) Glance() (stamp Stamp, settled bool) {
 	return s.stamp, s.settled
 }
 
-// look is what a look at the file found.
+// look is the state of the file, or the error of reading it.
 type look struct {
 	state
 	err error
 }
 
-// look looks at the file. It waits for nothing, so no context is watched, which would
-// cost more than the look.
+// look reads the file's state. It waits for nothing, so no context is watched, which
+// would cost more than the look.
 func (s *source) look() (l look) {
 	l.err = s.attempt(context.Background(), func(h *handle) error {
 		l.state = s.state(h)
@@ -63,15 +63,15 @@ func (s *source) look() (l look) {
 	return l
 }
 
-// seen is the file's information as the newest look at the path gave it.
+// seen is the file's information from the newest stat of the path.
 func (s *source) seen(h *handle) fs.FileInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return h.info
 }
 
-// probe takes and releases the file's lock, which is what reading the change counter
-// does. It fails as any read would that cannot read the file now.
+// probe takes and releases the file's lock by reading the change counter. It fails as
+// any read would that cannot read the file now.
 func (h *handle) probe() error {
 	h.probeMu.Lock()
 	defer h.probeMu.Unlock()
@@ -93,7 +93,7 @@ func (h *handle) probe() error {
 	return h.probeStmt.QueryRowContext(context.Background()).Scan(&version)
 }
 
-// endProbe gives the connection of the probes back.
+// endProbe returns the probes' connection to the pool.
 func (h *handle) endProbe() error {
 	h.probeMu.Lock()
 	defer h.probeMu.Unlock()
@@ -106,9 +106,9 @@ func (h *handle) endProbe() error {
 	return err
 }
 
-// looks lets callers share looks. One is under way at a time; who comes meanwhile
-// shares the next one. If the one under way fails, they fail with it: the file could
-// not be read after they had asked.
+// looks lets concurrent callers share looks. One is under way at a time; callers that
+// arrive meanwhile share the next one. If the one under way fails, they fail with it:
+// the file could not be read after they had called.
 type looks struct {
 	mu            sync.Mutex // guards what follows
 	running, next *sharedLook

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// changeTime is when the file or what is known of it last changed.
+// changeTime is the time at which the file or its metadata last changed.
 func changeTime(info fs.FileInfo) (time.Time, bool) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

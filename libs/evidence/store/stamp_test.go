@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-// awaitStamp waits until a stamp says something and gives it.
+// awaitStamp waits until a stamp is settled and returns it.
 func awaitStamp(t *testing.T, r *store.Reader) store.Stamp {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)

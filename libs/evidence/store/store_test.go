@@ -214,7 +214,7 @@ func TestReplayAndConflict(t *testing.T) {
 	if string(before) != string(mustGet(os.ReadFile(path))) {
 		t.Fatal("a refused write changed the file")
 	}
-	// A replay of a run that has moved on shows it as it is now.
+	// A replay of a run that has moved on shows its current state.
 	mustGet(w.CancelRun(ctx, numberedRun(1).RunID, time.Time{}))
 	if moved := mustGet(w.CreateRun(ctx, store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "one"})); moved.Projection.State != spine.Cancelled {
 		t.Fatalf("replayed in state %s; want %v", moved.Projection.State, spine.Cancelled)

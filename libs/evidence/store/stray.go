@@ -8,8 +8,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// stray is a run whose row was changed so that filters pass it over: a column says
-// something else than the document, whose words these are.
+// stray is a run whose row was changed so that filters miss it: a column differs from the
+// document, from which these values are.
 type stray struct{ id, state, project, unit string }
 
 // strays are those of a state of the file.

@@ -15,12 +15,12 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// The findings of a verification, worst first: what makes the rest unreadable, then
-// what shows that the log is not the one that was written, then single rows, then what
-// guards them.
+// The findings of a verification, worst first: those that make the rest unreadable, those
+// that show another log than the one written, those about single rows, and those about
+// the constraints that protect rows.
 const (
 	FindingSQLite        = "sqlite_integrity"        // SQLite's own check, or a damaged page
-	FindingForeignFile   = "journal_foreign"         // what lies in the place of the journal is none
+	FindingForeignFile   = "journal_foreign"         // the file in the place of the journal is none
 	FindingVersion       = "store_version"           // user_version is not this build's
 	FindingHeader        = "store_header"            // the file's header or length is not one that this build writes
 	FindingSchema        = "store_schema"            // tables or indexes are not those of this build
@@ -33,16 +33,16 @@ const (
 	FindingTree          = "tree_root_mismatch"      // the events are not those of a checkpoint
 	FindingCheckpoint    = "checkpoint_invalid"      // a checkpoint that cannot be of this log
 	FindingMissing       = "checkpoint_missing"      // an event without the checkpoint of its act
-	FindingUnsigned      = "checkpoint_unsigned"     // a key was given, and events are not below what it signed
+	FindingUnsigned      = "checkpoint_unsigned"     // a key was given, and events are not below a checkpoint that it signed
 	FindingOlder         = "older_runs"              // runs without events that the key did not sign
 	FindingEventMissing  = "event_missing"           // a run without the event of its state
-	FindingEventMismatch = "event_run_mismatch"      // an event that its run does not bear out
+	FindingEventMismatch = "event_run_mismatch"      // an event that contradicts its run
 	FindingRun           = "persisted_state_corrupt"
 	FindingEvidence      = "evidence_integrity_error"
 	FindingForeignKey    = "foreign_key"        // a row refers to a row that is not there
-	FindingIdempotency   = "idempotency_orphan" // a key that leads to no run of its own
+	FindingIdempotency   = "idempotency_orphan" // a key that leads to no run
 	FindingConnection    = "connection_record_invalid"
-	FindingValue         = "value_type"         // a blob or number where text must stand, or the other way round
+	FindingValue         = "value_type"         // a blob or number where a text is expected, or the other way round
 	FindingTrigger       = "trigger_missing"    // nothing refuses a change of this table
 	FindingMeta          = "store_meta_invalid" // store_id, cursor_key, events_since or the frontier
 	FindingJournalLeft   = "journal_left"       // a warning: a writer ended in mid-transaction
@@ -69,12 +69,12 @@ type Verification struct {
 	Checked       Checked   `json:"checked"`
 	Findings      []Finding `json:"findings"`
 
-	// OldestSigned is the size of the oldest checkpoint with a good signature, 0 if
-	// there is none. A log cut off and grown anew before it leaves no trace.
+	// OldestSigned is the size of the oldest checkpoint with a good signature, 0 if there
+	// is none. A log truncated and extended again before it leaves no trace.
 	OldestSigned int64 `json:"-"`
 }
 
-// Checked counts what was looked at.
+// Checked counts the records that were checked.
 type Checked struct {
 	Runs              int64 `json:"runs"`
 	ForeignRows       int64 `json:"foreign_rows"`
@@ -95,25 +95,25 @@ type Finding struct {
 	Detail  string `json:"detail"`
 }
 
-// VerifyOptions are what a store is held against besides itself.
+// VerifyOptions are the external references that a store is verified against.
 type VerifyOptions struct {
 	PublicKey  note.Verifier // nil: signatures are not checked
 	Checkpoint []byte        // an older checkpoint: a note, or an svc-event-log-checkpoint document
 	Wait       time.Duration // for locks; 0: CommandWait
-	Progress   func(Checked) // nil, or called every thousand rows with what was looked at so far
+	Progress   func(Checked) // nil, or called every thousand rows with the counts so far
 }
 
-// progressRows is how many rows lie between two reports of progress.
+// progressRows is the number of rows between two reports of progress.
 const progressRows = 1000
 
 // Verify checks all of a store and changes nothing in it. What it finds is no
 // error; an error means that the store, or the checkpoint, could not be read.
 //
-// What no check can show, since nothing that is hashed or signed names it: a
-// connector replaced by another valid one, the caller's part of an idempotency key
-// changed in both its places, a new cursor key. Nor
-// what the log ended with, if it was cut at a signed checkpoint: that takes one that
-// was kept elsewhere. Without a key nothing tells a store that was made anew.
+// What no check can show, since nothing that is hashed or signed names it: a connector
+// replaced by another valid one, the caller's part of an idempotency key changed in both
+// its places, a new cursor key; and the end of a log that was truncated at a signed
+// checkpoint: that takes one that was kept elsewhere. Without a key a rebuilt store
+// cannot be recognised.
 func Verify(ctx context.Context, path string, o VerifyOptions) (Verification, error) {
 	if o.Wait == 0 {
 		o.Wait = CommandWait
@@ -147,7 +147,7 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (Verification, er
 
 type verifier struct {
 	options   VerifyOptions
-	rows      int64 // looked at, of all kinds
+	rows      int64 // checked so far, of all kinds
 	older     statement
 	olderNote string // the signed note that older came in, or ""
 	out       Verification
@@ -158,24 +158,25 @@ type verifier struct {
 
 	groups  []*group
 	byCause map[cause]*group
-	// What follows from another finding is not told again.
+	// A consequence of another finding is not reported again.
 	badEvents    map[int64]bool // events with a finding of their own
-	lostEvents   int64          // how many events are not there
+	lostEvents   int64          // the number of events that are missing
 	withoutEvent []Finding      // runs without the event of their state
 	sinceWrong   bool           // events_since does not follow from the runs
 }
 
-// cause is what makes findings one: the same code about the same part of the store.
+// cause groups findings: those with the same code and the same part of the store become
+// one.
 type cause struct{ code, part string }
 
-// group is the findings of one cause: the first, and how many more there are.
+// group holds the findings of one cause: the first, and the number of further ones.
 type group struct {
 	Finding
 	more int
 	last string // the newest subject
 }
 
-// row counts a row that was looked at.
+// row counts a row that was checked.
 func (v *verifier) row() {
 	if v.rows++; v.options.Progress != nil && v.rows%progressRows == 0 {
 		v.options.Progress(v.out.Checked)
@@ -189,13 +190,13 @@ func (v *verifier) begin(h *handle) {
 	v.out = Verification{Kind: "svc-store-verification", SchemaVersion: spine.SchemaVersion, Findings: []Finding{}}
 }
 
-// find notes what is wrong with a subject.
+// find records a fault of a subject.
 func (v *verifier) find(code, subject, format string, args ...any) {
 	v.findIn(subject, code, subject, format, args...)
 }
 
-// findIn notes what is wrong with a subject that is wrong for one reason with the others
-// of a part of the store: the first of them is told, and how many there are.
+// findIn records a fault of a subject whose cause it shares with others of a part of the
+// store: the first of them is reported, and how many there are.
 func (v *verifier) findIn(part, code, subject, format string, args ...any) {
 	key := cause{code, part}
 	if g := v.byCause[key]; g != nil {
@@ -238,7 +239,7 @@ func (v *verifier) finish() {
 
 func toPrintable(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
-// fault turns the fault of a row into a finding; other errors go on.
+// fault turns the fault of a row into a finding and returns other errors.
 func (v *verifier) fault(subject string, err error) error {
 	var e *Error
 	if !errors.As(err, &e) || e.Code == StoreError {

@@ -15,7 +15,7 @@ import (
 )
 
 // forgedStore is a store whose rows an attacker copies into another: a run, and a
-// run with retained evidence, whole but for their events.
+// run with retained evidence, complete except for their events.
 func forgedStore(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "forged.db")
@@ -41,7 +41,7 @@ func sinceText(text string) string {
 
 const justPast = "2026-01-02T03:04:05.000000001Z" // at, and a nanosecond
 
-// What somebody who can write the file, and has no key, may try.
+// Attacks by a user who can write the file and has no key.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	source, options := signedStore(t)
@@ -100,8 +100,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// A run that was made to look like another product's row fails reads as it fails
-// verification.
+// A run disguised as another product's row fails reads as it fails verification.
 func TestHiddenRunFailsReads(t *testing.T) {
 	t.Parallel()
 	path := fixtureStore(t)
@@ -138,7 +137,7 @@ func TestRegrownLog(t *testing.T) {
 	if v = mustGet(store.Verify(t.Context(), path, options)); v.OK || faultCodes(v) != "checkpoint_unsigned(event 2)" || v.Checked.SignedEvents != 1 {
 		t.Fatalf(`%s %+v; want !v.OK && faultCodes(v) == "checkpoint_unsigned(event 2)" && v.Checked.SignedEvents == 1`, faultCodes(v), v.Checked)
 	}
-	// Whoever has the key vouches for them with the next act.
+	// The holder of the key vouches for them with the next act.
 	w = openWriter(t, path, store.WriterOptions{Signer: signer})
 	mustGet(w.CancelRun(t.Context(), numberedRun(2).RunID, at.Add(time.Hour)))
 	_ = w.Close()
@@ -188,7 +187,7 @@ func TestOlderRuns(t *testing.T) {
 			check("older_runs(older_runs)")
 		})
 	}
-	// A run with its event is not older, whatever its time says.
+	// A run with its event is not older, whatever its time is.
 	path := oldStore(t, 1, false)
 	mustGet(store.Migrate(ctx, path, store.WriterOptions{}))
 	w := openWriter(t, path, store.WriterOptions{})

@@ -82,7 +82,7 @@ func TestEveryChangedColumnIsFound(t *testing.T) {
 		"runs": "run_id = 'run/demo:0002'", "idempotency": "run_id = 'run/demo:0002'", "events": "sequence = 2",
 		"connections": "connection_id = 'demo-scm'", "checkpoints": "tree_size = 5", "store_meta": "",
 	}
-	// What to write instead; by default an x behind what is there.
+	// The values to write instead; by default the present one with an x appended.
 	values := map[string]string{
 		"events.sequence": "99", "checkpoints.tree_size": "99", "events.event_id": "'evt-000000000099'",
 		"events.occurred_at": "'2026-01-02T03:04:06Z'", "events.event_type": "'run.cancelled'",
@@ -241,7 +241,7 @@ func TestSignaturesAndOlderCheckpoints(t *testing.T) {
 	}
 }
 
-// What is wrong with a row is told also if its id can be no JSON string.
+// A fault of a row is reported also if its id cannot be a JSON string.
 func TestFindingsAreText(t *testing.T) {
 	t.Parallel()
 	path := fixtureStore(t)
@@ -288,7 +288,7 @@ func TestKeyFiles(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Opened, it would be waited for until somebody writes.
+	// Opening it would block until a process writes to it.
 	if _, err := store.LoadSigner(pipe); err == nil {
 		t.Fatal("a pipe is no key")
 	}

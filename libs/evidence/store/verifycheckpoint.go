@@ -16,7 +16,7 @@ const (
 	notesPart = "notes"
 )
 
-// checkpoint holds the log of a size against the checkpoint over it.
+// checkpoint compares the log of a size with the checkpoint over it.
 func (v *verifier) checkpoint(t tx, size int64, root tree.Hash, occurred string) error {
 	subject := fmt.Sprintf("checkpoint %d", size)
 	var c checkpointRow
@@ -65,8 +65,8 @@ func (v *verifier) againstOlder(root tree.Hash) {
 	}
 }
 
-// parseCheckpoint reads a checkpoint that somebody kept: a signed note, its text
-// alone, or the document that the API answers with.
+// parseCheckpoint parses a checkpoint that was saved earlier: a signed note, its
+// text alone, or the API's document.
 func parseCheckpoint(data []byte) (s statement, signed string, err error) {
 	text := string(data)
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {

@@ -69,7 +69,7 @@ func (v *verifier) event(e *eventRow) {
 	}
 	var f *spine.Fault
 	switch {
-	case canon.DigestBytes([]byte(e.payload)) != e.payloadDigest: // what else is wrong with it follows
+	case canon.DigestBytes([]byte(e.payload)) != e.payloadDigest: // its other faults follow from this one
 		v.find(FindingPayload, subject, "%v", errPayloadDigest)
 	case err != nil && !(errors.As(err, &f) && f.Code == spine.PayloadDigestMismatch):
 		v.find(FindingEvent, subject, "%v", err)
@@ -79,7 +79,7 @@ func (v *verifier) event(e *eventRow) {
 	v.badEvents[e.sequence] = true
 }
 
-// end checks what is known once the log's size is. newest is the highest sequence.
+// end makes the checks that need the log's size. newest is the highest sequence.
 func (v *verifier) end(t tx, f *frontier, newest int64, sizes []int64) error {
 	given, err := t.lastSequence()
 	if err != nil {
@@ -108,12 +108,12 @@ func (v *verifier) end(t tx, f *frontier, newest int64, sizes []int64) error {
 	case v.options.PublicKey == nil:
 	case v.lostEvents > 0 || v.found(FindingTree, logPart) || v.found(FindingMissing, logPart) || v.found(FindingSignature, logPart),
 		v.found(FindingCheckpoint, notesPart):
-		// What was signed is not what is there; that is told.
+		// The signed events are not those that are there; that is reported.
 	case n.SignedCheckpoints == 0:
 		v.find(FindingUnsigned, "checkpoints", "No checkpoint is signed by the given key.")
 	case n.SignedEvents < f.size:
 		v.find(FindingUnsigned, fmt.Sprintf("event %d", n.SignedEvents+1),
-			"From here on no checkpoint is signed by the given key: whoever can write the file could have written these events.")
+			"From here on no checkpoint is signed by the given key: anyone with write access to the file could have written these events.")
 	}
 	if v.options.Checkpoint != nil && (v.older.size > f.size || v.older.size < 0) {
 		v.find(FindingInconsistent, "older checkpoint", "It covers %d events; the log has %d.", v.older.size, f.size)
@@ -135,7 +135,7 @@ func (v *verifier) missingCheckpoints(size int64, sizes []int64) {
 	}
 	missing := func(below int64) {
 		if next < below {
-			v.findIn(logPart, FindingMissing, fmt.Sprintf("checkpoint %d", next), "There is none of this size; the next one that there is covers more events, or it is the end of the log.")
+			v.findIn(logPart, FindingMissing, fmt.Sprintf("checkpoint %d", next), "There is no checkpoint of this size; the next one covers more events, or it is the end of the log.")
 			next = below
 		}
 	}
@@ -149,9 +149,9 @@ func (v *verifier) missingCheckpoints(size int64, sizes []int64) {
 	missing(size + 1)
 }
 
-// eventless tells of the runs without the event of their state, unless events are gone:
-// then theirs are among them. So it is with events_since, which takes such a run for one
-// that was there before the events.
+// eventless reports the runs without the event of their state, unless events are lost:
+// then the events of these runs are among the lost ones. The same applies to
+// events_since, which takes such a run for one older than the events.
 func (v *verifier) eventless(tx) error {
 	if int64(len(v.withoutEvent)) > v.lostEvents {
 		for _, f := range v.withoutEvent {

@@ -45,8 +45,8 @@ func (v *verifier) run(t tx, row *runRow) error {
 	return v.runEvents(t, row, rec)
 }
 
-// runEvents holds the events of a run against the one or two that its row stands
-// for, to the byte.
+// runEvents compares the events of a run, to the byte, with the one or two that its
+// row implies.
 func (v *verifier) runEvents(t tx, row *runRow, rec *record) error {
 	var created, cancelled []eventRow
 	err := t.each("SELECT "+eventColumns+" FROM events WHERE run_id = ? ORDER BY sequence LIMIT 8", []any{row.id}, func(rows *sql.Rows) error {
@@ -104,7 +104,7 @@ func (v *verifier) runEvents(t tx, row *runRow, rec *record) error {
 	return nil
 }
 
-// noteEventless keeps a run without its event until it is known which events are gone.
+// noteEventless keeps a run without its event until it is known which events are lost.
 func (v *verifier) noteEventless(id, format string, args ...any) {
 	v.withoutEvent = append(v.withoutEvent, Finding{FindingEventMissing, id, fmt.Sprintf(format, args...)})
 }
@@ -115,7 +115,7 @@ func (v *verifier) compare(stored *eventRow, want spine.Event) {
 	}
 	row, err := rowOf(want)
 	if err != nil || string(row.envelope()) != string(stored.envelope()) {
-		v.find(FindingEventMismatch, fmt.Sprintf("event %d", stored.sequence), "It is not the %s that the run %s stands for.", stored.kind, want.RunID)
+		v.find(FindingEventMismatch, fmt.Sprintf("event %d", stored.sequence), "It does not match the %s of the run %s.", stored.kind, want.RunID)
 	}
 }
 

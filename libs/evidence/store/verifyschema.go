@@ -41,7 +41,7 @@ func (v *verifier) foreignKeys(t tx) error {
 		v.findIn(parent, FindingForeignKey, fmt.Sprintf("%s row %d", table, row.Int64), "It refers to a row that %s does not have.", parent)
 		return nil
 	})
-	if primaryCode(err) == sqlite3.SQLITE_ERROR { // of tables that were made anew
+	if primaryCode(err) == sqlite3.SQLITE_ERROR { // of tables that were recreated
 		v.find(FindingForeignKey, "store", "%v", err)
 		return nil
 	}
@@ -51,16 +51,16 @@ func (v *verifier) foreignKeys(t tx) error {
 // object is an entry of sqlite_schema.
 type object struct{ kind, name string }
 
-// shape is how a store of this build is made.
+// shape is the schema of a store of this build.
 type shape struct {
 	texts   map[object]string   // white space apart
-	tables  map[object]string   // of what the object is a part
+	tables  map[object]string   // the table to which the object belongs
 	columns map[string][]string // by table
 	types   map[string][]string // of the columns
 }
 
-// reference is the shape that the migrations give a new store. What a store was
-// made with is what keeps rows single and events unchanged, so it is compared whole.
+// reference is the schema that the migrations give a new store. Its constraints keep
+// rows unique and events unchanged, so it is compared as a whole.
 var reference = sync.OnceValues(func() (s shape, err error) {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -107,7 +107,8 @@ func (t tx) shape() (shape, error) {
 	return s, err
 }
 
-// statistics are what SQLite's ANALYZE leaves: they steer how it looks rows up.
+// statistics are the tables that SQLite's ANALYZE leaves: they influence its query
+// plans.
 var statistics = []object{{"table", "sqlite_stat1"}, {"table", "sqlite_stat4"}}
 
 // schema reports whether the tables have the columns that the other checks read.
@@ -122,7 +123,7 @@ func (v *verifier) schema(t tx) (usable bool, err error) {
 	}
 	for _, o := range sortedObjects(have.texts) {
 		if _, ok := want.texts[o]; !ok && !slices.Contains(statistics, o) {
-			v.find(FindingSchema, o.name, "The store has a %s of this name that is none of its own.", o.kind)
+			v.find(FindingSchema, o.name, "The store has a %s of this name that does not belong to it.", o.kind)
 		}
 	}
 	usable = true
@@ -188,7 +189,7 @@ func (v *verifier) values(t tx) error {
 	return nil
 }
 
-// leftovers tells what lay beside the file.
+// leftovers reports files left beside the store.
 func (v *verifier) leftovers() {
 	if v.file.image == nil {
 		return
@@ -202,7 +203,7 @@ func (v *verifier) leftovers() {
 }
 
 // header finds a file that another program marked as its own, that other writers
-// understand differently, or that goes on behind its last page.
+// understand differently, or that continues behind its last page.
 func (v *verifier) header(t tx) error {
 	var application, pages, pageSize int64
 	for pragma, value := range map[string]*int64{"application_id": &application, "page_count": &pages, "page_size": &pageSize} {
@@ -217,7 +218,7 @@ func (v *verifier) header(t tx) error {
 	if err := t.row(headerQuery).Scan((*[]byte)(&head)); err != nil {
 		return err
 	}
-	if version := head.writeVersion(); version != 1 && !head.writeAhead() { // which is told as its journal mode
+	if version := head.writeVersion(); version != 1 && !head.writeAhead() { // its journal mode is reported instead
 		v.find(FindingHeader, "write_version", "It is %d; this build writes 1.", version)
 	}
 	size := v.file.info.Size()
@@ -279,7 +280,7 @@ func (v *verifier) meta(t tx) error {
 		var key string
 		err := rows.Scan(&key)
 		if !slices.Contains(metaKeys, key) {
-			v.find(FindingMeta, key, "The store has a key of this name that is none of its own.")
+			v.find(FindingMeta, key, "The store has a key of this name that does not belong to it.")
 		}
 		return err
 	})

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// writeBegin takes the write lock at once: a transaction that reads first and
-// writes later could lose what it read to another writer.
+// writeBegin takes the write lock at once: a transaction that reads first and writes
+// later could find its reads outdated by another writer.
 const writeBegin = "BEGIN IMMEDIATE"
 
 // WriterOptions are the choices of a writer; the zero value is fit for commands.
@@ -27,8 +27,8 @@ type WriterOptions struct {
 	born *identity // of a new store; nil: a new one
 }
 
-// Writer changes a store. Each method is one transaction: the rows, their event
-// and the checkpoint over it, or nothing. It has no reads of its own.
+// Writer changes a store. Each method is one transaction: the rows, their event and the
+// checkpoint over it, or nothing. It has no read methods.
 type Writer struct {
 	path   string
 	wait   time.Duration
@@ -54,7 +54,7 @@ func OpenWriter(ctx context.Context, path string, o WriterOptions) (*Writer, err
 	return w, nil
 }
 
-// Create makes an empty store at path if there is no file, and brings one of an older
+// Create makes an empty store at path if there is no file, and migrates one of an older
 // version to this build's.
 func Create(ctx context.Context, path string, o WriterOptions) error {
 	w, err := OpenWriter(ctx, path, o)
@@ -126,9 +126,9 @@ func (w *Writer) openMigrated(ctx context.Context, path string) (db *sql.DB, fro
 	return db, from, nil
 }
 
-// writeFirst makes the store with its first act: beside its place, where it is moved
-// only once the act is done. So a refused act leaves nothing, and nobody meets a store
-// without what it was made for.
+// writeFirst creates the store with its first act: under a temporary path, from which it
+// is moved only once the act is done. So a refused act leaves nothing, and no reader
+// meets a store without its first act.
 func (w *Writer) writeFirst(ctx context.Context, fn func(*log) error) (err error) {
 	made, err := makeFolders(filepath.Dir(w.path))
 	defer func() {

@@ -1,7 +1,7 @@
 // Package tree is the Merkle tree over the events of a store (RFC 9162, section 2):
 // leaf SHA-256(00, C1(envelope)), node SHA-256(01, left, right), in the order of the
-// sequence. Whoever keeps a root can later be shown that an event was under it, and
-// that every later root still holds all that the old one held.
+// sequence. A client that keeps a root can later verify that an event was under it,
+// and that every later root still covers everything the old one covered.
 //
 // The arithmetic is golang.org/x/mod/sumdb/tlog's, whose hashing and proofs are those
 // of the RFC.

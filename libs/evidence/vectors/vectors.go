@@ -1,6 +1,6 @@
 // Package vectors holds the documents, bytes and digests on which every program of
-// the evidence product must agree. README.md beside this file says what stands in
-// each of them.
+// the evidence product must agree. README.md beside this file describes each of
+// them.
 package vectors
 
 import "embed"

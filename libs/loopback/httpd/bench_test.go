@@ -82,7 +82,7 @@ func benchTheirs(b *testing.B, body []byte) string {
 	return l.Addr().String()
 }
 
-// readRate is how many reads a second the server at addr answers.
+// readRate returns the number of reads a second that the server at addr answers.
 func readRate(b *testing.B, addr string) float64 {
 	const span = 400 * time.Millisecond
 	var done atomic.Int64

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/loopback/httpd"
 )
 
-// readSizedBody reads a body of the length that the request tells.
+// readSizedBody reads a body of the length that the request declares.
 func readSizedBody(w *httpd.Writer, r *httpd.Request) {
 	n, err := strconv.ParseInt(r.Header.Get("Content-Length"), 10, 64)
 	if err != nil {
@@ -43,7 +43,7 @@ func TestReadBody(t *testing.T) {
 		if res, got := parseAnswer(t, "POST", exchangeText(t, addr, text+"GET / HTTP/1.1\r\n\r\n")); res.StatusCode != 200 || got != body {
 			t.Errorf("followed: %v, %d bytes; want res.StatusCode == 200 && got == body", res, len(got))
 		}
-		// The body in a packet of its own.
+		// The body in a separate packet.
 		c := dialServer(t, addr)
 		head, _, _ := strings.Cut(text, "\r\n\r\n")
 		for _, part := range []string{head + "\r\n\r\n", body} {
@@ -155,7 +155,7 @@ func TestUnreadBodyIsDiscarded(t *testing.T) {
 			if _, err := io.WriteString(c, request); err != nil {
 				t.Fatal(err)
 			}
-			// The answer comes at once, the half-close with it.
+			// The answer comes at once, together with the half-close.
 			answer, err := io.ReadAll(c)
 			if err != nil || !strings.HasSuffix(string(answer), "\r\n\r\nno\n") {
 				t.Fatalf("%s%q, %v; want strings.HasSuffix(string(answer), \"\\r\\n\\r\\nno\\n\")", request, answer, err)
@@ -203,7 +203,7 @@ func TestDiscardEnds(t *testing.T) {
 		if _, err := io.ReadAll(c); err != nil {
 			t.Fatal(err)
 		}
-		// The answer has ended, and what is sent now is still taken for a while.
+		// The answer has ended, and later data is still accepted for a while.
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
 		for range tick.C {

@@ -280,7 +280,7 @@ func TestDripDoesNotMoveTheDeadline(t *testing.T) {
 	}
 }
 
-// TestStalledHeads: a thousand connections that send half a head hold nobody up.
+// TestStalledHeads: a thousand connections that send half a head delay no one.
 func TestStalledHeads(t *testing.T) {
 	t.Parallel()
 	const due = 500 * time.Millisecond
@@ -295,7 +295,7 @@ func TestStalledHeads(t *testing.T) {
 	if res, _ := parseAnswer(t, "GET", exchangeText(t, addr, "GET /healthz HTTP/1.1\r\n\r\n")); res.StatusCode != 200 {
 		t.Errorf("%v; want res.StatusCode == 200", res)
 	}
-	// The newest 280 of 1,000 are left, and the one that has waited longest gives way.
+	// The newest 280 of 1,000 are left, and the one that has waited longest is closed.
 	if took := time.Since(began); took > limit {
 		t.Errorf("answered after %v; want took <= limit", took)
 	}

@@ -17,9 +17,9 @@ const (
 	discardTime = 500 * time.Millisecond
 )
 
-// buffer is what a connection borrows while it lasts.
+// buffer holds the memory that a connection borrows while it lasts.
 type buffer struct {
-	first []byte // what the pool keeps
+	first []byte // kept by the pool
 	spans []span
 }
 
@@ -40,14 +40,14 @@ type conn struct {
 	server *Server
 	state  atomic.Int32
 
-	buf      []byte // head and what came with it: buf[:filled]
+	buf      []byte // head and the bytes read with it: buf[:filled]
 	filled   int
 	rest     int // where unread bytes start in buf
 	bodyLeft bool
 	bodyDue  time.Time // zero until the first read
 	mayWait  bool      // a read took all that it had room for, so more may be waiting
 	large    bool      // counted among the large heads
-	broken   bool      // a write failed: nobody is there to see more
+	broken   bool      // a write failed: the peer is gone
 	borrowed *buffer
 
 	request Request
@@ -56,8 +56,8 @@ type conn struct {
 	fields  [16]Field // most requests have fewer
 }
 
-// readHead fills the request. ok is false if there is nobody to answer; a status
-// other than 0 is the parser's own answer.
+// readHead fills the request. ok is false if the peer is gone; a status other than
+// 0 is the parser's own answer.
 func (c *conn) readHead() (status int, ok bool) {
 	if c.nc.SetReadDeadline(c.request.Accepted.Add(c.server.RequestTimeout)) != nil {
 		return 0, false
@@ -94,8 +94,8 @@ func (c *conn) readHead() (status int, ok bool) {
 }
 
 // grow doubles the buffer. A head beyond the ordinary waits for one of a few
-// places, no longer than it may take anyway: so many connections with the largest
-// head cannot fill the memory.
+// places, no longer than its own time limit: so a number of connections with the
+// largest head cannot fill the memory.
 func (c *conn) grow() bool {
 	if len(c.buf) >= ordinary && !c.large {
 		late := time.NewTimer(time.Until(c.request.Accepted.Add(c.server.RequestTimeout)))
@@ -165,7 +165,7 @@ func (c *conn) finish() {
 	c.discard(c.borrowed.first)
 }
 
-// discard reads what nobody wants, up to its bound, the peer's end or the deadline.
+// discard reads and drops input, up to its limit, the peer's end or the deadline.
 func (c *conn) discard(b []byte) {
 	for left := discardSize; left > 0; {
 		n, err := c.nc.Read(b[:min(len(b), left)])

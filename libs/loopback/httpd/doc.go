@@ -1,9 +1,10 @@
 // Package httpd serves HTTP/1.0 and 1.1 to one user's own machine: one request a
-// connection, exact bounds, absolute deadlines.
+// connection, exact limits, absolute deadlines.
 //
 // # Why not net/http
 //
-// The contract of the local servers fixes what net/http decides by itself:
+// The contract of the local servers fixes details that net/http does not let a
+// caller choose:
 //
 //   - 414 for a request line over 65,536 bytes, 431 for one header line over 65,536
 //     bytes or for more than 99 fields. net/http has one bound for the whole head,
@@ -35,7 +36,7 @@
 // # What a head may hold
 //
 // Lines end in CRLF or LF, and the terminator counts. A field's value is all that
-// follows the colon but for one space, so that a handler can tell a padded value
-// from a bare one. An empty line before the request line is refused: it is a
+// follows the colon but for one space, so that a handler can distinguish a padded
+// value from a bare one. An empty line before the request line is refused: it is a
 // courtesy to clients that keep connections open.
 package httpd

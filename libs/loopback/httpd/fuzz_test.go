@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// parseIn feeds a head in pieces of the given size and returns what came of it.
+// parseIn feeds a head in pieces of the given size and returns the result.
 func parseIn(data []byte, size int) (r Request, end, status int, done bool) {
 	var h head
 	for n := 0; n < len(data); {
@@ -24,9 +24,9 @@ func parseIn(data []byte, size int) (r Request, end, status int, done bool) {
 	return r, 0, 0, false
 }
 
-// FuzzHead: a head is taken, refused with one of four statuses, or waited for; how
-// it arrives changes nothing; what was taken keeps the bounds and says the same when
-// it is written again.
+// FuzzHead: a head is accepted, refused with one of four statuses, or waited for;
+// how it is split into packets changes nothing; an accepted head respects the limits
+// and has the same content when it is written again.
 func FuzzHead(f *testing.F) {
 	for _, seed := range []string{
 		"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",

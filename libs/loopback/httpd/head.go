@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The bounds of a head. Line terminators count.
+// The limits of a head. Line terminators count.
 const (
 	MaxRequestLine = 65536
 	MaxHeaderLine  = 65536
@@ -20,15 +20,15 @@ var refusals = map[int]string{
 	505: "This server speaks HTTP/1.0 and HTTP/1.1 only.\n",
 }
 
-// span is where a field lies in the head.
+// span holds the offsets of a field in the head.
 type span struct{ name, colon, value, end int }
 
-// head reads a request head line by line out of a buffer that grows, so that each
-// fault is answered by the line that has it and no byte is looked at twice. It
-// holds offsets, as the buffer may move.
+// head parses a request head line by line out of a buffer that grows, so that
+// each fault is answered at its line and no byte is read twice. It holds offsets,
+// as the buffer may move.
 type head struct {
 	line    int // where the current line starts
-	scanned int // no line feed stands before this
+	scanned int // there is no line feed before this
 	spans   []span
 
 	started                 bool // the request line is parsed
@@ -36,7 +36,7 @@ type head struct {
 	minor                   byte // of the version
 }
 
-// next looks at what the buffer holds. It is done when the empty line was read,
+// next parses the content of the buffer. It is done when the empty line was read,
 // which ends at h.line; a status other than 0 refuses the request.
 func (h *head) next(buf []byte) (done bool, status int) {
 	for {
@@ -80,7 +80,7 @@ func (h *head) next(buf []byte) (done bool, status int) {
 	}
 }
 
-// requestLine takes the line apart; it stands at the buffer's start.
+// requestLine parses the line, which is at the buffer's start.
 func (h *head) requestLine(line []byte) (status int) {
 	method := bytes.IndexByte(line, ' ')
 	version := bytes.LastIndexByte(line, ' ')
@@ -125,8 +125,8 @@ func (h *head) field(line []byte) bool {
 	return true
 }
 
-// fill makes the request of a head that is done. The head becomes one string, of
-// which all others are parts.
+// fill makes the request from a complete head. The head becomes one string, of
+// which all others are substrings.
 func (h *head) fill(buf []byte, r *Request) {
 	text := string(buf[:h.line])
 	r.Method, r.Target = text[:h.method], text[h.target:h.target2]

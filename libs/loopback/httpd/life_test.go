@@ -331,7 +331,7 @@ func TestNothingIsLeft(t *testing.T) {
 		exchangeText(t, addr, "GET / HTTP/9.1\r\n\r\n")
 		_ = dialServer(t, addr).Close()
 	}
-	dialServer(t, addr) // says nothing
+	dialServer(t, addr) // sends nothing
 	cancel()
 	awaitEnd(t, done)
 	for until := time.Now().Add(limit); runtime.NumGoroutine() > before; runtime.Gosched() {

@@ -76,9 +76,9 @@ func (r *Request) Keep() {
 	}
 }
 
-// ReadBody reads exactly n bytes, which must be there within the request timeout
-// from the first call; a body that ends early is [ErrTimeout] too. It asks for the
-// body first if the client waits for 100 Continue. The caller bounds n.
+// ReadBody reads exactly n bytes, which must arrive within the request timeout from the first
+// call; a body that ends early is [ErrTimeout] too. It sends 100 Continue first if the client
+// waits for it. The caller limits n.
 func (r *Request) ReadBody(n int64) ([]byte, error) {
 	if r.c == nil || n < 0 {
 		return nil, ErrTimeout
@@ -86,13 +86,13 @@ func (r *Request) ReadBody(n int64) ([]byte, error) {
 	return r.c.readBody(n)
 }
 
-// wantsContinue reports whether the client waits to be asked for the body.
+// wantsContinue reports whether the client waits for 100 Continue before it sends the body.
 func (r *Request) wantsContinue() bool {
 	return r.Proto == "HTTP/1.1" && strings.EqualFold(strings.Trim(r.Header.Get("Expect"), " \t"), "100-continue")
 }
 
-// mayHaveBody reports whether bytes of a body may follow the head, whatever its
-// framing is worth.
+// mayHaveBody reports whether bytes of a body may follow the head, even if its framing is
+// invalid.
 func (r *Request) mayHaveBody() bool {
 	switch r.Method {
 	case "GET", "HEAD", "OPTIONS":

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service/listener"
 )
 
-// spareWorkers is how many goroutines wait for the next connection.
+// spareWorkers is the number of goroutines that wait for the next connection.
 const spareWorkers = 32
 
 // Handler answers one request by the writer's Answer or Stream before it returns.
@@ -22,7 +22,7 @@ type Handler func(w *Writer, r *Request)
 type Server struct {
 	Handler        Handler
 	RequestTimeout time.Duration           // for a head, a body, an answer, each
-	MaxConns       int                     // open connections; with so many, one that waits for its peer gives way
+	MaxConns       int                     // open connections; at this number, one that waits for its peer is closed
 	Refused        func(status int) Header // fields of the parser's own answers (400, 414, 431, 505); may be nil
 	Log            *slog.Logger            // nil: nothing is logged
 
@@ -72,8 +72,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// Abort cuts every connection, in whatever state; handlers see their reads and
-// writes fail.
+// Abort cuts every connection, in any state; handlers see their reads and writes
+// fail.
 func (s *Server) Abort() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,8 +119,8 @@ func (s *Server) accept(ctx context.Context, l *listener.Listener, wg *sync.Wait
 }
 
 // worker serves connections, one after the other. The stack of a goroutine grows to
-// what a request takes by being copied again and again; one that waits for the next
-// connection keeps it.
+// the size that a request needs by being copied again and again; one that waits for
+// the next connection keeps it.
 func (s *Server) worker(ctx context.Context, c *conn) {
 	for {
 		s.serve(ctx, c)
@@ -161,7 +161,7 @@ func (s *Server) serve(ctx context.Context, c *conn) {
 	c.nc.Work()
 	defer c.nc.Wait()
 	if status != 0 {
-		_ = c.writer.refuse(status) // nobody to tell if it fails
+		_ = c.writer.refuse(status) // best effort: there is no caller to report an error to
 		return
 	}
 	defer func() {

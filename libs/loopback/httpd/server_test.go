@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/loopback/httpd"
 )
 
-// limit is how long a test waits for what must come.
+// limit limits a test's wait for an expected event.
 const limit = 10 * time.Second
 
 // startServer serves until the test ends and returns the address.
@@ -47,7 +47,7 @@ func serveListener(t testing.TB, s *httpd.Server, l net.Listener) string {
 	return l.Addr().String()
 }
 
-// echoRequest answers with what it was asked.
+// echoRequest answers with the request.
 func echoRequest(w *httpd.Writer, r *httpd.Request) {
 	_ = w.Answer(200, httpd.Header{{"Content-Type", "text/plain"}}, fmt.Appendf(nil, "%s %s|%s|%v|%d", r.Method, r.Path, r.RawQuery, r.HasQuery, len(r.Header)))
 }

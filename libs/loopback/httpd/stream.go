@@ -4,8 +4,7 @@ import (
 	"time"
 )
 
-// Stream is an answer without an end that was told in advance. One goroutine
-// writes to it.
+// Stream is an answer of unknown length. One goroutine writes to it.
 type Stream struct {
 	c       *conn
 	timeout time.Duration
@@ -33,8 +32,8 @@ func (w *Writer) Stream(status int, h Header, writeTimeout time.Duration) (*Stre
 }
 
 // watch reads until the peer leaves. A client that half-closes counts as gone: it
-// cannot be told from one that went away, which must not hold its place. So does
-// one that sends more than is discarded of any request.
+// is indistinguishable from one that went away, which must not hold its place. So
+// does one that sends more than is discarded of any request.
 func (s *Stream) watch() {
 	defer close(s.gone)
 	s.c.discard(make([]byte, 512))

@@ -13,7 +13,7 @@ import (
 )
 
 // inOneBuffer is the size up to which a body is copied behind its head. A larger
-// one is handed to the kernel beside it, in the same call.
+// one is passed to the kernel beside it, in the same call.
 const inOneBuffer = 16 << 10
 
 // answers holds the buffers that answers are put together in.
@@ -61,8 +61,8 @@ func (w *Writer) Answer(status int, h Header, body []byte) error {
 	return err
 }
 
-// appendHead writes status line and fields, all but the empty line. A date that the
-// caller gives stands.
+// appendHead writes status line and fields, all but the empty line. A date set by
+// the caller is kept.
 func appendHead(b []byte, status int, h Header) []byte {
 	b = append(b, "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(status), 10)
@@ -85,8 +85,8 @@ func appendHead(b []byte, status int, h Header) []byte {
 	return append(b, "Connection: close\r\n"...)
 }
 
-// appendValue writes a field's value in one line, whatever it holds: a line break
-// in it would let its author write fields of his own.
+// appendValue writes a field's value in one line, whatever it contains: a line
+// break in it would let its author inject fields.
 func appendValue(b []byte, value string) []byte {
 	at := len(b)
 	b = append(b, value...)

@@ -1,5 +1,5 @@
-// Package localpage assembles the self-contained pages of local servers: one HTML document whose style and script stand
-// inside it under a nonce, with the script parts that every such page needs.
+// Package localpage assembles the self-contained pages of local servers: one HTML document that contains its style and
+// script under a nonce, with the script parts that every such page needs.
 //
 // The parts of the kit, in this order: strict JSON and its canonical form (json.js), building nodes from text (dom.js),
 // the session's token (session.js), tabs, shortcuts and the list of keys (keys.js). A page appends its own. They share
@@ -33,7 +33,7 @@ func readAsset(name string) string {
 	return string(data)
 }
 
-// Page is what one page has of its own. All of it is constant text of the program.
+// Page holds the parts specific to one page. All of it is constant text of the program.
 type Page struct {
 	Title  string
 	Body   string // markup inside body
@@ -41,10 +41,10 @@ type Page struct {
 	Script string // after the kit, in its scope
 }
 
-// Boot is what the first load alone carries.
+// Boot is the data that only the first load carries.
 type Boot struct {
 	Token    string `json:"token"`
-	Document string `json:"document"` // the text the page opens with; "" is none
+	Document string `json:"document"` // the text the page opens with; "": none
 }
 
 var nonceForm = regexp.MustCompile(`^[A-Za-z0-9+/_=-]{16,128}$`)
@@ -66,8 +66,8 @@ var frame = template.Must(template.New("page").Parse(`<!doctype html>
 </html>
 `))
 
-// HTML writes the page for one answer, whose Content-Security-Policy names the same nonce. A nil boot is the bare page,
-// which asks for the token.
+// HTML renders the page for one answer, whose Content-Security-Policy names the same nonce. A nil boot renders the bare
+// page, which prompts for the token.
 func (p Page) HTML(nonce string, boot *Boot) ([]byte, error) {
 	if !nonceForm.MatchString(nonce) {
 		return nil, errors.New("localpage: the nonce must be 16 to 128 characters of base64")

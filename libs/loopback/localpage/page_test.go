@@ -22,7 +22,7 @@ func renderPage(t *testing.T, boot *localpage.Boot) string {
 
 var bootForm = regexp.MustCompile(`(?s)<script type="application/json" id="boot" nonce="[^"]*">(.*?)</script>`)
 
-// TestBootStaysData: whatever the document holds, it ends no element and reads back to the same text.
+// TestBootStaysData: whatever the document contains, it ends no element and reads back to the same text.
 func TestBootStaysData(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

@@ -126,7 +126,7 @@ func (b *Builder) constant(name string, elem Elem, n int, dims []int64) *onnxpb.
 		size *= d
 	}
 	if size != int64(n) {
-		b.fail("constant %q has %d values, its dimensions %v ask for %d", name, n, dims, size)
+		b.fail("constant %q has %d values, its dimensions %v require %d", name, n, dims, size)
 	}
 	t := &onnxpb.TensorProto{Name: proto.String(name), DataType: proto.Int32(int32(elem)), Dims: dims}
 	b.graph.Initializer = append(b.graph.Initializer, t)

@@ -17,14 +17,14 @@ const (
 	maxRowValues = 1 << 20
 )
 
-// checker looks at every node and constant of a model before the library sees any.
+// checker checks every node and constant of a model before the library sees any.
 type checker struct {
 	nodes int
 }
 
 func (c *checker) checkModel(mp *onnxpb.ModelProto, widths map[string]int64) error {
 	if len(mp.Functions) > 0 {
-		return errors.New("the model has functions of its own, which are not served; inline them before the export")
+		return errors.New("the model defines functions, which are not served; inline them before the export")
 	}
 	return c.checkGraph(mp.Graph, widths, 1)
 }
@@ -77,7 +77,7 @@ func (c *checker) checkNode(n *onnxpb.NodeProto, widths map[string]int64, depth 
 	return checkAttributes(n, widths)
 }
 
-// checkTensor refuses a constant that is kept elsewhere, or whose dimensions ask for more than it has.
+// checkTensor refuses a constant that is kept elsewhere, or whose dimensions need more data than it has.
 func checkTensor(t *onnxpb.TensorProto) error {
 	if t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL || len(t.GetExternalData()) > 0 { // external.takeIn leaves none
 		return fmt.Errorf("constant %q is kept in another file", shorten(t.GetName()))
@@ -91,7 +91,7 @@ func checkTensor(t *onnxpb.TensorProto) error {
 		return err
 	}
 	if have != n {
-		return fmt.Errorf("constant %q has %d values, its dimensions ask for %d", shorten(t.GetName()), have, n)
+		return fmt.Errorf("constant %q has %d values, its dimensions require %d", shorten(t.GetName()), have, n)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ var rawWidths = map[onnxpb.TensorProto_DataType]int{
 	onnxpb.TensorProto_BOOL: 1,
 }
 
-// countValues is how many values a constant brings.
+// countValues returns the number of values in a constant.
 func countValues(t *onnxpb.TensorProto) (int, error) {
 	elem := onnxpb.TensorProto_DataType(t.GetDataType())
 	if elem == onnxpb.TensorProto_STRING {

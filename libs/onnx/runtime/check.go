@@ -28,8 +28,8 @@ func (a attrs) within(name string, limit int64) error {
 // maxWidth limits feature and target numbers; ONNX Runtime keeps features in 31 bits.
 const maxWidth = 1 << 31
 
-// checkAttributes refuses what the library takes on trust: a tree that reads feature −1, or a linear model with fewer
-// coefficients than it announces, makes it read outside its memory and takes the process down.
+// checkAttributes refuses attributes that the library does not check: a tree that reads feature −1, or a linear model
+// with fewer coefficients than it announces, makes it read outside its memory and crashes the process.
 func checkAttributes(n *onnxpb.NodeProto, widths map[string]int64) error {
 	if n.GetDomain() != mlDomain {
 		return nil

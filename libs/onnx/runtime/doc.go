@@ -5,8 +5,8 @@
 // tensors that were bound to the session beforehand, so that a run costs little beyond the library's
 // own work.
 //
-// A model file is outside input. Before the library sees it, Open bounds what decoding it costs (encoding.go), compares
-// its operators with a closed list (operators.go), bounds its graphs and constants (bounds.go), and checks what the
-// library takes on trust (check.go, trees.go). It refuses a graph whose cost depends on the values of a request
-// (sizes.go), so that what one run takes says what later ones take. A run ends at Options.RunLimit (guard.go).
+// A model file is outside input. Before the library sees it, Open limits the cost of decoding it (encoding.go),
+// compares its operators with a closed list (operators.go), limits its graphs and constants (bounds.go), and checks
+// what the library takes on trust (check.go, trees.go). It refuses a graph whose cost depends on the values of a
+// request (sizes.go), so that one run's cost predicts that of later ones. A run ends at Options.RunLimit (guard.go).
 package runtime

@@ -27,13 +27,13 @@ const (
 	costNumber  = 8
 )
 
-// CheckEncoding bounds the depth and the decoded size of a model file without decoding it.
+// CheckEncoding limits the depth and the decoded size of a model file without decoding it.
 func CheckEncoding(data []byte) error {
 	s := encodingScan{limit: decodedBase + decodedTimes*len(data)}
 	return s.message(data, fieldsOf((*onnxpb.ModelProto)(nil).ProtoReflect().Descriptor()), 1)
 }
 
-// field is what the scan has to know of one field.
+// field is the scan's description of one field.
 type field struct {
 	known    bool
 	numbers  bool           // packed or single numbers
@@ -151,7 +151,7 @@ func (s *encodingScan) value(v []byte, f field, depth int) error {
 				s.cost += costNumber
 			}
 		}
-	default: // text, bytes, or a field that decoding keeps as it is
+	default: // text, bytes, or a field that decoding keeps unchanged
 		s.cost += costBytes + len(v)
 	}
 	return nil

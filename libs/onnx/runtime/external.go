@@ -46,7 +46,7 @@ func (e *external) takeIn(g *onnxpb.GraphProto) (bool, error) {
 	return found, err
 }
 
-// part is what the file has of a constant.
+// part returns the bytes of a constant in the file.
 func (e *external) part(t *onnxpb.TensorProto) ([]byte, error) {
 	if e.read == nil {
 		return nil, errors.New("there are no other files here; export the model as one file")

@@ -96,7 +96,7 @@ func TestRefusesConstantsOutsideOfTheFolder(t *testing.T) {
 		"it has 4 bytes from 9223372036854775807 on":         {{"location", "w", "offset", "9223372036854775807", "length", "4"}},
 		"it has 13 bytes from 0 on":                          {{"location", "w", "length", "13"}},
 		"no more than their files have":                      {part, part},
-		"has 3 values, its dimensions ask for 1":             {{"location", "w"}},
+		"has 3 values, its dimensions require 1":             {{"location", "w"}},
 	} {
 		if err := runtime.Check(outside(t, constants...), readWeights); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

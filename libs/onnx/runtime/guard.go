@@ -9,14 +9,14 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// ErrOverran is what Run answers when it took longer than Options.RunLimit and was ended.
+// ErrOverran is returned by Run when it took longer than Options.RunLimit and was ended.
 var ErrOverran = errors.New("the run was ended: it took too long")
 
-// guard ends a run that takes too long: the library looks at the flag between two operators. One run at a time uses it.
+// guard ends a run that takes too long: the library checks the flag between two operators. One run at a time uses it.
 type guard struct {
 	opts    *ort.RunOptions
 	limit   time.Duration        // 0: none
-	clock   func() time.Duration // what the limit counts
+	clock   func() time.Duration // the clock of the limit
 	overran func()
 
 	mu      sync.Mutex // guards all below
@@ -54,8 +54,8 @@ func (g *guard) start() {
 	}
 }
 
-// judge runs when the limit may have passed. It looks again later where the clock is behind: that of a process stands still
-// while others have the processor, and a timer of the run before may be late.
+// judge runs when the limit may have passed. It rearms the timer if the clock is behind: a process' clock stops while
+// others have the processor, and a timer of the previous run may be late.
 func (g *guard) judge() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 // MaxHalf is the largest number of half precision.
 const MaxHalf = 65504
 
-// castHalves makes the inputs and outputs of half precision single ones: the graph casts what it gets, and what it answers.
-// Go has no numbers of 16 bits, and each of them is a float. It returns their names.
+// castHalves turns the inputs and outputs of half precision into single ones: the graph casts its inputs and outputs.
+// Go has no 16-bit floats, so each value is a float32. It returns their names.
 func castHalves(g *onnxpb.GraphProto) map[string]bool {
 	halves, used := map[string]bool{}, map[string]bool{}
 	eachName(g, func(name *string) { used[*name] = true })
@@ -98,8 +98,8 @@ func eachName(g *onnxpb.GraphProto, f func(name *string)) {
 	}
 }
 
-// roundHalves rounds single floats to what half precision holds of them. The library leaves out casts between the two, and
-// computes with more digits than the file says.
+// roundHalves rounds single floats to half precision. The library leaves out casts between the two, and computes with
+// more digits than the file states.
 func roundHalves(values []float32) []float32 {
 	out := make([]float32, len(values))
 	for i, v := range values {
@@ -108,11 +108,11 @@ func roundHalves(values []float32) []float32 {
 	return out
 }
 
-// HalfToFloat is the number that 16 bits stand for: a sign, 5 bits of exponent and 10 of fraction (IEEE 754 binary16).
+// HalfToFloat converts 16 bits: a sign, 5 bits of exponent and 10 of fraction (IEEE 754 binary16).
 func HalfToFloat(h uint16) float32 {
 	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10&0x1f), uint32(h&0x3ff)
 	switch exponent {
-	case 0: // zero, and what is below 2^-14
+	case 0: // zero, and values below 2^-14
 		return math.Float32frombits(sign | math.Float32bits(float32(math.Ldexp(float64(fraction), -24))))
 	case 0x1f: // infinite, or no number
 		exponent = 0xff - 112

@@ -39,7 +39,8 @@ func TestHalves(t *testing.T) {
 	}
 }
 
-// A graph of half precision takes and answers floats, rounded as the file says, in whatever way it uses its input.
+// A graph of half precision accepts and returns floats, rounded as the file declares, in whatever way it uses its
+// input.
 func TestSessionOfHalfPrecision(t *testing.T) {
 	t.Parallel()
 	b := graph.New("g", "test", "1")

@@ -75,7 +75,7 @@ func TestHostileGraphs(t *testing.T) {
 	}
 }
 
-// A run ends soon after its limit, says so, and leaves the session as it was.
+// A run ends soon after its limit with ErrOverran, and leaves the session as it was.
 func TestRunEndsAtItsLimit(t *testing.T) {
 	t.Parallel()
 	// Without an end the run would take seconds, which is long enough for a timer on any machine.
@@ -131,7 +131,7 @@ func TestNoRunNoOverrun(t *testing.T) {
 	}
 }
 
-// What a file makes Check allocate is bounded by the file's own size.
+// Check's allocations for a file are limited by the file's own size.
 func FuzzCheckMemory(f *testing.F) {
 	data, _ := randomForest(f, 3, 2, false)
 	f.Add(data)

@@ -14,16 +14,16 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// ErrMissing says that no usable ONNX Runtime library was found. Models cannot be opened until Init
-// succeeds; trying again later is fine.
+// ErrMissing means that no usable ONNX Runtime library was found. Models cannot be opened until Init succeeds; Init may
+// be retried later.
 var ErrMissing = errors.New("ONNX Runtime library missing")
 
-// FetchedDigest is the SHA-256 of the library that the set-up script fetches (npm onnxruntime-node
-// 1.24.3, Linux x64). A file in the cache folder with another digest is refused; a library that the
-// operator installed or named is used as it is.
+// FetchedDigest is the SHA-256 of the library that the set-up script fetches (npm onnxruntime-node 1.24.3, Linux x64).
+// A file in the cache folder with another digest is refused; a library that the operator installed or named is used
+// unchecked.
 const FetchedDigest = "92ba8e44d31b80a34f5e805076a044122c3be1fffe0d88ed790de7267b0b2682"
 
-// fetchedPath is where the set-up script puts the library, below the repository or data directory.
+// fetchedPath is the path of the library that the set-up script installs, below the repository or data directory.
 const fetchedPath = ".cache/onnxruntime/libonnxruntime.so.1"
 
 var (

@@ -57,7 +57,7 @@ func TestLookup(t *testing.T) {
 	fails("ORT_LIB names")
 }
 
-// A library that cannot be loaded is an answer, and does not stand in the way of a good one.
+// A library that cannot be loaded is an error, and does not prevent loading a good one later.
 func TestInitAfterFailure(t *testing.T) {
 	if Version() == "" { // another test of the process may have loaded it
 		for _, path := range []string{filepath.Join(t.TempDir(), "none.so"), writeFile(t, filepath.Join(t.TempDir(), "bad.so"), "not a library")} {

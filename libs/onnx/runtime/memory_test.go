@@ -29,8 +29,8 @@ func residentMiB(t *testing.T) int {
 	return kib >> 10
 }
 
-// Models that are closed leave no memory behind: without care the C library keeps what each of its threads freed for that
-// thread alone, and a server grows with each new version.
+// Closed models leave no memory behind: by default the C library keeps the memory that each of its threads freed for
+// that thread alone, and a server grows with each new version.
 func TestClosedModelsGiveTheirMemoryBack(t *testing.T) {
 	before := residentMiB(t)
 	forest, _ := randomForest(t, 12, 600, false)

@@ -8,11 +8,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// model is what a file declares, and the bytes to hand to the library.
+// model holds the declarations of a file, and the bytes to pass to the library.
 type model struct {
 	data            []byte
 	inputs, outputs []Info
-	readsSize       bool // what a run takes may depend on the number of rows in any way
+	readsSize       bool // the cost of a run may depend on the number of rows in any way
 	texts           map[string][]string
 	classes         []string
 }
@@ -24,7 +24,7 @@ func Check(data []byte, read func(name string) ([]byte, error)) error {
 	return err
 }
 
-// parseModel reads the declarations of a model file and refuses what the library must not see.
+// parseModel reads the declarations of a model file and refuses models that the library must not see.
 func parseModel(data []byte, read func(name string) ([]byte, error)) (model, error) {
 	var mp onnxpb.ModelProto
 	if len(data) == 0 {
@@ -117,7 +117,7 @@ func describeValue(what string, v *onnxpb.ValueInfoProto) (Info, error) {
 	for _, d := range tt.GetShape().GetDim() {
 		size := int64(-1)
 		if x, fixed := d.GetValue().(*onnxpb.TensorShapeProto_Dimension_DimValue); fixed {
-			if x.DimValue < -1 { // −1 is what some exporters write for an open size
+			if x.DimValue < -1 { // some exporters write −1 for an open size
 				return in, fmt.Errorf("%s %q has a dimension of %d", what, shorten(in.Name), x.DimValue)
 			}
 			if x.DimValue > 0 {

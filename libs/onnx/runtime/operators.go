@@ -6,12 +6,13 @@ import (
 	"sync"
 )
 
-// operators is the closed list of what a graph may compute, by domain. It has what exports of scikit-learn (skl2onnx),
-// XGBoost and LightGBM (onnxmltools), and PyTorch (perceptrons, convolutions, recurrent nets, transformers) use.
+// operators is the closed list of the operators of a graph, by domain. It has those that exports of scikit-learn
+// (skl2onnx), XGBoost and LightGBM (onnxmltools), and PyTorch (perceptrons, convolutions, recurrent nets, transformers)
+// use.
 //
-// Left out on purpose: Loop, which need not end; random numbers, with which the trial run would say nothing of later
-// ones; Unique, whose result's size depends on a request's values; operators that make texts grow; sequences, maps,
-// images and signals; and every domain that is not ONNX's own.
+// Left out on purpose: Loop, which need not end; random numbers, with which the trial run would not predict later ones;
+// Unique, whose result's size depends on a request's values; operators that make texts grow; sequences, maps, images
+// and signals; and every domain that is not ONNX's own.
 //
 // It is made at its first use: mlp links this package too, and mostly ends within milliseconds without a graph.
 var operators = sync.OnceValue(func() map[string]map[string]bool {
@@ -56,7 +57,7 @@ func canonicalDomain(domain string) string {
 	return domain
 }
 
-// checkOperator refuses what is not on the list.
+// checkOperator refuses operators that are not on the list.
 func checkOperator(domain, op string) error {
 	list, ok := operators()[canonicalDomain(domain)]
 	switch {
@@ -78,7 +79,7 @@ var sizeOperands = map[string][]int{
 	"ReduceMin": {1}, "ReduceProd": {1}, "ReduceSum": {1}, "ReduceSumSquare": {1},
 }
 
-// maxQuoted limits what an error quotes of a model's own text.
+// maxQuoted limits a quote of a model's own text in an error.
 const maxQuoted = 80
 
 // shorten is text that a model's author chose, fit for an error.

@@ -13,26 +13,26 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// ErrClosed is what Run answers after Close.
+// ErrClosed is returned by Run after Close.
 var ErrClosed = errors.New("model is closed")
 
 // Options of a session; the zero value suits serving.
 type Options struct {
-	// Threads that one run may use; 0 means 1, which is best when many small runs come at once.
+	// Threads that one run may use; 0 means 1, which is best for many small concurrent runs.
 	Threads int
 	// RunLimit ends a run that takes longer; 0 means no limit.
 	RunLimit time.Duration
-	// Clock is what RunLimit counts by, never faster than time itself; nil: time.
+	// Clock is the clock of RunLimit, never faster than real time; nil: real time.
 	Clock func() time.Duration
-	// Overran is called when a run takes longer than RunLimit, beside the run, which may go on until its current
-	// operator is done. It must not block; nil: not called.
+	// Overran is called when a run takes longer than RunLimit, concurrently with the run, which may continue until its
+	// current operator is done. It must not block; nil: not called.
 	Overran func()
 	// ReadFile reads a file in which the model keeps constants, by its path from the model file's folder; nil refuses such
 	// models. The path is local: it has no "..".
 	ReadFile func(name string) ([]byte, error)
 }
 
-// Session is an open model. Run may be called from any number of goroutines at once.
+// Session is an open model. Run is safe for concurrent use.
 type Session struct {
 	mu      sync.RWMutex // Run holds it shared, Close alone: Close waits for the last run
 	session *ort.DynamicAdvancedSession
@@ -94,7 +94,8 @@ func OpenBytes(data []byte, o Options) (*Session, error) {
 	return s, nil
 }
 
-// IsOutOfMemory reports whether opening or running failed because the library got no memory; it says so in words alone.
+// IsOutOfMemory reports whether opening or running failed because the library got no memory; the library reports it
+// only in the error text.
 func IsOutOfMemory(err error) bool {
 	for _, words := range []string{"bad_alloc", "bad allocation", "Failed to allocate memory", "out of memory"} {
 		if strings.Contains(err.Error(), words) {
@@ -118,15 +119,15 @@ func (s *Session) Inputs() []Info { return s.inputs }
 // Outputs in the order that Run returns them. Do not change the result.
 func (s *Session) Outputs() []Info { return s.outputs }
 
-// ReadsSize reports whether what a run takes may depend on the number of rows in any way at all, because the graph
-// computes with sizes. What a number of rows takes is then known only from a run with that number.
+// ReadsSize reports whether the cost of a run may depend on the number of rows in any way at all, because the graph
+// computes with sizes. The cost for a number of rows is then known only from a run with that number.
 func (s *Session) ReadsSize() bool { return s.readsSize }
 
 // KnownTexts are texts that the encoders behind a text input know, a few of them; none where they are not listed.
 func (s *Session) KnownTexts(input string) []string { return s.texts[input] }
 
-// Classes are the names of the classes that the graph tells apart, in the order of their probabilities; nil where it names
-// none, or several lists of them.
+// Classes are the names of the classes that the graph distinguishes, in the order of their probabilities; nil if it
+// names none, or several lists of them.
 func (s *Session) Classes() []string { return s.classes }
 
 func (s *Session) newGuard() (*guard, error) { return newGuard(s.options) }
@@ -234,7 +235,7 @@ func sameRows(in []Tensor) (int, bool) {
 	return int(rows), true
 }
 
-// errSlot says that the run may still succeed with tensors of its own.
+// errSlot means that the run may still succeed with newly made tensors.
 var errSlot = errors.New("slot")
 
 func (s *Session) runSlot(in []Tensor, rows int) ([]Tensor, error) {
@@ -259,8 +260,8 @@ func (s *Session) runSlot(in []Tensor, rows int) ([]Tensor, error) {
 		return nil, ErrOverran
 	}
 	if err != nil {
-		// Either the model raised, or it declares output sizes it does not keep; only a run with free
-		// outputs can tell.
+		// Either the model raised, or it declares output sizes it does not keep; only a run with free outputs can
+		// distinguish these.
 		sl.destroy()
 		out, again := s.runOnce(in)
 		if again == nil {

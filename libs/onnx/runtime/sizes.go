@@ -6,8 +6,8 @@ import (
 	"github.com/mlp-platform/platform/libs/onnx/onnxpb"
 )
 
-// flow follows where the values of a request go in a graph. What a run costs must not depend on them: the trial run,
-// with values of its own, would say nothing of the runs that follow.
+// flow tracks where the values of a request go in a graph. The cost of a run must not depend on them: otherwise the
+// trial run, with its own values, would predict nothing about later runs.
 //
 // Graphs within the graph are laid out flat. A name that two of them use counts as one value, which can only refuse
 // more.
@@ -51,7 +51,7 @@ func (f *flow) add(g *onnxpb.GraphProto) {
 		}
 		for _, sub := range graphsOf(n) {
 			f.add(sub)
-			for _, out := range sub.Output { // what the graph within answers, the node answers
+			for _, out := range sub.Output { // outputs of the inner graph are outputs of the node
 				f.consumers[out.GetName()] = append(f.consumers[out.GetName()], at)
 			}
 		}
@@ -72,7 +72,7 @@ func (f *flow) spread() {
 		for _, at := range f.consumers[name] {
 			n := f.nodes[at]
 			if op := n.GetOpType(); op == "Shape" || op == "Size" {
-				continue // sizes do not depend on a request's values: that is what is enforced here
+				continue // sizes do not depend on a request's values: flow enforces it
 			}
 			for _, out := range n.Output {
 				f.taint(out)

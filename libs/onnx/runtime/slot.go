@@ -8,8 +8,8 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// maxSlotRows limits the batches that get slots of their own; it is the serving side's largest
-// micro-batch. Larger batches make their tensors anew, which their own work outweighs.
+// maxSlotRows limits the batches that get slots; it is the serving side's largest micro-batch. Larger batches allocate
+// new tensors, which costs less than their own work.
 const maxSlotRows = 32
 
 // slot is a set of input and output tensors for one number of rows, kept between runs, so that a run
@@ -42,7 +42,7 @@ func (p *slots) take(rows int) *slot {
 	return s
 }
 
-// put keeps s for the next run, or tells that there are enough.
+// put keeps s for the next run, or returns false if there are enough.
 func (p *slots) put(s *slot) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -23,7 +23,7 @@ type Info struct {
 	Dims []int64 // −1 where the model leaves the size open, as the first (rows) usually is
 	// Half is set for a Float that the file declares in half precision (float16), whose range and digits it has.
 	Half bool
-	// Labels are the classes whose probabilities an output holds, where a ZipMap said that it does; else nil.
+	// Labels are the classes whose probabilities an output holds, if a ZipMap declared them; else nil.
 	Labels []string
 }
 
@@ -57,7 +57,8 @@ func countElements(dims []int64) (n int, ok bool) {
 	return int(total), true
 }
 
-// check reports whether t suits the input: rank, fixed dimensions, and as many values as the dimensions ask.
+// check returns an error unless t suits the input: rank, fixed dimensions, and as many values as the dimensions
+// require.
 func (in *Info) check(t *Tensor) error {
 	if len(t.Dims) != len(in.Dims) && in.Dims != nil {
 		return fmt.Errorf("input %q has %d dimensions %v, the model wants %v", in.Name, len(t.Dims), t.Dims, in.Dims)

@@ -13,7 +13,7 @@ static void give_back(void) {}
 */
 import "C"
 
-// giveMemoryBack returns what the C library keeps of freed memory to the system. glibc keeps it for the thread that
+// giveMemoryBack returns freed memory that the C library keeps to the system. glibc keeps it for the thread that
 // allocated it, in up to eight pools a core: a server that opens a new version now and then would grow by the size of a
 // model each time, until every pool has held one.
 func giveMemoryBack() { C.give_back() }

@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// removeZipMaps removes each ZipMap whose result the graph answers, and answers the tensor before it instead, under its own
-// name: other nodes may read it, or the graph may answer it as well. Converters of scikit-learn add that node by default: it
-// turns the probabilities into a list of maps, which cannot be batched, costs more than the model and says no more. It
-// returns the class names by output name.
+// removeZipMaps removes each ZipMap whose result the graph returns, and returns the tensor before it instead, under its
+// own name: other nodes may read it, or the graph may return it as well. Converters of scikit-learn add that node by
+// default: it turns the probabilities into a list of maps, which cannot be batched, costs more than the model and adds
+// no information. It returns the class names by output name.
 func removeZipMaps(g *onnxpb.GraphProto) map[string][]string {
 	labels := map[string][]string{}
 	g.Node = slices.DeleteFunc(g.Node, func(n *onnxpb.NodeProto) bool {
@@ -39,7 +39,7 @@ func indexValue(values []*onnxpb.ValueInfoProto, name string) int {
 	return slices.IndexFunc(values, func(v *onnxpb.ValueInfoProto) bool { return v.GetName() == name })
 }
 
-// declareProbabilities declares what a ZipMap read: floats, as the operator takes no others, of each class.
+// declareProbabilities declares the input of a ZipMap: a float per class, since the operator accepts no other type.
 func declareProbabilities(name string, classes int) *onnxpb.ValueInfoProto {
 	rows := &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: "N"}}
 	cols := &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: int64(classes)}}

@@ -1,6 +1,5 @@
-// Package orchestratortest holds one suite for everything that serves the
-// orchestrator's interface: it passes on a Prefect 3 server and on the stand-in
-// alike. It is imported by tests alone.
+// Package orchestratortest holds one suite for every implementation of the orchestrator's interface: it passes on a
+// Prefect 3 server and on the stand-in alike. It is imported by tests alone.
 package orchestratortest
 
 import (
@@ -243,8 +242,8 @@ func testConcurrentCreation(t *testing.T, c *orchestrator.Client) {
 	if len(ids) != 1 {
 		t.Fatalf("%d callers got %d runs; want len(ids) == 1", callers, len(ids))
 	}
-	if made == 0 { // a real server may say so to more than one
-		t.Error("no caller was told it created the run")
+	if made == 0 { // a real server may answer this to more than one
+		t.Error("no caller got the answer that it created the run")
 	}
 	n := mustSucceed(c.CountFlowRuns(t.Context(), orchestrator.Filter{DeploymentIDs: []uuid.UUID{f.deployment.ID}}))(t)
 	if n != 1 {

@@ -1,5 +1,5 @@
-// Package scheduled says what the deployment of a model's scheduled trainings looks like. The trainer's worker registers
-// these deployments and `mlp pipeline deploy` writes them; both must agree, or each would undo what the other did.
+// Package scheduled defines the deployment of a model's scheduled trainings. The trainer's worker registers these
+// deployments and `mlp pipeline deploy` writes them; both must agree, or each would undo the other's changes.
 package scheduled
 
 import (
@@ -16,7 +16,8 @@ const (
 	Flow = "scheduled_training"
 	// PlatformTag marks the deployments of this platform.
 	PlatformTag = "platform"
-	// unscheduledTag marks a deployment whose schedule an operator switched off; it stays off whatever the model repository says.
+	// unscheduledTag marks a deployment whose schedule an operator switched off; it stays off whatever the model
+	// repository declares.
 	unscheduledTag = "unscheduled"
 )
 
@@ -30,8 +31,8 @@ const ParameterSchema = `{
 	}
 }`
 
-// Deployment is what trains a model by the schedule of its model.yaml. The flow's id and where its runs are carried out
-// are for the caller to add.
+// Deployment returns the deployment that trains a model by the schedule of its model.yaml. The caller adds the flow's
+// id and the place where its runs are executed.
 func Deployment(m *modelrepo.Model) orchestrator.CreateDeployment {
 	d := orchestrator.CreateDeployment{
 		Name: "platform-" + strings.ToLower(m.Name) + "-nightly", Description: "Trains " + m.Name + " by the schedule of its model.yaml.",
@@ -50,7 +51,7 @@ func CronSchedule(cron, zone string, active bool) []orchestrator.CreateSchedule 
 	return []orchestrator.CreateSchedule{{Schedule: orchestrator.Cron{Cron: cron, Timezone: zone}, Active: active}}
 }
 
-// Unschedule switches the schedules off until somebody deploys with them again.
+// Unschedule disables the schedules until a later deployment sets them again.
 func Unschedule(d *orchestrator.CreateDeployment) {
 	d.Tags = append(slices.Clone(d.Tags), unscheduledTag)
 	d.Schedules = slices.Clone(d.Schedules)

@@ -2,11 +2,10 @@
 // outbox: list poison events, replay them, drop them.
 //
 // A row belongs to a tenant. Callers see the rows of their own tenant and of
-// [outbox.PlatformTenant], and change those of their own tenant only. The legacy
-// credential, and anybody who reaches a service that is open on loopback, operates
-// all tenants. A row that the caller may not see or change looks like one that does
-// not exist. The audit record of a change is in the chain of the row's tenant, where
-// that tenant's readers look for it.
+// [outbox.PlatformTenant], and change those of their own tenant only. The legacy credential, and
+// any caller of a service that is open on loopback, operates all tenants. A row that the caller
+// may not see or change looks like one that does not exist. The audit record of a change is in
+// the chain of the row's tenant, where that tenant's readers look for it.
 package admin
 
 import (

@@ -1,6 +1,5 @@
-// Package outboxtest checks a service's catalogue of events and reads its declarations: which subscription
-// gets an event, and what its data holds.
-// The page of all events is made from it and held against it.
+// Package outboxtest checks a service's catalogue of events and reads its declarations: the subscriptions that get an
+// event, and the fields of its data. The page of all events is generated from it and compared with it.
 package outboxtest
 
 import (
@@ -14,8 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox"
 )
 
-// Matches reports whether the subscription's subjects match the event, of whatever
-// tenant that can be its.
+// Matches reports whether the subscription's subjects match the event, for every possible tenant.
 func Matches(s outbox.Subscription, d outbox.Declaration) bool {
 	tenant := "t"
 	if d.Platform {

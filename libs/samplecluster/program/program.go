@@ -1,8 +1,8 @@
-// Package program simulates what containers do, for clusters in which none runs: package samplecluster and the kubelet of the
-// end-to-end tests.
+// Package program simulates the programs of containers, for clusters in which none run: package samplecluster and the
+// kubelet of the end-to-end tests.
 //
-// It stands in for a registry and for the software in it: which tags exist, what a program needs to start, what it serves
-// and what it writes to its log. It also repeats what a kubelet says about configuration that is missing.
+// It replaces a registry and the software in it: which tags exist, what a program needs to start, what it serves and
+// what it writes to its log. It also repeats the kubelet's messages about missing configuration.
 package program
 
 import (
@@ -18,7 +18,7 @@ const (
 	AnyPort = -1  // in Port: whichever port is probed
 )
 
-// Program is what one image does. In JSON it has only what concerns a running container.
+// Program describes the behaviour of one image. Its JSON holds only the parts that concern a running container.
 type Program struct {
 	// Repository is the image name without its tag.
 	Repository string   `json:"-"`
@@ -27,21 +27,21 @@ type Program struct {
 	Private bool `json:"-"`
 	// Commands are the executables in the image that a container's command may name. Every image has a shell.
 	Commands []string `json:"commands,omitempty"`
-	// ChecksScripts says that the script of a shell must begin with one of Commands, too.
+	// ChecksScripts means that a shell's script must begin with one of Commands, too.
 	ChecksScripts bool `json:"checks_scripts,omitempty"`
-	// Needs are the environment variables without which the program ends at once.
+	// Needs are the environment variables without which the program exits at once.
 	Needs []string `json:"needs,omitempty"`
 	// Memory is the working set; a lower limit gets the program killed.
 	Memory resource.Quantity `json:"memory,omitzero"`
-	// CPU is what it uses of processors all the time.
+	// CPU is its constant processor usage.
 	CPU resource.Quantity `json:"cpu,omitzero"`
-	// Port and Paths are what the program serves over HTTP; zero serves nothing.
+	// Port and Paths define its HTTP server; zero serves nothing.
 	Port  int32    `json:"port,omitempty"`
 	Paths []string `json:"paths,omitempty"`
 	// Peer names an environment variable that holds the host:port the program depends on.
 	Peer string `json:"peer,omitempty"`
-	// WaitsForPeer says that the program ends well as soon as its peer answers, and waits until then. Without a Peer
-	// it waits forever.
+	// WaitsForPeer means that the program waits until its peer answers, then exits with success. Without a Peer it
+	// waits forever.
 	WaitsForPeer bool `json:"waits_for_peer,omitempty"`
 	// Runs is how long the program works before it ends; zero serves until stopped.
 	Runs time.Duration `json:"-"`

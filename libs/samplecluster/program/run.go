@@ -25,7 +25,8 @@ type Container struct {
 	Reach func(address string) string
 }
 
-// Outcome is how a program fares in a container that starts now. Its zero value is one that runs and serves nothing.
+// Outcome is the behaviour of a program in a container that starts now. Its zero value is one that runs and serves
+// nothing.
 type Outcome struct {
 	Ends            bool
 	After           time.Duration // from the start to the end
@@ -82,8 +83,8 @@ func (p *Program) Run(c Container) Outcome {
 	return out
 }
 
-// missingCommand returns what the container is to start and the image does not have: an executable, or the first word of a
-// shell's script.
+// missingCommand returns the part of the container's command that the image does not have: an executable, or the first
+// word of a shell's script.
 func (p *Program) missingCommand(spec *corev1.Container) (executable, script string) {
 	if slices.Contains(p.Commands, Any) {
 		return "", ""

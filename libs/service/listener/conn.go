@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What is read of a connection after its last answer. One that closes on unread bytes is reset, and a caller who is
-// still writing loses the answer that would have told it why.
+// Limits of reading from a connection after its last answer. One that is closed with unread bytes is reset, and a
+// caller who is still writing would lose the answer that explains why.
 const (
 	lingerTime  = 5 * time.Second
 	lingerBytes = 16 << 20
@@ -34,7 +34,7 @@ type Conn struct {
 	caller       string
 }
 
-// addressKey groups addresses by who can have them: all of loopback, and a network of /64, are one caller's.
+// addressKey groups addresses by their likely owner: all of loopback, and a network of /64, count as one caller.
 func addressKey(a net.Addr) string {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok || isLoopback(a) {
@@ -63,7 +63,8 @@ func (c *Conn) Wait() {
 	c.l.noteRoom()
 }
 
-// beginStep notes that the peer may hold up what comes, until endStep gets the stamp. It is 0 if the connection waits anyway.
+// beginStep marks the connection as waiting for its peer until endStep gets the stamp. The stamp is 0 if it waits
+// anyway.
 func (c *Conn) beginStep() (stamp int64) {
 	stamp = time.Now().UnixNano()
 	if !c.waiting.CompareAndSwap(0, stamp) {
@@ -76,7 +77,7 @@ func (c *Conn) beginStep() (stamp int64) {
 // endStep goes back to Work, unless the request has ended meanwhile: the connection then waits since another time.
 func (c *Conn) endStep(stamp int64) { c.waiting.CompareAndSwap(stamp, 0) }
 
-// usefulness orders connections by what is lost with them.
+// usefulness orders connections by the cost of closing them.
 type usefulness int
 
 const (
@@ -86,7 +87,7 @@ const (
 	useful                      // being worked on, or of a known caller
 )
 
-// usefulness also tells since when. It is called with l.mu held.
+// usefulness also returns since when. It is called with l.mu held.
 func (c *Conn) usefulness() (usefulness, int64) {
 	since := c.waiting.Load()
 	switch {
@@ -102,8 +103,8 @@ func (c *Conn) usefulness() (usefulness, int64) {
 	return useful, since
 }
 
-// Keep notes that the caller has shown a credential. Its connection then stays when the port is full, up to the
-// caller's share; an empty name has no share of its own.
+// Keep records that the caller has shown a credential. Its connection then stays when the port is full, up to the
+// caller's share; an empty name has no separate share.
 func (c *Conn) Keep(caller string) { c.l.keep(c, caller) }
 
 // Read implements net.Conn.
@@ -120,7 +121,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// ReadFrom keeps what the kernel can do by itself for files.
+// ReadFrom keeps the kernel's fast path for files.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
 	defer c.endStep(c.beginStep())
 	return io.Copy(c.Conn, r)
@@ -169,7 +170,7 @@ func (l *Listener) linger(c *Conn) bool {
 	go func() { // ends within lingerTime, or with the listener
 		defer l.lingering.Done()
 		if c.CloseWrite() == nil && c.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
-			_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // whatever ends it, the connection closes
+			_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // in any case the connection closes
 		}
 		_ = c.Close()
 	}()

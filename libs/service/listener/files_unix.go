@@ -4,7 +4,7 @@ package listener
 
 import "syscall"
 
-// openFiles is how many files this process may open.
+// openFiles returns the limit of open files of this process.
 func openFiles() (uint64, bool) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

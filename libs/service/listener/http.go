@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Times of HTTP. There is no ReadTimeout, which would end long streams: a body has a deadline of its own.
+// HTTP timeouts. There is no ReadTimeout, which would end long streams: a body has a separate deadline.
 const (
 	headerTime = 10 * time.Second
 	idleTime   = 120 * time.Second
@@ -34,8 +34,8 @@ func Server(h http.Handler, log *slog.Logger, level slog.Level) *http.Server {
 	}
 }
 
-// answerAtOnce lets no answer wait for a body that its handler does not read. net/http reads up to 256 KiB of it before
-// the answer's header, for as long as the sender likes.
+// answerAtOnce keeps answers from waiting for a body that their handler does not read. net/http reads up to 256 KiB of
+// it before the answer's header, for as long as the sender likes.
 func answerAtOnce(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, ok := r.Context().Value(contextKey{}).(*Conn)
@@ -66,10 +66,10 @@ type body struct {
 	control *http.ResponseController
 	begin   time.Time
 	due     time.Time // moved by Read alone
-	expects bool      // the caller sends it once it is asked to
+	expects bool      // the caller waits for 100 Continue before it sends the body
 	read    atomic.Int64
 	ended   atomic.Bool
-	settled atomic.Bool // what is left of it has restTime
+	settled atomic.Bool // the rest of it has restTime
 	own     atomic.Bool // the handler has set a deadline, which counts alone
 }
 
@@ -90,7 +90,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close leaves the body to the server, which needs to know what is left of it.
+// Close leaves the body to the server, which needs to know how much of it is unread.
 func (b *body) Close() error { return nil }
 
 // answer is a response that settles what becomes of its request's body before its first byte.
@@ -100,11 +100,11 @@ type answer struct {
 	once sync.Once
 }
 
-// settle reads what has come of the body. If that is not all, the connection ends with this answer.
+// settle reads the part of the body that has arrived. If that is not all, the connection ends with this answer.
 func (a *answer) settle() {
 	a.once.Do(func() {
 		b := a.body
-		if time.Since(b.begin) > time.Minute { // what the body took is not the answer's time
+		if time.Since(b.begin) > time.Minute { // the time of the body is not the answer's
 			_ = b.control.SetWriteDeadline(time.Now().Add(writeTime))
 		}
 		if b.ended.Load() {
@@ -142,7 +142,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.ResponseWriter.Write(p)
 }
 
-// FlushError is what http.ResponseController flushes by.
+// FlushError implements the flush of http.ResponseController.
 func (a *answer) FlushError() error {
 	a.settle()
 	return a.body.control.Flush()

@@ -1,5 +1,5 @@
-// Package listener holds the limits of every TCP port of the product: how many connections there may be, how long each
-// may take, and who gives way when a port is full.
+// Package listener holds the limits of every TCP port of the product: the number of connections, how long each may
+// take, and which one is closed when a port is full.
 //
 // A port that is full does not turn newcomers away. It closes the connection that has waited longest for its peer: one
 // that is silent, sends half a header, holds back a body or does not read its answer. A health probe or a sign-in needs
@@ -21,19 +21,19 @@ import (
 const (
 	// mostConns is the largest number of connections of a port, fewestConns the smallest.
 	mostConns, fewestConns = 2048, 64
-	// filesShare is what one port may take of the files that the process may open: bin/platform has a dozen ports.
+	// filesShare limits one port to this fraction of the process' open files: bin/platform has a dozen ports.
 	filesShare = 24
-	// largestShare is what a port may take whose server asks for more.
+	// largestShare is the fraction for a port whose server requests more.
 	largestShare = 4
-	// fallbackFiles stands for a limit of open files that cannot be read.
+	// fallbackFiles is used if the limit of open files cannot be read.
 	fallbackFiles = 4096
 )
 
-// DefaultMax is how many connections a port takes unless its server says otherwise. The Go runtime has raised the limit
-// of open files to what the system allows.
+// DefaultMax is the number of connections a port accepts unless its server sets another. The Go runtime has raised the
+// limit of open files to what the system allows.
 func DefaultMax() int { return min(max(maxFiles()/filesShare, fewestConns), mostConns) }
 
-// maxFiles is how many files this process may open.
+// maxFiles returns the limit of open files of this process.
 func maxFiles() int {
 	limit, ok := openFiles()
 	if !ok {
@@ -61,7 +61,7 @@ type Listener struct {
 	closed    bool
 }
 
-// share is what one address holds.
+// share counts the connections of one address.
 type share struct{ conns, kept int }
 
 // New returns a listener of at most that many connections, 0 for DefaultMax. A listener that has limits stays as it is.
@@ -78,8 +78,8 @@ func New(l net.Listener, most int) *Listener {
 	}
 }
 
-// Listen listens on a TCP address for at most that many connections, 0 for DefaultMax; who says in an error whose address
-// it is.
+// Listen listens on a TCP address for at most that many connections, 0 for DefaultMax; errors name who as the owner of
+// the address.
 func Listen(addr, who string, most int) (*Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	switch {
@@ -121,7 +121,7 @@ func (l *Listener) findRoom(c *Conn) (admitted bool, err error) {
 		if ok || victim == c {
 			return ok, nil
 		}
-		// Every connection is being worked on, which ends by itself.
+		// Every connection is in use; one of them will end.
 		select {
 		case <-l.room:
 		case <-l.done:
@@ -131,7 +131,7 @@ func (l *Listener) findRoom(c *Conn) (admitted bool, err error) {
 	}
 }
 
-// noteRoom tells Accept that a connection may be given up now.
+// noteRoom signals Accept that a connection may be given up now.
 func (l *Listener) noteRoom() {
 	if !l.full.Load() {
 		return
@@ -160,8 +160,8 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// addressShare is how many connections one address may have: half of all, or seven eighths from this machine, where
-// many callers may be. Nobody else reaches a port of loopback.
+// addressShare limits the connections of one address: half of all, or seven eighths from this machine, where many
+// callers may be. A loopback port has no other callers, so there one address may have all.
 func (l *Listener) addressShare(address string) int {
 	switch {
 	case l.private:
@@ -172,12 +172,12 @@ func (l *Listener) addressShare(address string) int {
 	return max(1, l.max/2)
 }
 
-// admit makes room for c and counts it. The victim is to be closed; ok is false if there is no room. The victim is c itself
-// if its address has its share and others may come.
+// admit makes room for c and counts it. The caller closes the victim; ok is false if there is no room. The victim is c
+// itself if its address has used its share and others may come.
 func (l *Listener) admit(c *Conn) (victim *Conn, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.full.Store(true) // before the connections are looked at: what changes then is told
+	l.full.Store(true) // set before the connections are checked: later changes are then signalled
 	s := l.addresses[c.address]
 	switch {
 	case s != nil && s.conns >= l.addressShare(c.address):

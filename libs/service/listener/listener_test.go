@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long a test waits for what must come; atOnce is what a caller with good manners waits.
+// patience limits a test's wait for an expected event; atOnce limits the wait of a well-behaved caller.
 const (
 	patience = 20 * time.Second
 	atOnce   = time.Second
@@ -97,8 +97,8 @@ var hogs = map[string]string{
 	"HTTP/2":               "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00",
 }
 
-// A port that is full of callers of any kind of idleness answers the next one at once, and goes on answering a caller
-// who has shown a credential over the connection that it has.
+// A port that is full of callers of any kind of idleness answers the next one at once, and continues to answer a caller
+// who has shown a credential over its existing connection.
 func TestHogsGiveWay(t *testing.T) {
 	t.Parallel()
 	const most = 64
@@ -321,7 +321,7 @@ type fakeConn struct{ net.Conn }
 
 func (fakeConn) Close() error { return nil }
 
-// queuePort accepts what is put into it.
+// queuePort accepts the connections put into it.
 type queuePort struct {
 	addr  string
 	conns chan net.Conn
@@ -370,7 +370,7 @@ func acceptWorking(t *testing.T, l *Listener, p queuePort, from ...string) (conn
 	return conns
 }
 
-// An address whose share is being worked on keeps nobody else waiting: its newcomer is closed.
+// An address whose connections are all in use delays no other: its newcomer is closed.
 func TestBusyAddressKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	for name, others := range map[string][]string{"room for others": nil, "others give way": {"10.0.0.3", "10.0.0.4", "10.0.0.5"}} {
@@ -400,7 +400,7 @@ func TestBusyAddressKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
-// Who turns out to have more than its share gives way to a newcomer that waits.
+// A caller that turns out to have more than its share is closed for a newcomer that waits.
 func TestExcessGivesWayToWhoWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -426,7 +426,7 @@ func TestExcessGivesWayToWhoWaits(t *testing.T) {
 	})
 }
 
-// blockedConn blocks in Write until it may go on.
+// blockedConn blocks in Write until it is released.
 type blockedConn struct {
 	addressedConn
 	entered, leave chan struct{}
@@ -438,7 +438,7 @@ func (c *blockedConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A connection whose last request ends while it still writes waits for its peer from then on, and gives way.
+// A connection whose last request ends while it still writes waits for its peer from then on, and may be closed.
 func TestWriteThatOutlivesItsRequestWaits(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -1,5 +1,5 @@
 // Package otlp sends a service's spans to an OpenTelemetry collector. A collector that is slow, away or refuses costs
-// spans and nothing else: the queue is bounded, a full one drops, and the log tells of an outage once.
+// spans and nothing else: the queue is bounded, a full one drops, and an outage is logged once.
 package otlp
 
 import (
@@ -22,7 +22,7 @@ import (
 const (
 	// flushTime limits the sending of the last spans at a stop, and of those for a collector that did not answer before.
 	flushTime, flushTimeDown = 3 * time.Second, 200 * time.Millisecond
-	// exportTime limits one attempt; retryTime is how long a batch is tried again while the queue fills.
+	// exportTime limits one attempt; retryTime is how long a batch is retried while the queue fills.
 	exportTime, retryTime = 5 * time.Second, 10 * time.Second
 	// maxValue limits the text of an attribute, in bytes: the queue holds 2048 spans.
 	maxValue = 1024

@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service/otlp"
 )
 
-// A collector that refuses is told of once, however many batches are lost, and so is its return.
+// A collector that refuses is logged once, however many batches are lost, and so is its return.
 func TestOutageOfTheCollectorIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	var refuse atomic.Bool
@@ -68,7 +68,7 @@ func TestNoEndpointMeansNoSpans(t *testing.T) {
 	}
 }
 
-// What is long in an attribute is cut, whoever put it there.
+// Long attribute values are truncated, from every source.
 func TestLongAttributesAreCut(t *testing.T) {
 	t.Parallel()
 	provider, end, err := otlp.Open(t.Context(), service.Tracing{Endpoint: "http://127.0.0.1:1"}, "sample", slog.New(slog.DiscardHandler))
@@ -88,7 +88,7 @@ func TestLongAttributesAreCut(t *testing.T) {
 	span.End()
 }
 
-// A queue that nobody empties drops spans and holds nobody up; the stop gives up on the collector by itself.
+// A queue without a reader drops spans and blocks no caller; the stop gives up on the collector without help.
 func TestDeadCollectorStopsNothing(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -17,13 +17,13 @@ import (
 // healthTimeout limits one health check: a prober has its own, usually longer.
 const healthTimeout = 3 * time.Second
 
-// usageError is a URL that cannot be asked.
+// usageError is a URL that cannot be queried.
 type usageError struct{ detail string }
 
 func (e *usageError) Error() string { return e.detail }
 
-// CheckHealth asks a service whether it is ready: nil means yes, the error says what is not. A URL
-// without a path means /readyz. It is what containers without a shell use as their health check.
+// CheckHealth queries a service's readiness: nil means ready, the error names what is not. A URL
+// without a path means /readyz. Containers without a shell use it as their health check.
 func CheckHealth(ctx context.Context, target string) error {
 	u, err := url.Parse(target)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -72,7 +72,8 @@ func failedChecks(body io.Reader) string {
 	return ": " + strings.Join(failed, "; ")
 }
 
-// loopbackAddr is where a service that listens on addr is reached on its own machine.
+// loopbackAddr returns the address at which a service that listens on addr is reached on its own
+// machine.
 func loopbackAddr(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

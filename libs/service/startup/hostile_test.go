@@ -9,7 +9,8 @@ import (
 	"github.com/mlp-platform/platform/libs/service/startup"
 )
 
-// What a configuration or a neighbour says ends on the terminal of whoever starts a service.
+// Texts from a configuration or a dependency reach the terminal of the user who starts a
+// service.
 func TestStartErrorsAreShownAndNotObeyed(t *testing.T) {
 	t.Parallel()
 	p := startup.Program[int]{Name: "sample", LoadConfig: func([]string) (int, error) { return 0, errors.New("bad\x1b]0;t\x07 \u009b1m\nsecond") }}

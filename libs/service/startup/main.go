@@ -27,7 +27,8 @@ const (
 // `version`, `help`, and its own commands.
 type Program[C any] struct {
 	Name string
-	// AddrVar is the variable with the address served, Addr its default: where `health` asks.
+	// AddrVar is the variable with the address served, Addr its default: the address that `health`
+	// queries.
 	AddrVar, Addr string
 	LoadConfig    func(environ []string) (C, error)
 	LogLevel      func(C) string
@@ -69,7 +70,7 @@ func (p Program[C]) command(name string) *Command {
 
 // Execute is Main with everything passed in.
 func (p Program[C]) Execute(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	// Errors hold what neighbours and files said.
+	// Errors contain text from dependencies and files.
 	stdout, stderr = printable.NewWriter(stdout), printable.NewWriter(stderr)
 	verb := "serve"
 	if len(args) > 0 {
@@ -121,7 +122,7 @@ func (p Program[C]) serveOrMigrate(ctx context.Context, verb string, environ []s
 	}
 	err = p.Run(ctx, cfg, service.NewLogger(stderr, p.LogLevel(cfg)))
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // it was told to stop before it had started
+		return nil // it was stopped before it had started
 	}
 	return err
 }

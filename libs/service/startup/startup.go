@@ -1,5 +1,6 @@
-// Package startup opens what every service with state stands on, in one order and with one set of
-// rules: database pool, schema check, coordinator, HTTP server, event relay. Main runs its binary.
+// Package startup opens the foundation of every service with state, in one order and with one set
+// of rules: database pool, schema check, coordinator, HTTP server, event relay. Main runs its
+// binary.
 package startup
 
 import (
@@ -33,11 +34,11 @@ type Options struct {
 	MaxConns int32
 	// Base is the shared part of the configuration.
 	Base service.Base
-	// Addr is where the API listens; Listener overrides it.
+	// Addr is the API's listen address; Listener overrides it.
 	Addr     string
 	Listener net.Listener
-	// Server holds what the service wants of its HTTP server; Name, Addr, Listener, Log and Drain
-	// are filled from the fields above.
+	// Server configures the service's HTTP server; Name, Addr, Listener, Log and Drain are filled
+	// from the fields above.
 	Server service.Options
 	Log    *slog.Logger
 	// SoleProcess means that no other replica uses this schema. Leases that a dead predecessor
@@ -55,7 +56,8 @@ func Migrate(ctx context.Context, o Options) error {
 	return postgres.MigrateAfter(ctx, o.Base.StartTimeout, o.Base.DatabaseURL.Reveal(), o.Schema, o.tables()...)
 }
 
-// Foundation is what Open opened. Wire the service onto it, then Run; if wiring fails, Close.
+// Foundation holds the parts that Open opened. Wire the service onto it, then Run; if wiring fails,
+// Close.
 type Foundation struct {
 	Pool        *pgxpool.Pool
 	Coordinator coord.Coordinator
@@ -71,9 +73,9 @@ type Foundation struct {
 }
 
 // Open connects to the database, checks that its schema is up to date, opens the coordinator and
-// makes server and relay. It waits up to START_TIMEOUT for a database that does not answer yet;
-// the server then listens already, and its probes say so. Otherwise nothing listens or publishes
-// before Run. What was opened is closed again if a later step fails.
+// makes server and relay. It waits up to START_TIMEOUT for a database that does not answer yet; the
+// server then listens already, and its probes report the wait. Otherwise nothing listens or
+// publishes before Run. What was opened is closed again if a later step fails.
 func Open(ctx context.Context, o Options) (_ *Foundation, err error) {
 	f := &Foundation{opt: o}
 	defer func() {
@@ -124,7 +126,7 @@ func Open(ctx context.Context, o Options) (_ *Foundation, err error) {
 	return f, nil
 }
 
-// openPool connects to the database, and lets probes answer while it has to wait.
+// openPool connects to the database; probes answer while it waits.
 func (f *Foundation) openPool(ctx context.Context) error {
 	o, began := f.opt, time.Now()
 	var logged time.Time
@@ -165,7 +167,7 @@ func (f *Foundation) openPool(ctx context.Context) error {
 	return nil
 }
 
-// logWaitingEvery is how often a service that waits says so.
+// logWaitingEvery is the interval at which a waiting service logs that it waits.
 const logWaitingEvery = 10 * time.Second
 
 // openCoordinator opens the coordinator of the configuration. Services may share one Redis: the
@@ -196,13 +198,13 @@ func (f *Foundation) checkOutbox(ctx context.Context) service.Check {
 	return service.Check{Status: service.OK}
 }
 
-// CheckSchema reports whether the schema is up to date; the error says how to migrate.
+// CheckSchema reports whether the schema is up to date; the error explains how to migrate.
 func (f *Foundation) CheckSchema(ctx context.Context) error {
 	return postgres.Check(ctx, f.Pool, f.opt.tables()...)
 }
 
-// ConnectNATS opens a connection for what the service consumes; it reconnects for ever and is
-// closed with the foundation. It returns nil where EVENT_PUBLISHER=log: there is no broker then.
+// ConnectNATS opens a connection for the service's consumers; it reconnects for ever and is closed
+// with the foundation. It returns nil where EVENT_PUBLISHER=log: there is no broker then.
 func (f *Foundation) ConnectNATS() (*nats.Conn, error) {
 	if f.opt.Base.EventPublisher != "nats" {
 		return nil, nil
@@ -222,7 +224,7 @@ func (f *Foundation) OnClose(fn func()) {
 	f.closers = append(f.closers, fn)
 }
 
-// Close frees what was opened, once. Run calls it; call it only if the service is not run.
+// Close releases what Open opened, once. Run calls it; call it only if the service is not run.
 func (f *Foundation) Close() {
 	f.mu.Lock()
 	fns := f.closers

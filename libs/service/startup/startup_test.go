@@ -71,7 +71,7 @@ func TestFoundationServesUntilTheContextEnds(t *testing.T) {
 	}
 }
 
-// throughProxy lets the options reach their database through a proxy.
+// throughProxy makes the options reach their database through a proxy.
 func throughProxy(t *testing.T, o *startup.Options) *testenv.Proxy {
 	t.Helper()
 	u, err := url.Parse(o.Base.DatabaseURL.Reveal())
@@ -194,7 +194,8 @@ func TestRedisKeysBeginWithTheServiceName(t *testing.T) {
 	}
 }
 
-// sampleProgram serves nothing: run is called with what LoadConfig made of the environment.
+// sampleProgram serves nothing: run is called with the result of LoadConfig for the
+// environment.
 func sampleProgram(run func(string) error) startup.Program[string] {
 	return startup.Program[string]{
 		Name: "sample", AddrVar: "SAMPLE_ADDR", Addr: "127.0.0.1:1",

@@ -41,8 +41,8 @@ type row struct {
 	peak                     int64
 }
 
-// Feed has read each file in turn and logs a table by kind. It fails the test if one takes longer than limit, or if this
-// process reaches MemoryCeiling (without the race detector, which takes memory of its own). read returns the reason why a
+// Feed reads each file in turn and logs a table by kind. It fails the test if one takes longer than limit, or if this
+// process reaches MemoryCeiling (without the race detector, which needs more memory). read returns the reason why a
 // file was refused, nil if it was accepted, and fails the test itself if the outcome is neither. The test must not be
 // parallel: the memory is that of the process.
 func Feed(t *testing.T, files []File, limit time.Duration, read func(File) error) {
@@ -54,7 +54,7 @@ func Feed(t *testing.T, files []File, limit time.Duration, read func(File) error
 			k = &row{}
 			rows[f.Kind] = k
 		}
-		debug.FreeOSMemory() // what the file before left is not this one's
+		debug.FreeOSMemory() // memory of the previous file is not this one's
 		resetPeak(t)
 		// A reader that never ends would otherwise be killed minutes later, without a name.
 		watch := time.AfterFunc(2*limit+time.Minute, func() { panic(fmt.Sprintf("%s %s: still reading", f.Kind, f.Name)) })

@@ -1,5 +1,5 @@
-// Package hostiletest damages and inflates sound inputs, the same way for a seed, feeds them to a reader of foreign
-// bytes, and measures what reading them takes.
+// Package hostiletest mutates and inflates valid inputs, deterministically for a seed, feeds them to a parser of
+// external bytes, and measures the cost of parsing them.
 package hostiletest
 
 import (
@@ -17,7 +17,7 @@ import (
 type File struct {
 	// Kind groups inputs in the table.
 	Kind string
-	// Name says how the input was made.
+	// Name describes how the input was made.
 	Name string
 	Data []byte
 	// Then follows Body, Times over, which Write does not hold: the memory that is measured is the reader's.
@@ -39,10 +39,10 @@ func (f *File) Write(w io.Writer) error {
 	return nil
 }
 
-// number matches what a mutation replaces by another number.
+// number matches numbers that a mutation replaces by another.
 var number = regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?`)
 
-// oddNumbers are numbers that readers disagree about, or that say more than is there.
+// oddNumbers are numbers that parsers disagree about, or that are larger than they look.
 var oddNumbers = []string{
 	"NaN", "nan", "Infinity", "-inf", "1e999", "-1e999", "1e-999", "-0", "00", "0x7fffffff", "1_000", "٣", "+1",
 	"2147483648", "9223372036854775808", "18446744073709551616", "4294967295", strings.Repeat("9", 4000), "0." + strings.Repeat("0", 4000) + "1",
@@ -125,8 +125,8 @@ func insertAt(r *rand.Rand, in []byte, text string) []byte {
 	return replaceRange(in, at, at, []byte(text))
 }
 
-// Mutate returns n inputs made of the samples, which must not be empty, by one to three mutations each. They are the
-// same for a seed.
+// Mutate returns n inputs derived from the samples, which must not be empty, by one to three mutations each. They are
+// the same for a seed.
 func Mutate(kind string, n int, seed uint64, samples ...[]byte) []File {
 	r := rand.New(rand.NewPCG(seed, seed)) // #nosec G404 -- repeatable on purpose
 	out := make([]File, n)

@@ -2,5 +2,6 @@
 
 package hostiletest
 
-// Race says that the race detector is on, which takes several times the memory and the time.
+// Race reports whether the race detector is on, which takes several times the memory and the
+// time.
 const Race = true

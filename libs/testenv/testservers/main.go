@@ -30,7 +30,7 @@ func main() {
 }
 
 func runBesideServers(args []string) (code int, err error) {
-	// The command is in the terminal's process group too and gets an interrupt by itself; the servers outlive it.
+	// The command is in the terminal's process group too and gets the interrupt directly; the servers outlive it.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	environment, stopServers, err := testenv.StartShared(ctx)

@@ -1,5 +1,5 @@
 // Package schemas holds the JSON Schemas (draft 2020-12) of the product's documents.
-// A released schema is never changed so that it refuses what it took.
+// A released schema is never changed so that it refuses documents it accepted.
 package schemas
 
 import (
@@ -27,7 +27,7 @@ func Names() []string {
 	return out
 }
 
-// Get gives the text of a schema, and whether there is one of this name.
+// Get returns the text of a schema, and whether there is one of this name.
 func Get(name string) ([]byte, bool) {
 	if strings.ContainsAny(name, "/\\") {
 		return nil, false

@@ -25,7 +25,7 @@ func TestHelpAndVersionCommands(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"help modles":      "error: unknown command \"modles\" for mlp\nhint: did you mean: mlp models\n",
-		"help predict it":  "error: mlp predict has no commands of its own\nhint: see: mlp predict --help\n",
+		"help predict it":  "error: mlp predict has no subcommands\nhint: see: mlp predict --help\n",
 		"version of today": "error: unexpected argument of\nhint: see: mlp version --help\n",
 	} {
 		if got := runMLP(t, nil, "", strings.Fields(line)...); got.code != 2 || got.err != want || got.out != "" {

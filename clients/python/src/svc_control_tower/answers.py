@@ -182,14 +182,14 @@ class Checked:
     def same(self, what: str, got: JsonValue, asked: str) -> Checked:
         """The answer must be about what was asked for."""
         if got != asked:
-            raise self.broken(f"the answer is about another {what} than the one asked for")
+            raise self.broken(f"the answer is about another {what} than the one requested")
         return self
 
     def digest(self, what: str, stated: JsonValue, of: JsonObject) -> Checked:
         """A digest inside the answer must be that of what it stands for."""
         if not isinstance(stated, str) or digest(of) != stated:
             raise IntegrityError(
-                f"{what} is not the digest of what it stands for",
+                f"{what} is not the digest of its value",
                 request_id=self.metadata.request_id,
             )
         return self
@@ -209,7 +209,7 @@ class Checked:
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= 200:
             raise self.broken("the limit of the page is not from 1 to 200")
         if limit is not None and size != limit:
-            raise self.broken("the page has another limit than the one asked for")
+            raise self.broken("the page has another limit than the one requested")
         if len(items) > size:
             raise self.broken("the page holds more items than its limit")
         missing: JsonValue = False  # is no cursor
@@ -257,7 +257,7 @@ def check_event(
         raise broken(f"event {sequence} came after event {after}: sequences must rise")
     for key, wanted in filters.items():
         if envelope[key] != wanted:
-            raise broken(f"an event has another {key} than the filter asks for")
+            raise broken(f"an event has another {key} than the filter requests")
     payload = envelope["payload"]
     if not isinstance(payload, dict):
         raise broken("the payload of an event is no object")

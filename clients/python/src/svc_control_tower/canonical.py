@@ -103,7 +103,7 @@ class _Parser:
             if char == "{" or char == "[":
                 if len(open_) >= MAX_DEPTH:
                     raise self.fail(
-                        f"arrays and objects stand more than {MAX_DEPTH} deep", reason="too_deep"
+                        f"arrays and objects are nested more than {MAX_DEPTH} deep", reason="too_deep"
                     )
                 self.pos += 1
                 self.space()
@@ -141,7 +141,7 @@ class _Parser:
                         open_[-1] = (holder, self.key(holder))
                     break
                 if char != end:
-                    raise self.fail(f"a comma or {end} must stand here")
+                    raise self.fail(f"expected a comma or {end}")
                 self.pos += 1
                 open_.pop()
                 value = holder
@@ -175,7 +175,7 @@ class _Parser:
         elif char == "-" or "0" <= char <= "9":
             return self.number()
         elif not char:
-            raise self.fail("the document ends where a value should stand")
+            raise self.fail("the document ends where a value is expected")
         raise self.fail("no JSON value starts here")
 
     def number(self) -> int | float:
@@ -231,7 +231,7 @@ class _Parser:
             if 0xDC00 <= low < 0xE000:
                 return chr(0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00))
         if 0xD800 <= unit < 0xE000:
-            raise self.fail("half a surrogate pair stands for no character", start)
+            raise self.fail("half a surrogate pair is no character", start)
         return chr(unit)
 
     def hex4(self) -> int:
@@ -281,7 +281,7 @@ def canonical_bytes(value: JsonValue) -> bytes:
         node, depth = item
         if isinstance(node, (dict, list)):
             if depth >= MAX_DEPTH:
-                raise CanonicalError(f"arrays and objects stand more than {MAX_DEPTH} deep")
+                raise CanonicalError(f"arrays and objects are nested more than {MAX_DEPTH} deep")
             waiting.extend(reversed(_inside(node, depth + 1)))
         else:
             out.append(_scalar(node))

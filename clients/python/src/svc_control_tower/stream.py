@@ -273,4 +273,4 @@ class EventStream:
             except TransportError:
                 return
         if self._buffer:
-            raise self._broken("the stream goes on after its end marker")
+            raise self._broken("the stream continues after its end marker")

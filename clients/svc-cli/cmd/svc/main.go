@@ -1,4 +1,5 @@
-// Command svc audits runs: it keeps them with their evidence, shows them and checks what is kept.
+// Command svc audits runs: it stores them with their evidence, shows them and checks the stored
+// records.
 package main
 
 import (

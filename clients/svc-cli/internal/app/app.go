@@ -80,9 +80,9 @@ func Main(ctx context.Context, e *command.Env, args []string) int {
 		err = command.Usagef("%s", wrong.Error())
 	}
 	if lost := out.Err(); lost != nil && !errors.Is(lost, syscall.EPIPE) && !isFault(err) {
-		err = lost // a verdict that nobody could read is no verdict
+		err = lost // a verdict that was not printed is no verdict
 	}
-	// What an action ended is printed; this is what went wrong before one ran.
+	// Errors of an action are printed already; this prints those that came before one ran.
 	err = e.End(shapeOf(args), wantsJSON(args), err)
 	var exit *command.Exit
 	if errors.As(err, &exit) {
@@ -91,7 +91,7 @@ func Main(ctx context.Context, e *command.Env, args []string) int {
 	return command.ExitDone
 }
 
-// isFault says that err is a fault, printed or not, and not the end of a command that did its work.
+// isFault reports whether err is a fault, printed or not, and not the end of a command that did its work.
 func isFault(err error) bool {
 	var exit *command.Exit
 	return err != nil && (!errors.As(err, &exit) || exit.Code == command.ExitFault)
@@ -142,7 +142,8 @@ func New(e *command.Env) *cli.App {
 	return a
 }
 
-// prepareCommand gives every command a help flag of its own, so that two apps in one process share nothing, and every group its help.
+// prepareCommand gives every command a separate help flag, so that two apps in one process share nothing, and every
+// group its help.
 func prepareCommand(c *cli.Command, path string) {
 	path += " " + c.Name
 	c.HideHelp = true
@@ -184,7 +185,7 @@ func usageError(_ *cli.Context, err error, _ bool) error {
 	return command.Usagef("%s", err.Error())
 }
 
-// shapeOf reads off a line that may be wrong which shape its error document has.
+// shapeOf returns the shape of the error document for a command line, which may be wrong.
 func shapeOf(args []string) command.Shape {
 	if len(args) > 1 && slices.Contains(verdicts, args[1]) {
 		return command.Verdict
@@ -192,7 +193,7 @@ func shapeOf(args []string) command.Shape {
 	return command.Envelope
 }
 
-// wantsJSON reads off a line that may be wrong whether it asks for a document.
+// wantsJSON reports whether a command line, which may be wrong, requests a document.
 func wantsJSON(args []string) bool {
 	for i, a := range args {
 		name, value, joined := argv.Split(a)

@@ -38,7 +38,7 @@ func TestHelp(t *testing.T) {
 			if c.Usage == "" || strings.HasSuffix(c.Usage, ".") {
 				t.Errorf(`%q: usage %q; want c.Usage != "" && !strings.HasSuffix(c.Usage, ".")`, words, c.Usage)
 			}
-			// Help wins over whatever else stands on the line.
+			// Help takes precedence over all other options on the line.
 			r := apptest.Run(t, append(append([]string{}, words...), "--help")...)
 			if c.Name == "help" {
 				if r != whole {
@@ -176,13 +176,13 @@ func TestLostOutput(t *testing.T) {
 	if _, err := os.Stat(key); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a key whose public half nobody saw: %v; want errors.Is(err, os.ErrNotExist)", err)
 	}
-	// The first fault is the one that is told.
+	// The first fault is the one that is reported.
 	e, _, errOut := apptest.Env("")
 	e.Stdout = full{}
 	if code := app.Main(t.Context(), e, []string{"svc", "verify", filepath.Join(dir, "none"), "--json"}); code != command.ExitFault || strings.Contains(errOut.String(), "space") {
 		t.Errorf(`%d %q; want code == command.ExitFault && !strings.Contains(errOut.String(), "space")`, code, errOut)
 	}
-	// A reader that went away is no fault, and takes no verdict with it.
+	// A reader that went away is no fault, and does not change the verdict.
 	e.Stdout = gone{}
 	if code := app.Main(t.Context(), e, []string{"svc", "verify", db}); code != command.ExitDone {
 		t.Errorf("%d; want %v", code, command.ExitDone)
@@ -209,7 +209,7 @@ func TestHelpAndVersionCommands(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"help rn":       "error: unknown command \"rn\" for svc; did you mean: svc run\n",
-		"help verify x": "error: svc verify has no commands of its own; see: svc verify --help\n",
+		"help verify x": "error: svc verify has no subcommands; see: svc verify --help\n",
 		"version x":     "error: unexpected argument x; see: svc version --help\n",
 	} {
 		if got := apptest.Run(t, strings.Fields(line)...); got.Code != 2 || got.Err != want || got.Out != "" {
@@ -218,7 +218,7 @@ func TestHelpAndVersionCommands(t *testing.T) {
 	}
 }
 
-// Every option that a command cannot do without is asked for in one line.
+// Every required option that is missing is reported in one line.
 func TestMissingOptionsAreUsageErrors(t *testing.T) {
 	t.Parallel()
 	for line, option := range map[string]string{

@@ -94,7 +94,7 @@ func TestFilesAndTheirRules(t *testing.T) {
 	}
 }
 
-// The seeds must be what the other commands and the policy ask for.
+// The seeds must meet the requirements of the other commands and the policy.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	plan, err := bootstrap.New("v1.2.3", "trunk")

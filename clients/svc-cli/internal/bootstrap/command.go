@@ -38,7 +38,7 @@ func runPlan(e *command.Env, c *cli.Context) error {
 	if command.WantsJSON(c) {
 		return e.JSON(answer)
 	}
-	e.Printf("svc ref: %s (existence not verified: nobody was asked)\n", answer.Plan.SvcRef)
+	e.Printf("svc ref: %s (existence not verified: no request was made)\n", answer.Plan.SvcRef)
 	e.Printf("default branch: %s\n", answer.Plan.DefaultBranch)
 	e.Printf("files: %d\n", len(answer.Plan.Files))
 	for _, f := range answer.Plan.Files {

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// Codes of what a plan cannot be made of.
+// Codes of faults that prevent a plan.
 const (
 	UnpinnedRef   = "unpinned_svc_ref"
 	InvalidBranch = "invalid_default_branch"
@@ -29,11 +29,11 @@ type DryRun struct {
 	RenderedConfigFiles     []Rendered `json:"rendered_config_files"` // by path
 }
 
-// Plan is what would be there afterwards.
+// Plan lists the files and settings that the bootstrap would leave.
 type Plan struct {
 	PlanVersion          string   `json:"plan_version"`
 	SvcRef               string   `json:"svc_ref"`
-	RefExistenceVerified bool     `json:"ref_existence_verified"` // a tag may not exist: nobody was asked
+	RefExistenceVerified bool     `json:"ref_existence_verified"` // a tag may not exist: no request was made
 	DefaultBranch        string   `json:"default_branch"`
 	Files                []File   `json:"files"` // by path
 	OwnerActions         []Action `json:"owner_actions"`
@@ -52,7 +52,7 @@ type File struct {
 	IntegrationAuthority bool   `json:"integration_authority"`
 }
 
-// Action is what only the repository's owner can do.
+// Action is a step that only the repository's owner can do.
 type Action struct {
 	Code                    string `json:"code"`
 	Summary                 string `json:"summary"`
@@ -124,10 +124,10 @@ func planFiles(ref string) []File {
 		workflow("preview", "Shows how a work unit would be routed; nothing is dispatched.", "none"),
 		workflow("status", "Publishes the status of runs from retained evidence.", "publication"),
 		workflow("verify", "Verifies a candidate and retains the evidence; it decides nothing.", "verification"),
-		config("README.md", managed, "Tells people what the files beside it are and who changes them."),
+		config("README.md", managed, "Explains the files beside it and who changes them."),
 		config("connections.json", seed, "Connector profiles of the project; the one that is there to begin with is disabled."),
 		config(domainPack, managed, "Names the kinds of work, tasks and evidence of software engineering."),
-		config("project.json", seed, "The project's policy: people decide, nothing merges by itself."),
+		config("project.json", seed, "The project's policy: people decide, nothing merges automatically."),
 	}
 }
 

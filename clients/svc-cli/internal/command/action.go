@@ -27,8 +27,8 @@ const (
 	Verdict               // {"valid":false,"error":{code,path,message}}
 )
 
-// JSONFlags are the two spellings of one wish, made for each command: the library writes into flags, so that apps which share
-// one cannot run at the same time.
+// JSONFlags are the two spellings of one option, made for each command: the library writes into flags, so that apps
+// which share one cannot run concurrently.
 func JSONFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "json", Usage: "print the JSON document", DisableDefaultText: true},
@@ -36,7 +36,7 @@ func JSONFlags() []cli.Flag {
 	}
 }
 
-// WantsJSON says that the result is asked for as a document.
+// WantsJSON reports whether the result is requested as a document.
 func WantsJSON(c *cli.Context) bool { return c.Bool("json") || c.String("output") == "json" }
 
 // Exit is the end of a command whose fault is printed already.
@@ -119,7 +119,7 @@ func (s Shape) document(f *Fault) any {
 	}{Error: body{f.Code, f.Message}}
 }
 
-// Arguments checks how many arguments a command got. A name in brackets may be absent and is then "".
+// Arguments checks the number of arguments of a command. A name in brackets is optional and is "" if absent.
 func Arguments(c *cli.Context, names ...string) ([]string, error) {
 	got, err := argv.Arguments(c, names...)
 	if err != nil {

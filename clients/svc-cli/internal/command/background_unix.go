@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// ignoreBackgroundReads lets a local page be served behind a shell's &: a read from the terminal then fails, where it would
-// stop the process.
+// ignoreBackgroundReads allows a local page to be served behind a shell's &: a read from the terminal then fails
+// instead of stopping the process.
 func ignoreBackgroundReads() { signal.Ignore(syscall.SIGTTIN) }

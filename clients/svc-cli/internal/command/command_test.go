@@ -132,7 +132,7 @@ func TestWriteFile(t *testing.T) {
 			t.Errorf("%q %v; want string(got) == data", got, err)
 		}
 	}
-	// A folder stands in the way: it stays, and nothing is left beside it.
+	// A folder is in the way: it stays, and nothing is left beside it.
 	taken := filepath.Join(dir, "taken")
 	if err := os.MkdirAll(filepath.Join(taken, "inside"), 0o700); err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// What an output path leads to stays what it is: a link, a pipe, a file's mode.
+// The target of an output path keeps its kind: a link, a pipe, a file's mode.
 func TestWriteFileOverOthers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -179,7 +179,7 @@ func TestWriteFileOverOthers(t *testing.T) {
 	if got, err := os.ReadFile(at("private")); err != nil || string(got) != "linked" || mode("private") != 0o600 || mode("link")&fs.ModeSymlink == 0 {
 		t.Errorf(`%q %v %v %v; want string(got) == "linked" && mode("private") == 0o600 && mode("link") & fs.ModeSymlink != 0`, got, err, mode("private"), mode("link"))
 	}
-	for _, name := range []string{"dangling", "pipe"} { // nobody reads the pipe
+	for _, name := range []string{"dangling", "pipe"} { // the pipe has no reader
 		if err := command.WriteFile(at(name), []byte("x")); command.FaultOf(err).Code != command.OutputWriteError {
 			t.Errorf("%s: %v; want command.FaultOf(err).Code == %v", name, err, command.OutputWriteError)
 		}

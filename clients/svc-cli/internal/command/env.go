@@ -10,13 +10,13 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 )
 
-// Env is what a command may touch of the world; tests pass buffers and a fixed clock.
+// Env is a command's access to its environment; tests pass buffers and a fixed clock.
 type Env struct {
 	Stdin  io.Reader
 	Stdout io.Writer // results
 	Stderr io.Writer // faults, progress, warnings
 	Getenv func(string) string
-	// LookupEnv tells an empty variable from an absent one; nil: Getenv does not either.
+	// LookupEnv distinguishes an empty variable from an absent one; nil: Getenv does not either.
 	LookupEnv func(string) (string, bool)
 	Now       func() time.Time
 
@@ -28,7 +28,7 @@ type Env struct {
 	OpenBrowser func(string) error
 }
 
-// Variable gives a variable of the environment and whether it is there.
+// Variable returns a variable of the environment and whether it is set.
 func (e *Env) Variable(name string) (string, bool) {
 	if e.LookupEnv != nil {
 		return e.LookupEnv(name)
@@ -37,7 +37,7 @@ func (e *Env) Variable(name string) (string, bool) {
 	return v, v != ""
 }
 
-// JSON prints a document in form J. It takes what canon.From takes.
+// JSON prints a document in form J. It accepts the values that canon.From accepts.
 func (e *Env) JSON(v any) error {
 	value, err := canon.From(v)
 	if err != nil {
@@ -64,8 +64,8 @@ func (e *Env) ShowProgress(text string) {
 	_ = printable.WriteControl(e.Stderr, "\r\x1b[K"+printable.Line(text))
 }
 
-// Written tells that what was printed until now did not reach stdout. Only an act that cannot be repeated, or whose
-// result is lost with its text, needs to ask before the command ends.
+// Written returns the error if output so far did not reach stdout. Only an act that cannot be repeated, or whose result
+// is lost with its text, needs to check before the command ends.
 func (e *Env) Written() error {
 	if o, ok := e.Stdout.(*Output); ok {
 		return o.Err()
@@ -99,7 +99,7 @@ func (e *Env) Table(header []string, rows [][]string) error {
 	return terminal.Table(e.Stdout, e.Width, false, columns, cells)
 }
 
-// isNumeric says that a column holds nothing but digits, and not so many that they are a digest or revision.
+// isNumeric reports whether a column holds nothing but digits, and not so many that they are a digest or revision.
 func isNumeric(cells [][]string, column int) bool {
 	for _, row := range cells {
 		if column >= len(row) || row[column] == "" || len(row[column]) > 19 {

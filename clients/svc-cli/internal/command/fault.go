@@ -36,7 +36,7 @@ const (
 // Usagef is a fault of the command line.
 func Usagef(format string, a ...any) *Fault { return Failf(InvalidArguments, format, a...) }
 
-// No says that a check answered no and everything is printed already: exit 1.
+// No means that a check answered no and everything is printed already: exit 1.
 //
 //lint:ignore ST1012 it is an answer, and reads so: return command.No
 var No = errors.New("the check answered no")

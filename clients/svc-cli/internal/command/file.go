@@ -62,9 +62,9 @@ func ReadRegular(path string) ([]byte, error) {
 	return data, nil
 }
 
-// WriteFile writes a file as a whole: beside its place, flushed to the disk, then renamed over it. Of a link it is the
-// file that the link leads to which is replaced, and a file keeps its mode. What is there and no file, as a device or
-// a pipe, stays what it is and gets the data.
+// WriteFile writes a file as a whole: under a temporary name beside it, flushed to the disk, then renamed over it. For
+// a link it replaces the file that the link leads to, and a file keeps its mode. A special file, such as a device or a
+// pipe, stays what it is and gets the data.
 func WriteFile(path string, data []byte) error {
 	if err := writeFile(path, data); err != nil {
 		return Failf(OutputWriteError, "cannot write %s: %w", path, err)
@@ -92,7 +92,7 @@ func writeFile(path string, data []byte) error {
 	return replaceFile(path, data, info)
 }
 
-// writeInto writes to what is no regular file. A pipe that nobody reads is not waited for.
+// writeInto writes to a special file. It does not wait for a pipe without a reader.
 func writeInto(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Launch tells where a local page is and opens it: launch makes addresses that open it once, and every line on
-// standard input asks for another. Only the address is printed, never the token behind it.
+// Launch prints the address of a local page and opens it: launch makes addresses that open it once, and every line on
+// standard input prints another. Only the address is printed, never the token behind it.
 func (e *Env) Launch(name, url string, launch func() string, browser bool) {
 	first := launch()
 	e.Printf("%s: %s\nopen once: %s\n", name, url, first)
@@ -17,7 +17,7 @@ func (e *Env) Launch(name, url string, launch func() string, browser bool) {
 		}
 	}
 	ignoreBackgroundReads()
-	// A read from a terminal cannot be called off; it ends with the process, which holds nothing for it.
+	// A read from a terminal cannot be cancelled; it ends with the process, which holds nothing for it.
 	go func() {
 		in := bufio.NewReader(e.Stdin)
 		for {

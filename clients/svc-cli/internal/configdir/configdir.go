@@ -1,5 +1,5 @@
-// Package configdir reads the documents that a config names by relative paths. They must lie in the config's folder:
-// a config that somebody handed over shall not read other files of the one who runs it, not even through a link.
+// Package configdir reads the documents that a config names by relative paths. They must lie in the config's folder: a
+// config from another person must not read other files of the user who runs it, not even through a link.
 package configdir
 
 import (
@@ -23,15 +23,15 @@ const (
 	SameFile      = "repeated_file"
 )
 
-// maxPath is how long a path in a config may be.
+// maxPath limits the characters of a path in a config.
 const maxPath = 1024
 
-// IsRelative says that name is a path, with slashes, that stays below the folder it starts in.
+// IsRelative reports whether name is a path, with slashes, that stays below the folder it starts in.
 func IsRelative(name string) bool {
 	return name != "" && len(name) <= maxPath && !strings.ContainsAny(name, "\\\x00") && filepath.IsLocal(name) && path.Clean(name) != "."
 }
 
-// WhatRelative describes what IsRelative takes.
+// WhatRelative describes a valid path, see IsRelative.
 const WhatRelative = "a relative path within the config's folder, with slashes"
 
 // Folder is the folder of one config.
@@ -53,7 +53,7 @@ func Open(config string) (*Folder, error) {
 // Close closes the folder.
 func (f *Folder) Close() { _ = f.root.Close() }
 
-// Path is where name lies, for people and for other checks of paths.
+// Path is the path of the file that name leads to, for people and for other checks of paths.
 func (f *Folder) Path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
 
 // Read reads a document: a regular file of at most 2 MiB whose root is an object.
@@ -71,7 +71,7 @@ func (f *Folder) Read(name string) (canon.Value, error) {
 
 func (f *Folder) bytes(name string) ([]byte, error) {
 	if !IsRelative(name) {
-		return nil, &closed.Fault{Code: OutsideFolder, Detail: WhatRelative + " must stand here"}
+		return nil, &closed.Fault{Code: OutsideFolder, Detail: "expected " + WhatRelative}
 	}
 	name = filepath.FromSlash(name)
 	// Before opening, which would wait for ever on a pipe without a writer.
@@ -94,7 +94,7 @@ func (f *Folder) bytes(name string) ([]byte, error) {
 	return data, nil
 }
 
-// unreadable tells a file that is missing from a link that leads out of the folder, as far as the system says.
+// unreadable distinguishes a missing file from a link that leads out of the folder, as far as the system allows.
 func (f *Folder) unreadable(name string, err error) error {
 	var where *fs.PathError
 	if errors.As(err, &where) {
@@ -106,8 +106,8 @@ func (f *Folder) unreadable(name string, err error) error {
 	return &closed.Fault{Code: Unreadable, Detail: fmt.Sprintf("cannot read %s: %v", f.Path(name), err)}
 }
 
-// Distinct says whether two of the names mean one file, by their text or through links. What cannot be looked at is
-// left to Read.
+// Distinct returns a fault if two of the names mean one file, by their text or through links. A name that cannot be
+// checked is left to Read.
 func (f *Folder) Distinct(names ...string) error {
 	for i, a := range names {
 		for _, b := range names[:i] {

@@ -22,7 +22,7 @@ func TestIsRelative(t *testing.T) {
 	}
 }
 
-// A pipe without a writer, which would be waited for, is refused like every file that is none.
+// A pipe without a writer, on which a read would block, is refused like every special file.
 func TestPipesAreNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -57,7 +57,7 @@ func LoadArgument(c *cli.Context) ([]Connector, error) {
 	return Load(args[0])
 }
 
-// Records gives what a store keeps of connectors.
+// Records returns the records that a store keeps of connectors.
 func Records(all []Connector) []spine.Connection {
 	out := make([]spine.Connection, len(all))
 	for i, c := range all {

@@ -3,6 +3,6 @@
 //
 // A profile never holds a secret. It names at most a variable of the environment
 // (auth.secret_ref, "env:NAME"), which nothing here reads; a key that is named like a
-// credential anywhere else is refused before anything else is looked at, and no fault
-// quotes a value.
+// credential anywhere else is refused before any other check, and no fault quotes a
+// value.
 package connectors

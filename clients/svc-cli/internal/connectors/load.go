@@ -16,7 +16,7 @@ func Load(path string) ([]Connector, error) {
 	return Parse(v)
 }
 
-// profileFault gives a fault of the file the code that profiles have for it.
+// profileFault maps a fault of the file to the code that profiles have for it.
 func profileFault(err error) error {
 	f := *command.FaultOf(err)
 	var syntax *canon.SyntaxError

@@ -8,9 +8,9 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// checkNames looks at the name of every key, at any depth, before any value is: one
-// that tells of a secret is a worse fault than whatever else the profile has wrong.
-// The one place for a reference to a secret is the object auth of a profile itself.
+// checkNames checks the name of every key, at any depth, before any value: a name
+// that indicates a secret is a worse fault than any other in the profile. The one
+// place for a reference to a secret is the object auth of a profile itself.
 func checkNames(rd *closed.Reader, v canon.Value, path string, inAuth bool) {
 	switch v := v.(type) {
 	case canon.Array:
@@ -39,8 +39,8 @@ func checkNames(rd *closed.Reader, v canon.Value, path string, inAuth bool) {
 	}
 }
 
-// isProfilePath says that a profile stands at path: it is the document or an element
-// of the array that is the document.
+// isProfilePath reports whether path is that of a profile: the document or an
+// element of the array that is the document.
 func isProfilePath(path string) bool {
 	return path == "" || strings.Trim(path[1:], "0123456789") == ""
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// Status is what a probe found a connector to be.
+// Status is a connector's state at a probe.
 type Status string
 
 // The states of a probed connector. The offline drivers never find one degraded; the
@@ -19,13 +19,13 @@ const (
 	Disabled    Status = "disabled"
 )
 
-// Codes of what a probe failed with.
+// Codes of failed probes.
 const (
 	UnknownDriver     = "unknown_driver"
 	SecretUnavailable = "secret_unavailable"
 )
 
-// Capabilities are what a driver can do, whatever its profile asks for.
+// Capabilities are those of a driver, whatever its profile requests.
 type Capabilities struct {
 	Tiers              []string `json:"tiers"`
 	TaskClasses        []string `json:"task_classes"`
@@ -48,12 +48,12 @@ type Failure struct {
 	Code string `json:"code"`
 }
 
-// Observed is what was seen of the driver.
+// Observed holds a probe's observations of the driver.
 type Observed struct {
 	Capabilities Capabilities `json:"capabilities"`
 }
 
-// Auth says whether the profile refers to a secret. No probe reads one.
+// Auth reports whether the profile refers to a secret. No probe reads one.
 type Auth struct {
 	Configured bool `json:"configured"`
 }
@@ -75,7 +75,7 @@ type ProbeError struct {
 	Code string `json:"code"`
 }
 
-// Inspection is a connector with its probe, or with why there is none.
+// Inspection is a connector with its probe, or the reason why there is none.
 type Inspection struct {
 	ConnectionID string      `json:"connection_id"`
 	Kind         string      `json:"kind"`
@@ -86,7 +86,7 @@ type Inspection struct {
 
 const fakeVersion = "0.1"
 
-// fakeDrivers are the drivers of this build: they stand for real ones and ask nobody.
+// fakeDrivers are the drivers of this build: they replace real ones and make no requests.
 func fakeDrivers() map[[2]string]Capabilities {
 	return map[[2]string]Capabilities{
 		{"scm", "fake-scm"}: {Tiers: []string{"T0"}, TaskClasses: []string{"scm"}, Tools: []string{"git"},
@@ -125,7 +125,7 @@ func probeConnector(c Connector, can Capabilities, at time.Time) *Probe {
 	case !c.Enabled:
 		p.Status = Disabled
 	case c.AuthRefConfigured:
-		// A fake has no use for a secret and reads none, so it cannot say that one is there.
+		// A fake does not need a secret and reads none, so it cannot report one as present.
 		p.Status, p.Failure = Unavailable, &Failure{"configuration", SecretUnavailable}
 	}
 	return p

@@ -46,11 +46,11 @@ var Codes = closed.Codes{
 // Tiers lists the tiers of capability from the lowest.
 func Tiers() []string { return []string{"T0", "T1", "T2", "T3", "T4"} }
 
-// Connector is one checked profile: the record that a store keeps of it, and what
-// only routing asks for.
+// Connector is one checked profile: the record that a store keeps of it, and the values
+// that only routing needs.
 type Connector struct {
 	spine.Connection              // its lists are sorted
-	Independence     Independence // from whom a review by this connector is not independent
+	Independence     Independence // the parties from which a review by this connector is not independent
 }
 
 // Independence names the families a connector belongs to; "" is unknown.
@@ -78,7 +78,7 @@ func Parse(document canon.Value) ([]Connector, error) {
 			break
 		}
 		if _, ok := v.(*canon.Object); !ok {
-			rd.Fail(InvalidDocument, paths[i], "a connector profile must stand here, which is an object")
+			rd.Fail(InvalidDocument, paths[i], "expected a connector profile, which is an object")
 			break
 		}
 		c := readConnector(rd, v, paths[i])
@@ -113,7 +113,7 @@ func readConnector(rd *closed.Reader, v canon.Value, path string) Connector {
 	}
 	if o.Has("settings") {
 		if _, ok := o.Value("settings").(*canon.Object); !ok {
-			o.Fail(InvalidType, "settings", "an object must stand here")
+			o.Fail(InvalidType, "settings", "expected an object")
 		}
 	}
 	readCapabilities(rd, o, &c)
@@ -173,7 +173,7 @@ func readPolicy(rd *closed.Reader, profile closed.Object, c *Connector) {
 	}
 }
 
-// hasMember says that a profile gives a key inside one of its optional objects.
+// hasMember reports whether a profile has a key inside one of its optional objects.
 func hasMember(profile closed.Object, part, key string) bool {
 	o, _ := profile.Value(part).(*canon.Object)
 	_, ok := o.Get(key)
@@ -187,7 +187,7 @@ func readRisks(rd *closed.Reader, o closed.Object, key string) []string {
 	o.Array(key, 0, func(v canon.Value, path string) {
 		s := rd.Match(v, path, InvalidRisk, "one of "+strings.Join(spine.Risks(), ", "), func(s string) bool { return slices.Contains(spine.Risks(), s) })
 		if slices.Contains(out, s) {
-			rd.Fail(DuplicateValue, path, "the risk stands in the list twice")
+			rd.Fail(DuplicateValue, path, "the risk occurs twice in the list")
 		}
 		out = append(out, s)
 	})
@@ -206,11 +206,11 @@ func Words(rd *closed.Reader, o closed.Object, key, code string, allowed []strin
 		switch {
 		case !rd.OK():
 		case allowed != nil && !slices.Contains(allowed, s):
-			rd.Fail(code, path, "one of %s must stand here", strings.Join(allowed, ", "))
+			rd.Fail(code, path, "expected one of %s", strings.Join(allowed, ", "))
 		case strings.TrimSpace(s) == "":
 			rd.Fail(code, path, "the text must not be blank")
 		case slices.Contains(out, s):
-			rd.Fail(DuplicateValue, path, "the text stands in the list twice")
+			rd.Fail(DuplicateValue, path, "the text occurs twice in the list")
 		}
 		out = append(out, s)
 	})
@@ -218,7 +218,7 @@ func Words(rd *closed.Reader, o closed.Object, key, code string, allowed []strin
 	return out
 }
 
-// Dollars reads an amount of money, which may be written with or without a point.
+// Dollars reads an amount of money, written with or without a point.
 func Dollars(o closed.Object, key string) float64 {
 	var f float64
 	switch v := o.Value(key).(type) {
@@ -227,10 +227,10 @@ func Dollars(o closed.Object, key string) float64 {
 	case canon.Float:
 		f = float64(v)
 	default:
-		o.Fail(InvalidType, key, "a number must stand here")
+		o.Fail(InvalidType, key, "expected a number")
 	}
 	if !(f >= 0) || math.IsInf(f, 0) {
-		o.Fail(InvalidValue, key, "an amount of 0 or more must stand here")
+		o.Fail(InvalidValue, key, "expected an amount of 0 or more")
 		return 0
 	}
 	return f + 0 // of a minus zero, zero

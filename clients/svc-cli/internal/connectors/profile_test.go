@@ -66,8 +66,8 @@ func TestProfileIsRead(t *testing.T) {
 	}
 }
 
-// Every code of the list, with the place that it names. What the profiles hold as a
-// secret must not be told.
+// Every code of the list, with the place that it names. Values that the profiles hold
+// as a secret must not be printed.
 func TestProfileFaults(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-v4lue"
@@ -200,8 +200,8 @@ func TestSampleProfiles(t *testing.T) {
 	}
 }
 
-// A profile that is taken makes records that a store takes, and a fault names a place
-// in the document and none of its texts.
+// A profile that is accepted makes records that a store accepts, and a fault names a
+// place in the document and none of its texts.
 func FuzzProfile(f *testing.F) {
 	for _, name := range []string{"profile", "healthy", "inline-secret"} {
 		f.Add(samples.File("connectors/" + name + ".json"))

@@ -107,8 +107,8 @@ func heuristicVotes(members int, rho *float64) *float64 {
 	return &n
 }
 
-// votesCeiling is what any number of verifiers of this accuracy and correlation is worth: the share of errors that they
-// have in common stays, whatever their number.
+// votesCeiling limits the effective votes of any number of verifiers of this accuracy and correlation: the share of
+// errors that they have in common stays, whatever their number.
 func votesCeiling(x Measures) any {
 	if x.Correlation == nil || x.Accuracy <= 0.5 {
 		return nil
@@ -120,7 +120,7 @@ func votesCeiling(x Measures) any {
 	return votes
 }
 
-// unspecified stands for the kind of a probe that has none.
+// unspecified is the kind of probes that name none.
 const unspecified = "unspecified"
 
 func (m *Matrix) probeReport(p *Panel) *Probes {
@@ -173,7 +173,7 @@ func (r *Report) warnings() []string {
 		warn(UndefinedAtQuorum, UndefinedAtQuorumText)
 	}
 	if Censored(r.Panel.Votes) {
-		warn("effective_votes_saturated", "the panel makes too few errors here to tell more than %.0f effective votes apart.", gatestat.Saturated)
+		warn("effective_votes_saturated", "the panel makes too few errors here to distinguish more than %.0f effective votes.", gatestat.Saturated)
 	}
 	if c, ok := r.Panel.Ceiling.(float64); ok {
 		if r.Panel.Heuristic != nil && *r.Panel.Heuristic > c {
@@ -189,7 +189,7 @@ func (r *Report) warnings() []string {
 	return out
 }
 
-// Dependence tells, pair by pair, which verifiers are wrong together.
+// Dependence shows, pair by pair, which verifiers are wrong together.
 func (m *Matrix) Dependence(version string) *Dependence {
 	order := m.All()
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(m.Verifiers[a].ID, m.Verifiers[b].ID) })

@@ -29,13 +29,13 @@ func BootstrapFlags() []cli.Flag {
 	}
 }
 
-// A seed is bounded far below what a reader of the report takes. The pattern leaves that to its caller: with a
+// A seed is limited far below the limit of a reader of the report. The pattern leaves the limit to its caller: with a
 // repeat count it takes milliseconds to compile, at the start of every command.
 const maxSeedDigits = 1000
 
 var integer = regexp.MustCompile(`^[+-]?[0-9]+\z`)
 
-// ReadBootstrap reads the flags; nil without --bootstrap, beside which alone the others mean something.
+// ReadBootstrap reads the flags; it returns nil without --bootstrap, which the others require.
 func ReadBootstrap(c *cli.Context) (*gatestat.Bootstrap, error) {
 	if !c.Bool(bootstrapFlag) {
 		for _, name := range []string{replicatesFlag, seedFlag, levelFlag} {

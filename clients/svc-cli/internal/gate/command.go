@@ -17,7 +17,7 @@ func Commands(e *command.Env) []*cli.Command {
 func auditCommand(e *command.Env) *cli.Command {
 	return &cli.Command{
 		Name: "gate-audit", Category: Category, Usage: "audit the verdicts of a gate's reviewers", ArgsUsage: "INPUT",
-		Description: "INPUT is a matrix of verdicts on candidates whose truth is known. The report tells how often each\n" +
+		Description: "INPUT is a matrix of verdicts on candidates whose truth is known. The report shows how often each\n" +
 			"verifier and the panel are wrong, and how many independent votes the panel is worth.",
 		Flags: append(append([]cli.Flag{
 			&cli.StringFlag{Name: "markdown", Usage: "also write the report for people to `FILE`"},
@@ -42,7 +42,7 @@ func auditCommand(e *command.Env) *cli.Command {
 
 func dependenceCommand(e *command.Env) *cli.Command {
 	return &cli.Command{
-		Name: "gate-audit-dependence", Category: Category, Usage: "tell which verifiers are wrong together", ArgsUsage: "INPUT",
+		Name: "gate-audit-dependence", Category: Category, Usage: "show which verifiers are wrong together", ArgsUsage: "INPUT",
 		Flags: OutputFlags(),
 		Action: e.Action(command.Envelope, func(c *cli.Context) error {
 			m, out, err := ReadArgument(c)

@@ -111,7 +111,7 @@ func TestGoldenMarkdown(t *testing.T) {
 	compareGolden(t, "testdata/audit-bootstrap.md", got)
 }
 
-// The documents among the samples fit their schemas, and the sample reports are what the command makes of the configs.
+// The documents among the samples fit their schemas, and the sample reports are the command's output for the configs.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	for name, schema := range map[string]string{

@@ -21,7 +21,7 @@ import (
 	"github.com/mlp-platform/platform/libs/loopback"
 )
 
-// screen is what a command prints; it tells when something came.
+// screen collects a command's output and signals new text.
 type screen struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
@@ -76,8 +76,8 @@ func callEditor(ctx context.Context, in io.Reader, out, errs io.Writer, token st
 	return a.RunContext(ctx, append([]string{"svc", "gate-audit-ui"}, args...))
 }
 
-// TestServes: the command prints where the page is and never its token, prints another address for each line of input,
-// warns if no browser opens, and ends well when it is told to.
+// TestServes: the command prints the page's address and never its token, prints another address for each line of input,
+// warns if no browser opens, and exits with success when it is stopped.
 func TestServes(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
@@ -136,7 +136,7 @@ func TestRefusesToStart(t *testing.T) {
 		{"two inputs", "", "unexpected argument", []string{good, good}},
 	} {
 		var out, errs bytes.Buffer
-		// Flags stand first here; svc itself takes them anywhere.
+		// Flags come first here; svc itself takes them anywhere.
 		args := append([]string{"--no-browser"}, c.args...)
 		if len(args) == 4 {
 			args = []string{args[0], args[2], args[3], args[1]}

@@ -17,7 +17,7 @@ const (
 	name      = "svc-gate-audit/0.1"
 	auditPath = "/api/audit"
 
-	// At most so many audits at once; others wait for their turn, bounded by the connections. A matrix of 2 MiB keeps a
+	// The limit of concurrent audits; others wait for their turn, limited by the connections. A matrix of 2 MiB keeps a
 	// core busy for some time.
 	maxAudits = 2
 )
@@ -30,7 +30,7 @@ type server struct {
 	launches       loopback.Launches
 }
 
-// serve gives the handler; audits end with ctx.
+// serve returns the handler; audits end with ctx.
 func (s *server) serve(ctx context.Context) httpd.Handler {
 	room := make(chan struct{}, maxAudits)
 	return func(w *httpd.Writer, r *httpd.Request) {
@@ -72,11 +72,11 @@ func (x *exchange) route() {
 			x.text("ok\n")
 		}
 	case strings.HasPrefix(r.Path, "/api/") && !loopback.TokenMatches(r, x.token):
-		x.fail(http.StatusForbidden, "invalid_session_token", "The token is missing or wrong; it stands in the "+loopback.TokenHeader+" field.")
+		x.fail(http.StatusForbidden, "invalid_session_token", "The token is missing or wrong; it must be in the "+loopback.TokenHeader+" field.")
 	case r.Path != auditPath:
 		x.fail(http.StatusNotFound, "not_found", "Nothing is here. The editor is at /.")
 	case r.Method != http.MethodPost:
-		x.notAllowed("method_not_allowed", "Audits are asked for by POST.")
+		x.notAllowed("method_not_allowed", "Audits are requested by POST.")
 	case x.noQuery():
 		x.judge()
 	}
@@ -94,7 +94,7 @@ func (x *exchange) page() {
 		x.fail(http.StatusBadRequest, "unexpected_query_parameters", "The page takes launch, once, and nothing else.")
 		return
 	}
-	// A look at the head spends no code: it shows no page.
+	// A HEAD request spends no code: it shows no page.
 	matrix, granted := "", x.r.Method == http.MethodGet && code != "" && x.launches.Redeem(code)
 	if granted {
 		matrix = x.matrix
@@ -162,7 +162,7 @@ func (s *server) read(ctx context.Context, body []byte) (*Report, error) {
 	return s.audit(ctx, doc, Options{Version: s.version})
 }
 
-// length is how long the body is; whatever is wrong with its framing is answered.
+// length returns the length of the body, and answers faults of its framing.
 func (x *exchange) length() (int64, bool) {
 	if len(x.r.Header.Values("Transfer-Encoding")) > 0 {
 		x.fail(http.StatusBadRequest, "unsupported_transfer_encoding", "Send the matrix with a Content-Length, not chunked.")
@@ -186,7 +186,7 @@ func (x *exchange) length() (int64, bool) {
 	return n, true
 }
 
-// failure is the error of a document that says no.
+// failure is the error of an error document.
 type failure struct {
 	Code    string `json:"code"`
 	Path    string `json:"path,omitempty"` // JSON pointer into the matrix
@@ -204,7 +204,7 @@ func (x *exchange) fail(status int, code, message string) {
 	x.refuse(status, nil, failure{Code: code, Message: message})
 }
 
-// failed answers with what is wrong with the matrix.
+// failed answers with the fault of the matrix.
 func (x *exchange) failed(err error) {
 	f := command.FaultOf(err)
 	if errors.Is(err, context.Canceled) {
@@ -241,6 +241,6 @@ func (x *exchange) text(body string) {
 
 func (x *exchange) send(status int, h httpd.Header, contentType string, body []byte) {
 	h = append(h, httpd.Field{Name: "Content-Type", Value: contentType}, httpd.Field{Name: "X-Request-ID", Value: loopback.RequestID(x.r)})
-	// A peer that went away misses the answer; there is nobody else to tell.
+	// If the peer has gone, the answer is lost; there is no one else to report it to.
 	_ = x.w.Answer(status, h, body)
 }

@@ -48,7 +48,7 @@ type answer struct {
 	body   string
 }
 
-// sendRaw sends a request as it stands, with what every good one has.
+// sendRaw sends a request unchanged, with the fields that every good one has.
 func sendRaw(t testing.TB, address, method, target, fields, body string) answer {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -218,7 +218,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPanic: a fault of the audit costs one answer and tells nothing of itself.
+// TestPanic: a fault of the audit costs one answer and reveals nothing about itself.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	_, address := startEditor(t, func(context.Context, canon.Value, Options) (*Report, error) { panic("private") })
@@ -260,8 +260,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// FuzzRead: every body is a report that can be sent or a fault with a code of its own, found without a panic. It goes
-// past the connection, whose goroutines would make the coverage of one body differ from time to time.
+// FuzzRead: every body is a report that can be sent or a fault with a specific code, found without a panic. It bypasses
+// the connection, whose goroutines would make the coverage of one body vary.
 func FuzzRead(f *testing.F) {
 	s := &server{version: "test", audit: Audit}
 	f.Add([]byte(`{"gate_id":"g","evidence_class":"observed","quorum":0,"candidates":[{"id":"a","ground_truth":"accept"},{"id":"b","ground_truth":"reject"}],"verifiers":[{"id":"v","verdicts":{"a":"accept","b":"accept"}}]}`))

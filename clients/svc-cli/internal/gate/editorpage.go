@@ -10,7 +10,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// The parts of the script in the order in which they stand.
+// The parts of the script in their order.
 var parts = []string{"matrix.js", "grid.js", "results.js", "main.js"}
 
 var editor = localpage.Page{Title: "Gate editor", Body: readAsset("page.html"), Style: readAsset("page.css"), Script: joinScript()}

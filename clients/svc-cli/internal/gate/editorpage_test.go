@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/loopback/localpage"
 )
 
-// TestScript compiles the whole script and looks for what the page's policy forbids.
+// TestScript compiles the whole script and looks for code that the page's policy forbids.
 func TestScript(t *testing.T) {
 	t.Parallel()
 	html, err := renderPage("bm9uY2Utb2YtdGhlLXRlc3Q", false, "", "")

@@ -269,8 +269,8 @@ func TestMarkdownHoldsOnlyItsOwnMarkup(t *testing.T) {
 	}
 }
 
-// Matrices about as large as a document of 2 MiB holds are read and audited in little time, and a bootstrap of the
-// common size takes a second or so.
+// Matrices that nearly fill a document of 2 MiB are read and audited quickly, and a bootstrap of the common size takes
+// about a second.
 func TestLargeMatrices(t *testing.T) {
 	t.Parallel()
 	random := func(rows, verifiers int) string {
@@ -306,15 +306,15 @@ func TestLargeMatrices(t *testing.T) {
 	}
 }
 
-// The most replicates of a large matrix would take an hour; that is said at once.
+// The most replicates of a large matrix would take an hour; they are refused at once.
 func TestBootstrapsThatWouldTakeTooLong(t *testing.T) {
 	t.Parallel()
 	rows := slices.Repeat([]string{strings.Repeat("A", 100)}, gate.MaxVerifiers)
 	_, err := gate.Audit(t.Context(), parseText(t, matrixText("0.5", strings.Repeat("AR", 50), rows...)),
 		gate.Options{Bootstrap: &gatestat.Bootstrap{Replicates: gatestat.MaxReplicates, Seed: new(big.Int), ConfidenceLevel: 0.9}})
 	var f *closed.Fault
-	if !errors.As(err, &f) || f.Code != gatestat.TooMuchWork || !strings.Contains(f.Detail, "ask for ") {
-		t.Error(err, `want errors.As(err, &f) && f.Code == gatestat.TooMuchWork && strings.Contains(f.Detail, "ask for ")`)
+	if !errors.As(err, &f) || f.Code != gatestat.TooMuchWork || !strings.Contains(f.Detail, "use ") {
+		t.Error(err, `want errors.As(err, &f) && f.Code == gatestat.TooMuchWork && strings.Contains(f.Detail, "use ")`)
 	}
 }
 
@@ -327,7 +327,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// A matrix is refused with a place, or makes a report that can be written and that holds no impossible figure.
+		// A matrix is refused with a place, or makes a report that can be written and contains no impossible figure.
 		r, err := gate.Audit(t.Context(), v, gate.Options{Version: "test"})
 		if err != nil {
 			var fault *closed.Fault

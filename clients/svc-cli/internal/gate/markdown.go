@@ -129,7 +129,7 @@ func formatFixed(x *float64, decimals int) string {
 	return strconv.FormatFloat(*x, 'f', decimals, 64)
 }
 
-// formatVotes shows a number that is as high as can be told as such.
+// formatVotes shows a number at the limit of what can be measured as such.
 func formatVotes(x *float64) string {
 	if Censored(x) {
 		return fmt.Sprintf(">= %.0f", gatestat.Saturated)
@@ -147,7 +147,7 @@ func ceilingText(x any) string {
 	return undefined
 }
 
-// clipNumber keeps a number that somebody chose, of up to 4,300 digits, on its line.
+// clipNumber shortens a number from the input, of up to 4,300 digits, to fit its line.
 func clipNumber(s string) string {
 	if len(s) > 40 {
 		return s[:40] + "…"

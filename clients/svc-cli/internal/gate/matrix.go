@@ -30,14 +30,14 @@ var Codes = closed.Codes{
 	Shape: InvalidType, Type: InvalidType, Value: InvalidValue,
 }
 
-// Bounds of a matrix, besides the 2 MiB of a document. They keep every report small and every audit fast: 256
+// Limits of a matrix, in addition to the 2 MiB of a document. They keep every report small and every audit fast: 256
 // verifiers make 32,640 pairs.
 const (
 	MaxVerifiers = 256
 	MaxID        = 256 // characters of an id, a gate's id or a kind of probe
 )
 
-// Matrix is what was decided about each candidate.
+// Matrix holds the verdicts on each candidate.
 type Matrix struct {
 	GateID        string
 	EvidenceClass string  // "synthetic" or "observed"
@@ -64,10 +64,10 @@ type Verifier struct {
 	Accepts []bool // by candidate
 }
 
-// IsID says that s may name something in documents of the gate family.
+// IsID reports whether s is a valid name in documents of the gate family.
 func IsID(s string) bool { return s != "" && len(s) <= 4*MaxID && utf8.RuneCountInString(s) <= MaxID }
 
-// WhatID describes what IsID takes.
+// WhatID describes a valid id, see IsID.
 const WhatID = "text of 1 to 256 characters"
 
 // Read reads a matrix. Keys it does not know are ignored, but digested. A fault is a *closed.Fault.
@@ -82,14 +82,14 @@ func Read(doc canon.Value) (*Matrix, error) {
 	}
 	if o.Has("quorum") {
 		if m.Quorum = o.Number("quorum"); m.Quorum < 0 || m.Quorum >= 1 {
-			o.Fail(InvalidValue, "quorum", "a number from 0 to below 1 must stand here")
+			o.Fail(InvalidValue, "quorum", "expected a number from 0 to below 1")
 		}
 		m.Quorum += 0 // of -0.0 too
 		if r.OK() {
 			m.quorum = gatestat.ParseQuorum(m.Quorum)
 		}
 		if !m.quorum.InRange() {
-			o.Fail(InvalidValue, "quorum", "a number from 0 to below 1 must stand here; this one is read as 1")
+			o.Fail(InvalidValue, "quorum", "expected a number from 0 to below 1; this one is read as 1")
 		}
 	}
 	m.readCandidates(r, o)
@@ -183,7 +183,7 @@ func (m *Matrix) readVerdicts(r *closed.Reader, e closed.Object) []bool {
 // VoteQuorum is the quorum as an exact fraction.
 func (m *Matrix) VoteQuorum() gatestat.Quorum { return m.quorum }
 
-// GoodRows says of every row whether its candidate is good.
+// GoodRows reports for every row whether its candidate is good.
 func (m *Matrix) GoodRows() Column {
 	out := make(Column, len(m.rows))
 	for i, c := range m.rows {
@@ -192,7 +192,7 @@ func (m *Matrix) GoodRows() Column {
 	return out
 }
 
-// Rows are the candidates that are no probes, which all rates are about.
+// Rows are the candidates other than probes; all rates are about them.
 func (m *Matrix) Rows() []int { return m.rows }
 
 // Probes are the candidates that are probes.

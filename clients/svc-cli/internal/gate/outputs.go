@@ -39,7 +39,7 @@ func readOutputs(c *cli.Context) (Outputs, error) {
 	return o, nil
 }
 
-// apartFrom refuses outputs that are one of the inputs or one file, by their text or through links. It is asked before
+// apartFrom refuses outputs that are one of the inputs or one file, by their text or through links. It is called before
 // anything is computed, and before anything is written.
 func (o Outputs) apartFrom(inputs ...string) error {
 	if o.report != "" && o.markdown != "" && sameFile(o.report, o.markdown) {
@@ -81,7 +81,7 @@ func (o Outputs) Write(e *command.Env, report any, markdown []byte) error {
 	return err
 }
 
-// sameFile says whether two paths lead to one file, which need not exist yet.
+// sameFile reports whether two paths lead to one file, which need not exist yet.
 func sameFile(a, b string) bool {
 	x, errA := os.Stat(a)
 	y, errB := os.Stat(b)
@@ -91,7 +91,7 @@ func sameFile(a, b string) bool {
 	return resolvePath(a) == resolvePath(b)
 }
 
-// maxLinks is how many links are followed, as the system itself would.
+// maxLinks limits the links followed, as the system itself would.
 const maxLinks = 40
 
 // resolvePath follows the links of a path whose end, or the end of a link, may not exist.

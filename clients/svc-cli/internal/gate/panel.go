@@ -7,12 +7,12 @@ import (
 // Panel is some verifiers of a matrix who decide together.
 type Panel struct {
 	Members []int
-	Accepts []bool   // by candidate: what the panel decides
+	Accepts []bool   // by candidate: the panel's verdict
 	Wrong   Column   // by row: whether that is wrong
 	Errors  []Column // by member and row
 }
 
-// Column says of every row of a matrix whether something is so: mostly, whether a verdict is wrong.
+// Column holds one boolean for every row of a matrix: mostly, whether a verdict is wrong.
 type Column []bool
 
 // Count is the number of rows of which it is so.
@@ -26,7 +26,7 @@ func (c Column) Count() int {
 	return n
 }
 
-// CountDrawn is the number of drawn rows of which it is so; a row counts as often as it was drawn.
+// CountDrawn counts the drawn rows that are true; a row counts as often as it was drawn.
 func (c Column) CountDrawn(rows []int) int {
 	n := 0
 	for _, row := range rows {
@@ -59,7 +59,7 @@ func (m *Matrix) wrong(accepts []bool) Column {
 	return out
 }
 
-// Panel lets these verifiers decide: they accept a candidate if more than the quorum's share of them does.
+// Panel returns the panel of these verifiers: it accepts a candidate if more than the quorum's share of them does.
 func (m *Matrix) Panel(members []int) *Panel {
 	p := &Panel{Members: members, Accepts: make([]bool, len(m.Candidates)), Errors: make([]Column, len(members))}
 	for i, v := range members {
@@ -99,7 +99,7 @@ type Measures struct {
 	Votes       *float64 // effective votes; nil if the members are no better than chance, or no panel of independent ones errs as often
 }
 
-// Censored says that the panel is worth as many votes as can be told, or more.
+// Censored reports whether the panel is worth the largest number of votes that can be measured, or more.
 func (m Measures) Censored() bool { return Censored(m.Votes) }
 
 // UndefinedAtQuorum reports whether the members are better than chance, yet no panel of independent ones errs as often.
@@ -140,7 +140,7 @@ func (m *Matrix) Measure(p *Panel) Measures {
 // Accuracy is the share of n rows on which a verifier with this many errors is right.
 func Accuracy(errors, n int) float64 { return 1 - float64(errors)/float64(n) }
 
-// meanOf is the mean of what is defined, or nil.
+// meanOf is the mean of the defined values, or nil.
 func meanOf(xs []float64) *float64 {
 	if len(xs) == 0 {
 		return nil

@@ -29,7 +29,7 @@ type Report struct {
 	Provenance    Provenance       `json:"provenance"`
 }
 
-// Inputs counts what the matrix holds.
+// Inputs counts the content of the matrix.
 type Inputs struct {
 	Candidates         int `json:"candidates"`
 	NonProbeCandidates int `json:"non_probe_candidates"`
@@ -39,14 +39,14 @@ type Inputs struct {
 	KnownBad           int `json:"known_bad"`
 }
 
-// VerifierReport is about one verifier.
+// VerifierReport describes one verifier.
 type VerifierReport struct {
 	ID       string  `json:"id"`
 	Accuracy float64 `json:"accuracy"`
 	Errors   int     `json:"errors"`
 }
 
-// PanelReport is about all verifiers together.
+// PanelReport describes all verifiers together.
 type PanelReport struct {
 	Quorum       float64  `json:"quorum"`
 	NominalVotes int      `json:"nominal_votes"`
@@ -85,13 +85,13 @@ type Metrics struct {
 	Votes       VotesMetric     `json:"effective_votes"`
 }
 
-// VotesMetric says besides whether the upper end is as high as can be told.
+// VotesMetric also reports whether the upper end is at the limit of what can be measured.
 type VotesMetric struct {
 	gatestat.Metric
 	HighCensored bool `json:"ci_high_censored"`
 }
 
-// Probes tells how many probes the panel let through.
+// Probes counts the probes that the panel accepted.
 type Probes struct {
 	ProbeCount
 	ByKind map[string]ProbeCount `json:"by_kind"`
@@ -104,7 +104,7 @@ type ProbeCount struct {
 	Rate     float64 `json:"breach_rate"`
 }
 
-// Provenance says what made a report of what.
+// Provenance names the tool and the input of a report.
 type Provenance struct {
 	Tool        string `json:"tool"`
 	ToolVersion string `json:"tool_version"`
@@ -114,7 +114,7 @@ type Provenance struct {
 // Tool is the name of the program in a provenance.
 const Tool = "svc"
 
-// Dependence tells which verifiers are wrong together.
+// Dependence shows which verifiers are wrong together.
 type Dependence struct {
 	Schema        string     `json:"schema"`
 	GateID        string     `json:"gate_id"`

@@ -28,8 +28,8 @@ func TestNoVotesWhereLargerPanelsErrMore(t *testing.T) {
 	}
 }
 
-// Five verifiers whose panel errs as often as some panel of five to seven independent ones. 199 of these err more often
-// still, and say nothing of it.
+// Five verifiers whose panel errs as often as some panel of five to seven independent ones. 199 independent ones err
+// more often still, which must not affect the result.
 func TestVotesOfTheFirstPairOfSizes(t *testing.T) {
 	t.Parallel()
 	r := auditText(t, matrixText("0.6666666666666666", "AAAAAAAAAAAAARAARARRARRRRRRRRRRRRRRRRRRR",

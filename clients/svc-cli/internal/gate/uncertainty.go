@@ -45,14 +45,14 @@ func (m *Matrix) uncertainty(ctx context.Context, p *Panel, x Measures, b gatest
 	return u, nil
 }
 
-// replicateSteps is what one replicate takes: every verdict once, and every pair.
+// replicateSteps counts the steps of one replicate: every verdict once, and every pair.
 func replicateSteps(rows, members int) int {
-	const pair = 80 // besides its words of 64 rows
+	const pair = 80 // in addition to its words of 64 rows
 	return rows*members + members*(members-1)/2*(pair+rows/64)
 }
 
 // resampler measures a panel on drawn rows. It keeps error vectors as bits, so that the joint errors of a pair are
-// counted 64 rows at a time: pairs are what costs.
+// counted 64 rows at a time: pairs dominate the cost.
 type resampler struct {
 	panel      *Panel
 	good       Column

@@ -11,15 +11,15 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/closed"
 )
 
-// Bounds of a bootstrap.
+// Limits of a bootstrap.
 const (
 	MinReplicates = 100
 	MaxReplicates = 100_000
-	// MinRows is how many rows there must be for an interval to mean anything.
+	// MinRows is the smallest number of rows for a meaningful interval.
 	MinRows = 5
 )
 
-// Bootstrap is how often and from which seed rows are drawn, and how wide the intervals are.
+// Bootstrap holds the number of draws, their seed and the width of the intervals.
 type Bootstrap struct {
 	Replicates      int      `json:"replicates"`
 	Seed            *big.Int `json:"seed"` // any size; its sign has no effect
@@ -33,7 +33,7 @@ const (
 	TooMuchWork            = "too_much_work"
 )
 
-// Check says what is wrong with the numbers: a *closed.Fault without a path, or nil.
+// Check validates the numbers: it returns a *closed.Fault without a path, or nil.
 func (b Bootstrap) Check() error {
 	if b.Replicates < MinReplicates || b.Replicates > MaxReplicates {
 		return &closed.Fault{Code: InvalidReplicates, Detail: fmt.Sprintf("the number of replicates is from %d to %d", MinReplicates, MaxReplicates)}
@@ -45,7 +45,7 @@ func (b Bootstrap) Check() error {
 	return nil
 }
 
-// Draws gives row numbers by the generator MT19937, seeded by init_by_array.
+// Draws returns row numbers from the generator MT19937, seeded by init_by_array.
 type Draws struct {
 	source *prng.MT19937
 	n      uint32
@@ -81,7 +81,7 @@ func (d *Draws) Fill(rows []int) {
 	}
 }
 
-// Progress is told how far a bootstrap is; nil is allowed.
+// Progress is called with the progress of a bootstrap; nil is allowed.
 type Progress func(done, total int)
 
 // Run draws the rows of every replicate and hands them to each, which must not keep them.
@@ -105,15 +105,15 @@ func (b Bootstrap) Run(ctx context.Context, n int, progress Progress, each func(
 	return nil
 }
 
-// MaxWork bounds the steps of a bootstrap, all replicates together: a few tens of seconds.
+// MaxWork limits the steps of a bootstrap, all replicates together: a few tens of seconds.
 const MaxWork = 10_000_000_000
 
-// Affordable says whether a bootstrap whose replicates take so many steps each is within bounds, before it starts. A
-// step is a verdict looked up, or as long as that.
+// Affordable returns a fault if a bootstrap whose replicates take so many steps each exceeds the limits, before it
+// starts. A step is a verdict looked up, or as long as that.
 func (b Bootstrap) Affordable(steps int) error {
 	if most := MaxWork / max(steps, 1); b.Replicates > most {
 		return &closed.Fault{Code: TooMuchWork, Detail: fmt.Sprintf(
-			"%d replicates of this matrix are more than this command computes; ask for %d or fewer", b.Replicates, most)}
+			"%d replicates of this matrix are more than this command computes; use %d or fewer", b.Replicates, most)}
 	}
 	return nil
 }

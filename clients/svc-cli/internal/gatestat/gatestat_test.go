@@ -113,7 +113,7 @@ func TestQuorumFractions(t *testing.T) {
 		{2.0 / 3, 3, 2}, {0.6666666666666, 3, 2}, {0.66666666666666674, 199, 132}, // two thirds, however many digits are written
 		{1.0 / 3, 3, 1}, {0.29, 100, 29}, {0.57, 100, 57}, {0.7, 10, 7},
 		{0.999, 1000, 999}, {0.001, 1000, 1},
-		{0.66667, 3, 2}, {0.66666, 3, 1}, {0.6666667, 30, 20}, // not two thirds: the decimal as it stands
+		{0.66667, 3, 2}, {0.66666, 3, 1}, {0.6666667, 30, 20}, // not two thirds: the exact decimal
 		{0.123456789, 256, 31},
 	} {
 		if got := gatestat.ParseQuorum(c.share).Threshold(c.votes); got != c.threshold {

@@ -16,7 +16,7 @@ func (s *Sum) Add(x float64) {
 		if math.Abs(x) < math.Abs(y) {
 			x, y = y, x
 		}
-		// The conversions forbid a fused multiply-add, and say that each step is rounded.
+		// The conversions forbid a fused multiply-add, so that each step is rounded.
 		high := float64(x + y)
 		low := float64(y - float64(high-x))
 		if low != 0 {
@@ -28,7 +28,7 @@ func (s *Sum) Add(x float64) {
 	s.parts = append(s.parts[:kept], x)
 }
 
-// AddTimes adds x as often as n says, at the cost of two.
+// AddTimes adds x n times, at the cost of two additions.
 func (s *Sum) AddTimes(n int, x float64) {
 	high := float64(float64(n) * x)
 	s.Add(high)

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Saturated is the largest number of effective votes that is told apart; a panel worth that is worth that or more.
+// Saturated is the largest number of effective votes that can be measured; a panel worth that is worth that or more.
 const Saturated = 199.0
 
 const sizes = 100 // panels of 1, 3, …, 199 independent verifiers
@@ -34,7 +34,7 @@ var binomials = sync.OnceValue(func() *[sizes][]float64 {
 	return &out
 })
 
-// Setting is what the error of a panel of independent verifiers depends on, besides its size.
+// Setting holds the parameters, apart from its size, of the error of a panel of independent verifiers.
 type Setting struct {
 	Accuracy float64 // of each verifier: above 1/2 and at most 1
 	Good     float64 // share of the candidates that are good; without effect on a majority
@@ -87,10 +87,10 @@ func (c *Curve) errorAt(i int) float64 {
 // errorTolerance is less than two different shares of errors can lie apart, and more than rounding makes of equal ones.
 const errorTolerance = 1e-12
 
-// Votes is how many such verifiers make a panel of this error: 1 if one is no worse, Saturated if 199 are no better, and
-// in between on the straight line between the first two sizes around it. At a quorum other than one half more verifiers
-// may err more: there 199 that are no better say nothing, unless each size errs no more than the one before. A figure that
-// no two sizes enclose is undefined; an error between the first and the last size has some.
+// Votes returns the number of such verifiers that make a panel of this error: 1 if one is no worse, Saturated if 199
+// are no better, and in between on the straight line between the first two sizes around it. At a quorum other than one
+// half more verifiers may err more: there 199 that are no better prove nothing, unless each size errs no more than the
+// one before. A figure that no two sizes enclose is undefined; an error between the first and the last size has some.
 func (c *Curve) Votes(err float64) (float64, bool) {
 	if err >= c.errorAt(0)-errorTolerance {
 		return 1, true

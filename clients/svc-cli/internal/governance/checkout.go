@@ -8,9 +8,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 )
 
-// What an expression or a variable comes to is known only when the workflow runs. So a
-// checkout is taken for one of a stranger's head unless it names nothing but what is
-// written in the file and what the repository itself decides.
+// The value of an expression or a variable is known only when the workflow runs. So a checkout counts as one of an
+// outsider's head unless it names only literals of the file and values that the repository itself controls.
 
 // ownValues are the expressions that no stranger decides, whatever the event.
 var ownValues = []string{
@@ -27,7 +26,8 @@ var (
 	pullsHead  = regexp.MustCompile(`(?i)\brefs/pull/|\bpull/[^\s/]+/(?:head|merge)\b`)
 )
 
-// isOwn says that an expression is nothing but ownValues, secrets, variables of the repository's settings and plain texts.
+// isOwn reports whether an expression consists only of ownValues, secrets, variables of the repository's settings and
+// plain texts.
 func isOwn(e string) bool {
 	return !slices.ContainsFunc(findOrigins(e), func(o origin) bool {
 		if o.path == nil {
@@ -38,8 +38,8 @@ func isOwn(e string) bool {
 	})
 }
 
-// stripExpressions removes the expressions from a text. own says that no stranger decides any of
-// them, and that the text names no pull request's head itself.
+// stripExpressions removes the expressions from a text. own reports that no outsider controls any of them, and that the
+// text itself does not name a pull request's head.
 func stripExpressions(text string) (rest string, own bool) {
 	own = !pullsHead.MatchString(text)
 	rest = expression.ReplaceAllStringFunc(text, func(e string) string {
@@ -49,14 +49,14 @@ func stripExpressions(text string) (rest string, own bool) {
 	return rest, own && !strings.Contains(rest, "${{") // one that nothing closes
 }
 
-// mayBeHead says that an input of a checkout may turn out to be a stranger's head.
+// mayBeHead reports whether an input of a checkout may evaluate to an outsider's head.
 func mayBeHead(v canon.Value) bool {
 	text, ok := v.(string)
 	_, own := stripExpressions(text)
 	return v != nil && !(ok && own)
 }
 
-// stepInputs gives what stands in with under a name, which an action reads in any case.
+// stepInputs returns the values in with under a name, which an action reads in any case.
 func stepInputs(with canon.Value, name string) []canon.Value {
 	var out []canon.Value
 	switch with := with.(type) {
@@ -76,7 +76,7 @@ func stepInputs(with canon.Value, name string) []canon.Value {
 var (
 	continued = regexp.MustCompile("[\\\\`]\r?\n[ \t]*")
 	pullFetch = regexp.MustCompile(`(?i)\bgh\b[^\n]*\bpr\s+(?:checkout|co)\b`)
-	// What brings commits into the working tree, or says where they come from.
+	// Commands that bring commits into the working tree, or define where they come from.
 	anyFetch = regexp.MustCompile(`(?i)\bgit\b[^\n]*[\s"',](?:clone|fetch|pull|checkout|checkout-index|switch|restore|worktree|reset|merge|rebase|cherry-pick|am|apply|archive|read-tree|remote|submodule)\b` +
 		`|\bgh\b[^\n]*\brepo\s+(?:clone|sync|fork)\b`)
 	// Variables that the runner sets, and no step otherwise.
@@ -87,9 +87,9 @@ var (
 	fromOutside = regexp.MustCompile("(?m)[$`]|%[A-Za-z_][A-Za-z0-9_]*%|\\b(?:xargs|parallel|eval|source|environ|getenv|argv|process\\.env|ENV\\[)|--stdin\\b|--pathspec-from-file\\b|(?:^|[;&|])\\s*\\.\\s")
 )
 
-// mayFetchHead says that a script may fetch or check out a stranger's head by git or gh:
-// it does so, and not all that it takes from outside is decided by the repository. Of the
-// variables only those of the step itself are known: an earlier step may set the others.
+// mayFetchHead reports whether a script may fetch or check out an outsider's head by git or gh: it does so, and some of
+// its external input is not controlled by the repository. Of the variables only those of the step itself are known: an
+// earlier step may set the others.
 func mayFetchHead(script string, env canon.Value) bool {
 	script = continued.ReplaceAllString(script, " ")
 	if pullFetch.MatchString(script) {

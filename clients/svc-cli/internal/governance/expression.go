@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// origin is where text in an expression's value may come from: a context, by its path in lower case, in which "*" is any
-// member; or a text in the expression itself, which has no path.
+// origin is a possible source of text in an expression's value: a context, by its path in lower case, in which "*" is
+// any member; or a text in the expression itself, which has no path.
 type origin struct {
 	path []string
 	text string
@@ -22,7 +22,7 @@ var noText = []string{"contains", "startswith", "endswith", "success", "failure"
 // anyOrigin is that of a value about which nothing is known.
 var anyOrigin = []origin{{path: []string{"*"}}}
 
-// findOrigins gives the origins of the text that an expression, with or without ${{ }}, may turn out to be.
+// findOrigins returns the possible origins of an expression's text; the expression may be with or without ${{ }}.
 func findOrigins(expression string) []origin {
 	p := expressionParser{rest: strings.TrimSuffix(strings.TrimPrefix(expression, "${{"), "}}")}
 	p.advance()

@@ -55,7 +55,7 @@ const (
 	none = "n/a"
 )
 
-// guardOutcome is what a report says of a guard.
+// guardOutcome returns a guard's outcome in a report.
 func guardOutcome(r governance.Report, code string) string {
 	for _, g := range r.Guards {
 		if g.Code == code {
@@ -297,7 +297,8 @@ func TestObservationSchemaAgrees(t *testing.T) {
 	}
 }
 
-// isBeyondSchema is what no schema can say: that names differ among objects.
+// isBeyondSchema reports whether err is about a rule that no schema can express: that names differ
+// among objects.
 func isBeyondSchema(err error) bool {
 	var f *closed.Fault
 	return errors.As(err, &f) && f.Code == governance.DuplicateValue
@@ -325,7 +326,8 @@ func TestBranchesAndRepositories(t *testing.T) {
 	}
 }
 
-// An observation that is taken can be judged for everything, and says something of every guard.
+// An observation that is accepted can be judged for every operation, with an outcome for every
+// guard.
 func FuzzObservation(f *testing.F) {
 	f.Add(samples.File("governance/observation.json"))
 	f.Add(samples.File("governance/observation-without-rules.json"))

@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// Operations lists what a repository can be judged for.
+// Operations lists the operations for which a repository can be judged.
 func Operations() []string {
 	return []string{"read_only", "candidate_dispatch", "secret_bearing_dispatch", "high_risk_dispatch", "cloud_dispatch", "integration"}
 }
@@ -19,7 +19,7 @@ const (
 	Optional = "optional"
 )
 
-// Sources of what a guard looks at: the blocks of an observation.
+// Sources that a guard reads: the blocks of an observation.
 const (
 	workflowSource      = "workflow_source"
 	repositoryRules     = "repository_rules"
@@ -28,7 +28,7 @@ const (
 	connectorConfig     = "connector_configuration"
 )
 
-// Which operations a guard is about.
+// The operations to which a guard applies.
 func usesWorkflow(op string) bool     { return op != "integration" }
 func needsPullRequest(op string) bool { return op != "read_only" }
 func isCloudDispatch(op string) bool  { return op == "cloud_dispatch" }
@@ -36,7 +36,7 @@ func isGuardedDispatch(op string) bool {
 	return op == "secret_bearing_dispatch" || op == "high_risk_dispatch" || isCloudDispatch(op)
 }
 
-// finding is what a guard makes of an observation.
+// finding is a guard's result for an observation.
 type finding int
 
 const (
@@ -98,7 +98,7 @@ var guards = []guard{
 		wide := slices.ContainsFunc(*o.Rules.BypassActors, func(a Actor) bool {
 			return a.Mode == "always" && !a.isProgram()
 		})
-		return passOrBreak(!wide, "nobody but keys and apps may always bypass", "an actor other than a deploy key or app may always bypass")
+		return passOrBreak(!wide, "only keys and apps may always bypass", "an actor other than a deploy key or app may always bypass")
 	}},
 	{"required-checks-enforced", Required, needsPullRequest, []string{repositoryRules},
 		func(o Observation) bool { return !o.Context.RequiredChecksDeclared },

@@ -44,8 +44,7 @@ var observationSchema = shape.New("github-governance-observation", "", shape.Cod
 	},
 })
 
-// Observation is what somebody saw of a repository at one time. A nil block or value was
-// not observable.
+// Observation is the observed state of a repository at one time. A nil block or value was not observable.
 type Observation struct {
 	Repository    string  `json:"repository"` // owner/name
 	ObservedAt    string  `json:"observed_at"`
@@ -60,15 +59,15 @@ type Observation struct {
 	WorkflowSource *Workflow `json:"workflow_source"`
 }
 
-// Context is what the judged change is about.
+// Context describes the change to judge.
 type Context struct {
 	Risk                   string   `json:"risk"`            // one of spine.Risks
 	SensitivePaths         Presence `json:"sensitive_paths"` // the change may touch sensitive paths
 	RequiredChecksDeclared bool     `json:"required_checks_declared"`
 }
 
-// Presence is whether there are any paths. An observation lists them or says just that: an observer who knows of
-// sensitive paths need not know which.
+// Presence reports whether there are any paths. An observation lists them or gives only this boolean: an observer who
+// knows of sensitive paths need not know which.
 type Presence bool
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -126,12 +125,12 @@ type Environment struct {
 	SelfReviewPrevented *bool  `json:"self_review_prevented"`
 }
 
-// Connectors is how the connectors of the repository are configured.
+// Connectors is the configuration of the repository's connectors.
 type Connectors struct {
 	CloudAuth string `json:"cloud_auth"` // none, oidc or long_lived_secret
 }
 
-// Workflow is what the workflows do.
+// Workflow summarises the workflows.
 type Workflow struct {
 	Permissions        string   `json:"permissions"`         // of contents, the worst: none, read, write or unset
 	PersistCredentials string   `json:"persist_credentials"` // of checkouts, the worst: disabled, enabled or absent
@@ -173,15 +172,15 @@ func ParseObservation(v canon.Value) (Observation, error) {
 	return o, nil
 }
 
-// IsBranch says that s is the name of a branch that this tool takes: a letter or digit,
-// then up to 127 of letters, digits and ._/- without what git refuses.
+// IsBranch reports whether s is a branch name that this tool accepts: a letter or digit, then up to 127 of letters,
+// digits and ._/- without the forms that git refuses.
 func IsBranch(s string) bool {
 	return len(s) <= 128 && hasOnly(s, "._/-") && hasOnly(s[:1], "") &&
 		!strings.Contains(s, "..") && !strings.Contains(s, "//") &&
 		!strings.HasSuffix(s, "/") && !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, ".lock")
 }
 
-// hasOnly says that s is not empty and has nothing but ASCII letters, digits and punctuation.
+// hasOnly reports whether s is not empty and has nothing but ASCII letters, digits and punctuation.
 func hasOnly(s, punctuation string) bool {
 	for i := range len(s) {
 		c := s[i]

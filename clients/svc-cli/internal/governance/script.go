@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 )
 
-// An expression in a script is put into it as text before the shell reads it: whoever decides the text writes the script.
+// An expression in a script is put into it as text before the shell reads it: its author can inject shell commands.
 
 // scopes are the mappings in which env and the matrix of an expression are defined, the innermost first.
 type scopes []*canon.Object
@@ -27,7 +27,7 @@ func (s scopes) isStrange(e string, depth int) bool {
 	return slices.ContainsFunc(findOrigins(e), func(o origin) bool { return o.path != nil && s.isStrangePath(o.path, depth) })
 }
 
-// isStrangePath reports whether strangers may decide what a context holds. In doubt they may.
+// isStrangePath reports whether outsiders may control the content of a context. In doubt they may.
 func (s scopes) isStrangePath(path []string, depth int) bool {
 	member := func(i int) string {
 		if i < len(path) {
@@ -46,7 +46,7 @@ func (s scopes) isStrangePath(path []string, depth int) bool {
 			return true
 		}
 		return false
-	case "steps": // what a step found out may be what a stranger wrote
+	case "steps": // a step's output may contain an outsider's text
 		return member(2) != "outcome" && member(2) != "conclusion"
 	case "needs":
 		return member(2) != "result"
@@ -92,8 +92,8 @@ func (s scopes) isStrangeVariable(name string, depth int) bool {
 	return true
 }
 
-// What an event holds is a stranger's, but for what the repository's people decide and what GitHub assigns: numbers,
-// digests, times, states, and names that have no character a shell obeys.
+// The content of an event is controlled by outsiders, except for values that the repository's people decide or GitHub
+// assigns: numbers, digests, times, states, and names without characters that a shell interprets.
 var (
 	ownEventParts = []string{"action", "inputs", "client_payload", "repository", "organization", "enterprise", "installation", "schedule", "ref", "before", "after"}
 	plainMembers  = []string{"id", "node_id", "number", "sha", "head_sha", "merge_commit_sha", "login", "full_name", "type", "state", "state_reason", "status", "conclusion",
@@ -119,15 +119,15 @@ func (w *Workflow) addScripts(step *canon.Object, s scopes) {
 			w.UntrustedScript = w.UntrustedScript || s.isStrangeScript(text)
 		}
 	}
-	// actions/github-script, and what is made in its likeness, runs its input.
+	// actions/github-script, and actions modelled on it, run their input.
 	for _, v := range stepInputs(memberValue(step, "with"), "script") {
 		text, ok := v.(string)
 		w.UntrustedScript = w.UntrustedScript || !ok || s.isStrangeScript(text)
 	}
 }
 
-// addJobInputs notes text of strangers that decides which image a job runs in, or that goes to a workflow which may
-// put it into a script.
+// addJobInputs records outsiders' text that decides which image a job runs in, or that goes to a workflow which may put
+// it into a script.
 func (w *Workflow) addJobInputs(job *canon.Object, s scopes) {
 	handed := []canon.Value{memberValue(job, "container"), memberValue(job, "services")}
 	if _, calls := memberValue(job, "uses").(string); calls {

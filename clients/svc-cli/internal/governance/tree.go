@@ -19,8 +19,8 @@ const (
 	InvalidUTF8     = "invalid_utf8"
 )
 
-// Bounds of a workflow once its aliases are expanded: a few lines of aliases of aliases
-// can stand for more values than any machine holds.
+// Limits of a workflow once its aliases are expanded: a few lines of aliases of aliases
+// can expand to more values than any machine holds.
 const (
 	maxValues = 100_000
 	maxNested = 100
@@ -30,8 +30,8 @@ func workflowFault(format string, args ...any) error {
 	return command.Failf(InvalidWorkflow, "the workflow "+format, args...)
 }
 
-// parseYAML reads one YAML document. Its scalars come as the texts that stand there, or
-// as nil; what "on" or "yes" mean is for the reader of a key to say.
+// parseYAML parses one YAML document. It returns scalars as their literal texts, or as
+// nil; the reader of a key decides what "on" or "yes" mean.
 func parseYAML(data []byte) (canon.Value, error) {
 	if !utf8.Valid(data) {
 		return nil, command.Failf(InvalidUTF8, "the workflow is not UTF-8")
@@ -101,7 +101,7 @@ func (x *expander) mapping(n *yaml.Node, depth int) (canon.Value, error) {
 		case !ok:
 			return nil, workflowFault("has a key that is no text, at line %d", n.Content[i].Line)
 		case n.Content[i].Tag == "!!merge":
-			// The forge refuses them, so what they would mean is nobody's to guess.
+			// The forge refuses them, so their meaning is undefined.
 			return nil, workflowFault("has a merge key, at line %d", n.Content[i].Line)
 		case twice:
 			return nil, workflowFault("has a key twice, at line %d", n.Content[i].Line)

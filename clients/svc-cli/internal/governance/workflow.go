@@ -12,8 +12,8 @@ import (
 // unset leaves it to a setting that the file does not show, write is known.
 var permissionLevels = []string{"none", "read", "unset", "write"}
 
-// ParseWorkflow reads a workflow file and says what matters of it. In doubt it says the
-// worse: an expression may turn out to be anything.
+// ParseWorkflow reads a workflow file and returns the properties that the guards need. In doubt it
+// assumes the worse: an expression may evaluate to anything.
 func ParseWorkflow(data []byte) (Workflow, error) {
 	tree, err := parseYAML(data)
 	if err != nil {
@@ -141,7 +141,7 @@ func contentsPermission(where *canon.Object) (string, error) {
 	switch p := v.(type) {
 	case string:
 		level = map[string]string{"read-all": "read", "write-all": "write"}[p]
-	case *canon.Object: // what is not named gets nothing
+	case *canon.Object: // unnamed permissions are none
 		level = "none"
 		if c, named := p.Get("contents"); named {
 			level, _ = c.(string)
@@ -161,7 +161,8 @@ func (w *Workflow) addUse(o *canon.Object) {
 	if !isPinned(use) {
 		w.UnpinnedActions = append(w.UnpinnedActions, use)
 	}
-	// By these names actions/checkout, and what is made in its likeness, is told what to check out.
+	// actions/checkout, and actions modelled on it, take the revision to check out from these
+	// inputs.
 	for _, name := range []string{"ref", "repository"} {
 		w.UntrustedCheckout = w.UntrustedCheckout || slices.ContainsFunc(stepInputs(memberValue(o, "with"), name), mayBeHead)
 	}
@@ -172,8 +173,8 @@ var (
 	pinnedImage  = regexp.MustCompile(`^docker://[^@\s]+@sha256:[0-9a-f]{64}$`)
 )
 
-// isPinned says that the same code runs whenever use does: code of the repository's own,
-// a commit, or an image by its digest.
+// isPinned reports whether use always runs the same code: the repository's own code, a commit, or
+// an image by its digest.
 func isPinned(use string) bool {
 	if strings.HasPrefix(use, "docker://") {
 		return pinnedImage.MatchString(use)
@@ -205,7 +206,7 @@ func (w *Workflow) addStep(step *canon.Object) {
 	}
 }
 
-// isTrue says that an input is not plainly false.
+// isTrue reports whether an input is not plainly false.
 func isTrue(v canon.Value) bool {
 	s, _ := v.(string)
 	return !strings.EqualFold(s, "false")
@@ -216,8 +217,8 @@ var (
 	wholeSecrets = regexp.MustCompile(`(?i)\bsecrets\s*(?:[^.\sa-z0-9_]|$)`)
 )
 
-// refersToSecrets says that the workflow names a secret other than the token that every
-// run is given, or takes the secrets as a whole.
+// refersToSecrets reports whether the workflow names a secret other than the token that every run
+// is given, or takes the secrets as a whole.
 func refersToSecrets(v canon.Value) bool {
 	return anyText(v, func(s string) bool {
 		for _, m := range namedSecret.FindAllStringSubmatch(s, -1) {
@@ -234,7 +235,7 @@ func refersToSecrets(v canon.Value) bool {
 	})
 }
 
-// anyText says that one of the texts in v, keys included, is found.
+// anyText reports whether found returns true for one of the texts in v, keys included.
 func anyText(v canon.Value, found func(string) bool) bool {
 	switch v := v.(type) {
 	case string:
@@ -251,7 +252,7 @@ func anyText(v canon.Value, found func(string) bool) bool {
 	return false
 }
 
-// memberValue gives the value of a key, or nil.
+// memberValue returns the value of a key, or nil.
 func memberValue(o *canon.Object, key string) canon.Value {
 	v, _ := o.Get(key)
 	return v

@@ -199,7 +199,7 @@ func TestTriggersJobsAndEnvironments(t *testing.T) {
 	}
 }
 
-// aliasBomb is a document of few lines whose aliases stand for 10^9 values.
+// aliasBomb returns a document of few lines whose aliases expand to 10^9 values.
 func aliasBomb() string {
 	var b strings.Builder
 	b.WriteString("on: push\na0: &a0 [x]\n")
@@ -253,8 +253,8 @@ func TestLoadWorkflow(t *testing.T) {
 	}
 }
 
-// Whatever the bytes are, the answer is a fault or a workflow whose lists are sorted,
-// without repeats, and whose words are of their lists.
+// Whatever the bytes are, the answer is a fault or a workflow with sorted lists,
+// without repeats, whose values are from the closed lists.
 func FuzzWorkflow(f *testing.F) {
 	for _, name := range []string{"dispatch", "risky"} {
 		f.Add(samples.File("governance/" + name + ".yml"))

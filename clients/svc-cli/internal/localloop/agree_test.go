@@ -24,20 +24,20 @@ var mutations = []canon.Value{
 	"fixture-failure", "passed", "failed",
 }
 
-// beyondSchema are the rules that no schema can say: across the parts of a document, of
-// patterns, of times.
+// beyondSchema reports faults of rules that no schema can express: across the parts of a document, of patterns, of
+// times.
 func beyondSchema(f *closed.Fault) bool {
 	path := f.Path
 	return f.Code == field.DuplicateValue ||
-		strings.Contains(path, "_paths/") || strings.Contains(path, "/filesystem_write/") || // patterns that are none
+		strings.Contains(path, "_paths/") || strings.Contains(path, "/filesystem_write/") || // invalid patterns
 		strings.HasSuffix(path, "/finished_at") || strings.Contains(path, "/evidence_artifact_ids/") ||
 		strings.Contains(path, "/evidence_ids/") || strings.HasSuffix(path, "/check_id") ||
-		path == "/status" || path == "/metrics" || // what the checks make them
+		path == "/status" || path == "/metrics" || // derived from the checks
 		strings.HasSuffix(path, "/candidate_root")
 }
 
-// The readers in the code and the schemas take and refuse the same documents, as far as
-// a schema can tell.
+// The readers in the code and the schemas accept and refuse the same documents, as far as a schema can express the
+// rules.
 func TestCodeAndSchemasAgree(t *testing.T) {
 	t.Parallel()
 	type document struct {

@@ -19,8 +19,8 @@ const (
 	stdout = "attempt-1/candidate/logs/stdout.txt"
 )
 
-// verdict is what the first attempt came to: the status of each check, the
-// recommendation, and what one finding says.
+// verdict is the outcome of the first attempt: the status of each check, the
+// recommendation, and the text of one finding.
 type verdict struct {
 	checks         string // in order: p passed, f failed, e could not be done
 	recommendation string
@@ -277,7 +277,8 @@ func TestPatchEvidence(t *testing.T) {
 	}
 }
 
-// A candidate can break the rules any number of times; what is told of it is bounded.
+// A candidate can break the rules any number of times; the reported findings are
+// limited.
 func TestFindingsAreBounded(t *testing.T) {
 	t.Parallel()
 	l := looptest.JSON()

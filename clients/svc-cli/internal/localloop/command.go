@@ -32,7 +32,7 @@ func runLoop(e *command.Env, c *cli.Context) error {
 		return err
 	}
 	if c.IsSet("replay") && c.IsSet("output-dir") {
-		return command.Usagef("--replay writes nothing, so --output-dir has no use beside it")
+		return command.Usagef("--replay writes nothing, so --output-dir cannot be combined with it")
 	}
 	for _, name := range []string{"replay", "output-dir"} {
 		if c.IsSet(name) && c.String(name) == "" {
@@ -164,7 +164,7 @@ func showReplay(e *command.Env, found *Comparison, same bool) error {
 	return e.Table([]string{"FILE", "PLACE", "DIFFERENCE"}, rows)
 }
 
-// commandFault gives a run's faults the form that the commands print.
+// commandFault converts a run's faults to the form that the commands print.
 func commandFault(err error) error {
 	var f *Fault
 	if !errors.As(err, &f) {

@@ -110,7 +110,7 @@ func TestFaults(t *testing.T) {
 		"empty replay":       {[]string{config, "--replay", ""}, "--replay needs the path of a folder"},
 		"absent config":      {[]string{filepath.Join(dir, "none.json")}, "the config cannot be read: none.json does not exist (input_read_error)"},
 		"absent folder":      {[]string{filepath.Join(dir, "none", "config.json")}, "cannot be opened"},
-		"a fault of the doc": {[]string{bad}, "/run_id: config.json: an identifier must stand here (invalid_value)"},
+		"a fault of the doc": {[]string{bad}, "/run_id: config.json: expected an identifier (invalid_value)"},
 		"absent replay":      {[]string{config, "--replay", filepath.Join(dir, "none")}, "cannot be opened"},
 		"in a candidate":     {[]string{config, "--output-dir", filepath.Join(dir, "loop/attempt-1/candidate/out")}, "output_inside_candidate"},
 	} {

@@ -44,13 +44,13 @@ type AttemptConfig struct {
 	Failure       string
 }
 
-// ResultFile is where the attempt's verification result is written.
+// ResultFile is the file to which the attempt's verification result is written.
 func (a AttemptConfig) ResultFile() string { return "verification-result-" + fileName(a.ID) + ".json" }
 
 // fileName makes a file name of an identifier.
 func fileName(id string) string { return strings.NewReplacer("/", "_", ":", "_").Replace(id) }
 
-// DefaultOutput is where a run is written if nothing else is asked for.
+// DefaultOutput returns the folder of a run for which no other is requested.
 func DefaultOutput(runID string) string { return filepath.Join("svc-local-loop", fileName(runID)) }
 
 // ReadConfig checks a parsed config; a fault is a *closed.Fault.
@@ -118,7 +118,7 @@ func (c *Config) checkAttempts(r *closed.Reader) {
 	}
 }
 
-// isWithin says that path is root or lies below it.
+// isWithin reports whether path is root or lies below it.
 func isWithin(root, path string) bool {
 	return path == root || strings.HasPrefix(path, root+"/")
 }
@@ -155,7 +155,7 @@ func Open(path string) (*Source, error) {
 // Close ends the use of the config's folder.
 func (s *Source) Close() error { return s.folder.Close() }
 
-// checkOutside looks at the folders themselves: two spellings can name one folder.
+// checkOutside compares the folders themselves: two spellings can name one folder.
 func (s *Source) checkOutside() error {
 	for i, a := range s.Config.Attempts {
 		if a.CandidateRoot != "" && s.folder.Contains(a.CandidateRoot, s.Config.Control) {

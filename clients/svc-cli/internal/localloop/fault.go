@@ -18,7 +18,7 @@ const (
 // Fault is why a run did not take place. Nothing was written.
 type Fault struct {
 	Code   string
-	File   string // the document, if it is about one
+	File   string // the faulty document, if any
 	Path   string // JSON pointer into it
 	Detail string
 	Cause  error

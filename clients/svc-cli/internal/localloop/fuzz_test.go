@@ -18,8 +18,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/closed"
 )
 
-// Whatever a config says, its paths stay within its folder and its files have names of
-// their own there; anything else is a fault that says where.
+// Whatever a config contains, its paths stay within its folder and its files have
+// separate names there; anything else is a fault that names the place.
 func FuzzConfig(f *testing.F) {
 	for _, l := range looptest.Samples() {
 		f.Add([]byte(l.Render()["config.json"]))
@@ -66,8 +66,8 @@ func isFault(t *testing.T, err error) {
 	}
 }
 
-// No document of a loop, whatever is in it, does more than be taken or refused with a
-// fault; what is taken has the digest of the document.
+// Every document of a loop, whatever it contains, is either accepted or refused with
+// a fault; an accepted one keeps the digest of the document.
 func FuzzDocuments(f *testing.F) {
 	for _, l := range []*looptest.Loop{looptest.JSON(), looptest.JSONPlan(), looptest.Patch("0.2"), looptest.Patch("0.3"), looptest.Patch("0.4")} {
 		for name, text := range l.Render() {
@@ -116,7 +116,7 @@ func FuzzDocuments(f *testing.F) {
 	})
 }
 
-// Whatever the candidate holds, the JSON verifier comes to a valid result.
+// Whatever the candidate contains, the JSON verifier produces a valid result.
 func FuzzCandidate(f *testing.F) {
 	for _, seed := range []string{`{"answer":42,"unit":"none"}`, "", "[", "\xff", strings.Repeat("[", 512) + strings.Repeat("]", 512), "1e999", `"\ud800"`} {
 		f.Add([]byte(seed))

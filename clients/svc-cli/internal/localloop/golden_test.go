@@ -10,8 +10,8 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/looptest"
 )
 
-// The bytes of all that a run writes. A verification result also tells on what machine
-// it was made, which the golden file leaves out.
+// The bytes of all that a run writes. A verification result also records the machine
+// on which it was made, which the golden file leaves out.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"json", "failing", "patch-0.4"} {

@@ -7,7 +7,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/report"
 )
 
-// renderMarkdown tells the run to a reader. Nothing in it depends on a clock.
+// renderMarkdown describes the run for a reader. Nothing in it depends on a
+// clock.
 func renderMarkdown(o *Outcome, attempts []attempt) []byte {
 	var b strings.Builder
 	r := o.Report
@@ -73,7 +74,8 @@ func attemptText(p func(string, ...any), shown report.Attempt, a *attempt) {
 	p("Semantic digest: `%s`\n", shown.Verifier.VerificationSemanticDigest)
 }
 
-// plainText makes text of others stand for itself in Markdown, on one line.
+// plainText escapes external text so that Markdown shows it literally, on one
+// line.
 func plainText(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -92,7 +94,7 @@ func plainText(s string) string {
 	return b.String()
 }
 
-// nextSteps tells what a person can do with the folder.
+// nextSteps lists what a person can do with the folder.
 func nextSteps(o *Outcome, revision string) []byte {
 	if revision == "" {
 		revision = "REVISION"

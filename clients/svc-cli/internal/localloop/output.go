@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// CheckOutput says why a run cannot be written to dir: it must be absent or an empty
+// CheckOutput returns why a run cannot be written to dir: it must be absent or an empty
 // folder, and lie in no candidate, which the run would change.
 func (s *Source) CheckOutput(dir string) error {
 	info, err := os.Lstat(dir)
@@ -38,7 +38,7 @@ func (s *Source) CheckOutput(dir string) error {
 	return nil
 }
 
-// inside says that dir, which may be absent, is root or lies below it.
+// inside reports whether dir, which may be absent, is root or lies below it.
 func (s *Source) inside(dir, root string) bool {
 	outer, err := os.Stat(root)
 	if err != nil {
@@ -66,9 +66,8 @@ func (s *Source) inside(dir, root string) bool {
 	}
 }
 
-// Write puts the files of a run into dir, all of them or none: they are written and
-// flushed in a folder beside it, which is then renamed. So a run that is killed leaves
-// dir as it was.
+// Write writes the files of a run to dir, all of them or none: they are written and flushed in
+// a folder beside it, which is then renamed. So a run that is killed leaves dir as it was.
 func (o *Outcome) Write(dir string) (err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return writeFault(dir, err)

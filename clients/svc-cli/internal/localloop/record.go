@@ -19,8 +19,8 @@ const (
 	CompletedWithFailures = "completed_with_failures"
 )
 
-// Record is what a run observed, in the order of its keys. It holds no time: two runs
-// over the same files have the same.
+// Record holds the observations of a run, in the order of its keys. It holds no time:
+// two runs over the same files have the same.
 type Record struct {
 	SchemaVersion        string           `json:"schema_version"`
 	Kind                 string           `json:"kind"`
@@ -46,7 +46,7 @@ type ControlRecord struct {
 	Digest        string          `json:"digest"`
 }
 
-// AttemptRecord is how far one attempt came.
+// AttemptRecord is the progress of one attempt.
 type AttemptRecord struct {
 	AttemptID      string              `json:"attempt_id"`
 	Order          int64               `json:"order"`

@@ -14,25 +14,27 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 )
 
-// Difference is one place in which a folder is not what the same run writes now.
+// Difference is one place in which a folder differs from the current output of the
+// same run.
 type Difference struct {
 	File   string `json:"file"`
 	Path   string `json:"path"` // JSON pointer; "" is the whole file
 	Detail string `json:"detail"`
 }
 
-// Comparison is what a replay found.
+// Comparison is the result of a replay.
 type Comparison struct {
 	Outcome     *Outcome
 	Differences []Difference // by file
 }
 
-// maxDifferences bounds what is told of one file.
+// maxDifferences limits the differences reported for one file.
 const maxDifferences = 20
 
-// Replay runs again and compares, byte for byte, what the run would write with what
-// dir holds. It writes nothing. In verification results it leaves out when, how long
-// and in which environment the verifier ran, but not that it says so properly.
+// Replay runs again and compares, byte for byte, what the run would write with the
+// content of dir. It writes nothing. In verification results it leaves out when, how
+// long and in which environment the verifier ran, but still checks that these fields
+// are valid.
 func (s *Source) Replay(ctx context.Context, dir string, o Options) (*Comparison, error) {
 	folder, err := confined.Open(dir)
 	if err != nil {
@@ -80,7 +82,7 @@ func (c *Comparison) add(file, path, format string, a ...any) {
 	c.Differences = append(c.Differences, Difference{File: strings.ToValidUTF8(file, "\uFFFD"), Path: path, Detail: fmt.Sprintf(format, a...)})
 }
 
-// compare holds one file against what it must be.
+// compare compares one file with its expected content.
 func (c *Comparison) compare(name string, want, have []byte, result *verification.Result) {
 	if bytes.Equal(want, have) {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/looptest"
 )
 
-// writeDocument runs a loop and gives its config and the folder that was written.
+// writeDocument runs a loop and returns its config and the folder that was written.
 func writeDocument(t testing.TB, l *looptest.Loop) (config, dir string) {
 	t.Helper()
 	base := t.TempDir()
@@ -175,7 +175,7 @@ func TestReplayOfNoFolder(t *testing.T) {
 	}
 }
 
-// A file of thousands of changes is told in few.
+// A file of thousands of changes is reported with a few of them.
 func TestDifferencesAreBounded(t *testing.T) {
 	t.Parallel()
 	config, dir := writeDocument(t, looptest.JSON())

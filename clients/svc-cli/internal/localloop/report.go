@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/report"
 )
 
-// The warnings of a report. The first always stands.
+// The warnings of a report. The first is in every report.
 const (
 	warnBase           = "Worker success is not verified correctness."
 	warnDisagreement   = "The verifiers' recommendations differ; neither is a decision."
@@ -32,7 +32,7 @@ const (
 // ReplayKind is the kind of a replay source.
 const ReplayKind = "svc-replay-source"
 
-// ReplaySource names what a run was made of and what it wrote.
+// ReplaySource names the inputs and outputs of a run.
 type ReplaySource struct {
 	SchemaVersion          string             `json:"schema_version"`
 	Kind                   string             `json:"kind"`
@@ -78,7 +78,7 @@ func (s *Source) outcome(unit *workunit.Unit, ctl *control.Control, attempts []a
 	return out, nil
 }
 
-// writeDocument gives a document in form P.
+// writeDocument returns a document in form P.
 func writeDocument(doc any) ([]byte, error) {
 	v, err := canon.From(doc)
 	if err != nil {
@@ -145,7 +145,8 @@ func reportWarnings(r *report.Report) []string {
 	return out
 }
 
-// sourceRevision is the revision that the run was about, or "" if nothing says it.
+// sourceRevision returns the revision that the run was about, or "" if it is not
+// known.
 func sourceRevision(unit *workunit.Unit, ctl *control.Control, attempts []attempt) string {
 	if ctl.SourceRevision != "" {
 		return ctl.SourceRevision

@@ -37,7 +37,7 @@ type Outcome struct {
 	Files   map[string][]byte               // all that a run writes
 }
 
-// attempt is what came of one attempt.
+// attempt is the outcome of one attempt.
 type attempt struct {
 	config   AttemptConfig
 	state    string
@@ -46,8 +46,8 @@ type attempt struct {
 	result   *verification.Result
 }
 
-// Run judges both attempts. A fault of what they share is a *Fault; a fault of one
-// attempt is a state of that attempt.
+// Run judges both attempts. A fault of their shared input is a *Fault; a fault of
+// one attempt is a state of that attempt.
 func (s *Source) Run(ctx context.Context, o Options) (*Outcome, error) {
 	unit, err := readFile(s.folder, s.Config.WorkUnit, "work unit", workunit.Read)
 	if err != nil {
@@ -85,7 +85,7 @@ func (a *attempt) outcome() string {
 	return a.state
 }
 
-// maxProblem bounds the text of an error, parts of which the worker chose.
+// maxProblem limits the text of an error, parts of which the worker chose.
 const maxProblem = 1000
 
 func (a *attempt) fail(state string, err error) {
@@ -136,7 +136,7 @@ func (s *Source) claim(ctx context.Context, c AttemptConfig, unit *workunit.Unit
 	return m, nil
 }
 
-// checkBundle looks at every file that the manifest names.
+// checkBundle checks every file that the manifest names.
 func (s *Source) checkBundle(ctx context.Context, c AttemptConfig, m *manifest.Manifest) error {
 	root, err := s.folder.Sub(c.CandidateRoot)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Source) checkBundle(ctx context.Context, c AttemptConfig, m *manifest.M
 	}
 	for _, log := range m.Logs {
 		if log.Digest == "" {
-			return fmt.Errorf("log %s: the manifest gives no digest, which a bundle needs", log.Locator)
+			return fmt.Errorf("log %s: the manifest has no digest, which a bundle requires", log.Locator)
 		}
 		if err := checkFile(ctx, root, log.Locator, log.Digest); err != nil {
 			return fmt.Errorf("log %s: %w", log.Locator, err)
@@ -173,7 +173,7 @@ func checkFile(ctx context.Context, root *confined.Folder, name, digest string) 
 	return nil
 }
 
-// verify lets the verifier judge a candidate, if it can.
+// verify runs the verifier on a candidate, if it can.
 func (s *Source) verify(c AttemptConfig, unit *workunit.Unit, m *manifest.Manifest, ctl *control.Control, now func() time.Time) (*verification.Result, error) {
 	checks, judge := jsonverify.Checks, jsonverify.Verify
 	if ctl.Backend == control.Patch {

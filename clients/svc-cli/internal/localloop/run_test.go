@@ -14,7 +14,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/report"
 )
 
-// tickingClock gives a later instant each time, so that no two results have the same times.
+// tickingClock returns a later instant each time, so that no two results have the same
+// times.
 func tickingClock() func() time.Time {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return func() time.Time {
@@ -100,7 +101,7 @@ func TestStatesOfAnAttempt(t *testing.T) {
 		{"bundle with a log without digest", func(l *looptest.Loop) {
 			bundle(l)
 			set(l.Manifests[0], "logs", canon.Array{canon.MustFrom(map[string]any{"type": "stdout", "locator": "logs/stdout.txt"})})
-		}, "result_manifest_error", "gives no digest"},
+		}, "result_manifest_error", "has no digest"},
 		{"bundle without its folder", func(l *looptest.Loop) {
 			bundle(l)
 			set(l.Config, "attempts.0.candidate_root", "nowhere")
@@ -148,7 +149,7 @@ func derefString(s *string) string {
 	return *s
 }
 
-// A control that is about something else binds to neither attempt.
+// A control for another work unit binds to neither attempt.
 func TestControlThatDoesNotBind(t *testing.T) {
 	t.Parallel()
 	set := looptest.Set
@@ -257,7 +258,7 @@ func TestFaultsOfTheRun(t *testing.T) {
 	}
 }
 
-// attemptRun gives the fault of a run, wherever it comes up.
+// attemptRun returns the fault of a run, at whatever stage it occurs.
 func attemptRun(t testing.TB, config string) error {
 	t.Helper()
 	s, err := localloop.Open(config)

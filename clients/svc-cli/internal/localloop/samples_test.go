@@ -30,7 +30,7 @@ func TestSampleLoopsAreTheTestsLoops(t *testing.T) {
 		}
 	}
 	if *update {
-		return // what is embedded is older
+		return // the embedded copy is older
 	}
 	var have []string
 	for _, name := range samples.List() {

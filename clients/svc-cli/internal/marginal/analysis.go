@@ -46,7 +46,7 @@ func Analyse(ctx context.Context, m *gate.Matrix, o Options) (*Report, error) {
 	return r, nil
 }
 
-// digest covers what was asked, not what the matrix holds.
+// digest covers the question, not the content of the matrix.
 func (a Analysis) digest() string {
 	return canon.DigestHexC2(canon.MustFrom(struct {
 		Current    []string            `json:"current_verifier_ids"`
@@ -69,7 +69,7 @@ func Warnings(m *gate.Matrix, current gate.Measures) []string {
 		warn(gate.UndefinedAtQuorum, gate.UndefinedAtQuorumText)
 	}
 	if current.Censored() {
-		warn("current_effective_votes_saturated", "the current panel makes too few errors here to tell more than %.0f effective votes apart.", gatestat.Saturated)
+		warn("current_effective_votes_saturated", "the current panel makes too few errors here to distinguish more than %.0f effective votes.", gatestat.Saturated)
 	}
 	return out
 }

@@ -12,7 +12,7 @@ func Commands(e *command.Env) []*cli.Command { return []*cli.Command{newCommand(
 
 func newCommand(e *command.Env) *cli.Command {
 	return &cli.Command{
-		Name: "gate-marginal", Category: gate.Category, Usage: "tell what each further verifier would add to a panel", ArgsUsage: "INPUT",
+		Name: "gate-marginal", Category: gate.Category, Usage: "show what each further verifier would add to a panel", ArgsUsage: "INPUT",
 		Description: "The verifiers after --current are the panel; those after --candidate, or all others, are each tried\n" +
 			"as a further member. Options may be repeated, or take several ids in a row after INPUT.",
 		Flags: append(append([]cli.Flag{

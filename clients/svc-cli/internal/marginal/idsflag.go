@@ -6,8 +6,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// idsFlag takes ids one by one or in a row. The flag of urfave/cli for several values splits them at commas, which an
-// id may hold.
+// idsFlag accepts ids one by one or in a row. The multi-value flag of urfave/cli splits values at commas, which an id
+// may contain.
 type idsFlag struct{ cli.GenericFlag }
 
 // Several makes package argv take a row of values.

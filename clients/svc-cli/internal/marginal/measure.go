@@ -73,10 +73,10 @@ func (x *comparison) candidate(v int, augmented *gate.Panel) Candidate {
 	return c
 }
 
-// errorDelta is how much smaller the share of wrong rows became: one division of an exact difference.
+// errorDelta is the reduction of the share of wrong rows: one division of an exact difference.
 func errorDelta(before, after, n int) float64 { return float64(before-after) / float64(n) }
 
-// isTold says that a number of votes is neither undefined nor beyond what can be told.
+// isTold reports whether a number of votes is defined and within the measurable range.
 func isTold(votes *float64) bool { return votes != nil && !gate.Censored(votes) }
 
 func (x *comparison) correlations(errors gate.Column) (*float64, []PairCorrelation) {

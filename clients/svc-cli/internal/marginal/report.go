@@ -21,7 +21,7 @@ type Report struct {
 	Provenance    Provenance  `json:"provenance"`
 }
 
-// Analysis is what was compared. Ids stand in the order of the matrix.
+// Analysis describes the comparison. Ids are in the order of the matrix.
 type Analysis struct {
 	Current    []string            `json:"current_verifier_ids"`
 	Candidates []string            `json:"candidate_verifier_ids"`
@@ -31,7 +31,7 @@ type Analysis struct {
 	Probes     int                 `json:"probe_candidates"`
 }
 
-// PanelReport is about the current panel.
+// PanelReport describes the current panel.
 type PanelReport struct {
 	NominalVotes  int      `json:"nominal_votes"`
 	Error         float64  `json:"error"`
@@ -85,7 +85,7 @@ type PairCorrelation struct {
 	Correlation *float64 `json:"error_correlation"`
 }
 
-// Transitions counts rows by what the candidate changes.
+// Transitions counts rows by the effect of the candidate.
 type Transitions struct {
 	CorrectOnErrors  int `json:"candidate_correct_on_current_panel_errors"`
 	WrongOnCorrect   int `json:"candidate_wrong_on_current_panel_correct_rows"`
@@ -94,13 +94,13 @@ type Transitions struct {
 	ChangedToWrong   int `json:"panel_decisions_changed_to_wrong"`
 }
 
-// ProbeEffect counts probes by what the candidate changes.
+// ProbeEffect counts probes by the effect of the candidate.
 type ProbeEffect struct {
 	Total             int `json:"total"`
 	CurrentBreached   int `json:"current_breached"`
 	AugmentedBreached int `json:"augmented_breached"`
-	// Prevented counts the probes that only the current panel accepts. That the candidate lets others through is
-	// seen in AugmentedBreached.
+	// Prevented counts the probes that only the current panel accepts. Probes that the candidate adds are in
+	// AugmentedBreached.
 	Prevented     int     `json:"breaches_prevented"`
 	CurrentRate   float64 `json:"current_breach_rate"`
 	AugmentedRate float64 `json:"augmented_breach_rate"`
@@ -112,7 +112,7 @@ type Uncertainty struct {
 	VotesDelta gatestat.Metric `json:"delta_effective_votes"`
 }
 
-// Provenance says what made the report of what.
+// Provenance names the tool and the input of the report.
 type Provenance struct {
 	gate.Provenance
 	AnalysisDigest string `json:"analysis_digest_sha256"`

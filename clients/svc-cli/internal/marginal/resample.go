@@ -12,15 +12,15 @@ import (
 // deltas are one candidate's, over the replicates in which they are defined.
 type deltas struct{ errors, votes []float64 }
 
-// maxDeltas bounds what a bootstrap keeps: 16 bytes each.
+// maxDeltas limits the deltas that a bootstrap keeps: 16 bytes each.
 const maxDeltas = 10_000_000
 
-// resamplePanels draws rows. The generator would start anew for each candidate, which gives all of them the same rows: so
-// they are drawn once, and the current panel is measured once.
+// resamplePanels draws rows. Restarting the generator for each candidate would give all of them the same rows: so they
+// are drawn once, and the current panel is measured once.
 func resamplePanels(ctx context.Context, m *gate.Matrix, current *gate.Panel, augmented []*gate.Panel, b gatestat.Bootstrap, progress gatestat.Progress) ([]deltas, error) {
 	n := len(m.Rows())
 	if b.Replicates > maxDeltas/len(augmented) {
-		return nil, &closed.Fault{Code: gatestat.TooMuchWork, Detail: "that many replicates of that many candidates are more than this command keeps; ask for fewer of either"}
+		return nil, &closed.Fault{Code: gatestat.TooMuchWork, Detail: "that many replicates of that many candidates are more than this command keeps; use fewer of either"}
 	}
 	const votes = 500 // the search on the curve, for each candidate
 	if err := b.Affordable(n*(len(current.Members)+2*len(augmented)) + len(augmented)*(len(current.Members)+votes)); err != nil {

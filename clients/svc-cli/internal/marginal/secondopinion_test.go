@@ -19,7 +19,7 @@ import (
 
 type object = map[string]any
 
-// opinion is what testdata/second_opinion.py says of a case.
+// opinion is the result of testdata/second_opinion.py for a case.
 type opinion struct {
 	Digest string `json:"digest"`
 	Panel  struct {
@@ -46,7 +46,7 @@ type interval struct {
 	Used             int
 }
 
-// randomCase makes a matrix in which all kinds of panels come up: few and many rows, verifiers better and worse than
+// randomCase makes a matrix in which all kinds of panels occur: few and many rows, verifiers better and worse than
 // chance, perfect ones, clones, and every quorum.
 func randomCase(r *rand.Rand) object {
 	rows, verifiers, probes := 2+r.IntN(14), 2+r.IntN(6), r.IntN(4)
@@ -142,7 +142,7 @@ func TestSecondOpinion(t *testing.T) {
 			return
 		}
 	}
-	// The cases reach what they are for.
+	// The cases cover the situations for which they were made.
 	for _, kind := range []string{"votes undefined", "votes censored", "votes between", "rho undefined", "unbounded", "too few rows", "votes delta", "no votes delta"} {
 		if seen[kind] == 0 {
 			t.Errorf("no case has %s; want seen[kind] != 0", kind)

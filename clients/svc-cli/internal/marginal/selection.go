@@ -69,7 +69,7 @@ func findVerifiers(m *gate.Matrix, ids []string) ([]int, error) {
 	return out, nil
 }
 
-// clipID keeps what somebody typed short enough for one line.
+// clipID shortens an id from the command line to fit one line.
 func clipID(s string) string {
 	const most = 80
 	if r := []rune(s); len(r) > most {

@@ -19,7 +19,7 @@ const (
 	DuplicateCost = "duplicate_cost"
 )
 
-// Decision is what a piece of work asks of a connector.
+// Decision lists the requirements of a piece of work for a connector.
 type Decision struct {
 	RequiredTier                string
 	Authority                   spine.AuthorityMode
@@ -67,7 +67,7 @@ func ParseDecision(v canon.Value) (Decision, error) {
 	d.PreferZeroCost = readFlag(o, "prefer_zero_cost", true)
 	d.IndependentReviewerRequired = readFlag(o, "independent_reviewer_required", false)
 	if rd.OK() && d.Authority == spine.Deterministic && d.RequiredTier != connectors.Tiers()[0] {
-		o.Fail(connectors.ConflictingField, "required_capability_tier", "deterministic work asks for T0 and no other tier")
+		o.Fail(connectors.ConflictingField, "required_capability_tier", "deterministic work requires T0 and no other tier")
 	}
 	if f := rd.Fault(); f != nil {
 		return Decision{}, f

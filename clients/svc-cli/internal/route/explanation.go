@@ -31,7 +31,7 @@ type Ineligible struct {
 	Reasons      []string `json:"reasons"`
 }
 
-// Question is what gets explained.
+// Question is the routing question to explain.
 type Question struct {
 	Connectors []connectors.Connector
 	Probes     []connectors.Inspection // of Connectors, in their order
@@ -66,8 +66,7 @@ func Explain(q Question) Explanation {
 	return out
 }
 
-// candidate is a connector as a decision sees it: what its profile allows and its
-// driver can do, both at once.
+// candidate is a connector as a decision sees it: the capabilities that its profile allows and its driver has.
 type candidate struct {
 	connectors.Connector
 	id       string
@@ -101,8 +100,7 @@ func makeCandidate(c connectors.Connector, i connectors.Inspection, d Decision, 
 	return out
 }
 
-// intersectOrObserved gives what is configured and observed, or all that is observed where nothing is
-// configured.
+// intersectOrObserved returns the values both configured and observed, or all observed ones if none are configured.
 func intersectOrObserved(configured, observed []string) []string {
 	if len(configured) == 0 {
 		return observed
@@ -116,8 +114,8 @@ func intersectOrObserved(configured, observed []string) []string {
 	return out
 }
 
-// refusals lists why the candidate may not serve, in the fixed order of the rules. What
-// could not be inspected, or may never cost so much, is looked at no further.
+// refusals lists why the candidate may not serve, in the fixed order of the rules. A candidate that could not be
+// inspected, or may never cost so much, is not checked further.
 func (c candidate) refusals(d Decision) []string {
 	switch {
 	case c.probe == nil:

@@ -246,7 +246,8 @@ func TestDecisionSchemaAgrees(t *testing.T) {
 	}
 }
 
-// A decision that is taken explains every connector once, however it is asked.
+// A decision that is accepted explains every connector once, whatever the order of the
+// question.
 func FuzzDecision(f *testing.F) {
 	f.Add(samples.File("connectors/decision.json"))
 	f.Add(samples.File("connectors/decision-human.json"))

@@ -1,5 +1,5 @@
-// Package runstore is the commands over a store: runs, what is derived from them, the event log and its
-// verification. They print the pages and documents that the API serves.
+// Package runstore is the commands over a store: runs, the views derived from them, the event log and its verification.
+// They print the pages and documents that the API serves.
 package runstore
 
 import (
@@ -60,7 +60,7 @@ func withReader(c *cli.Context, run func(context.Context, *store.Reader) error) 
 	return err
 }
 
-// withWriter runs a command that changes the store, which is made or migrated if need be.
+// withWriter runs a command that changes the store, which is created or migrated if necessary.
 func withWriter(e *command.Env, c *cli.Context, run func(context.Context, *store.Writer) error) error {
 	path, err := storePath(c)
 	if err != nil {
@@ -81,7 +81,8 @@ func withWriter(e *command.Env, c *cli.Context, run func(context.Context, *store
 	return w.Close()
 }
 
-// optionValue gives the value of an option, or nil if it was not given: an empty filter is a fault, an absent one is none.
+// optionValue returns the value of an option, or nil if it was not given: an empty filter is a fault, an absent one is
+// not.
 func optionValue(c *cli.Context, name string) *string {
 	if !c.IsSet(name) {
 		return nil

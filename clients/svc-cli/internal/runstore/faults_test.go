@@ -38,7 +38,7 @@ func newWorld(t *testing.T) world {
 	return w
 }
 
-// sampleStore makes the sample store once: a disk takes its time over each commit.
+// sampleStore makes the sample store once: commits to a disk are slow.
 var sampleStore = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "svc-samples-")
 	if err != nil {
@@ -52,7 +52,7 @@ var sampleStore = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// run runs a line whose words that name files of the folder are made paths; a quoted empty word is "”".
+// run runs a command line; words that name files of the folder become paths, and a pair of single quotes is an empty word.
 func (w world) run(t *testing.T, line string) apptest.Result {
 	t.Helper()
 	words := strings.Fields(line)
@@ -247,7 +247,7 @@ func TestFaults(t *testing.T) {
 
 func longKey(n int) string { return strings.Repeat("k", n) }
 
-// inputs writes what is wrong in each of its ways.
+// inputs writes invalid inputs of every kind.
 func (w world) inputs(t *testing.T) {
 	t.Helper()
 	w.write(t, "broken.json", `{"a":`)
@@ -266,7 +266,7 @@ func (w world) inputs(t *testing.T) {
 	w.write(t, "extra.json", string(data))
 }
 
-// What was changed behind the store's back is told, by the run and by the page that holds it.
+// Changes that bypassed the store are reported, by the run and by the page that holds it.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, damage, line, code string }{
@@ -291,7 +291,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// A run that is told of damaged evidence still shows its state.
+// A run whose evidence is damaged still shows its state.
 func TestStatusNeedsNoReport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -301,7 +301,7 @@ func TestStatusNeedsNoReport(t *testing.T) {
 	}
 }
 
-// A text that somebody else wrote cannot steer the terminal.
+// A text from another user cannot control the terminal.
 func TestFaultsAreCleaned(t *testing.T) {
 	t.Parallel()
 	r := apptest.Run(t, "run", "status", "\x1b[2Jrun", "--store", filepath.Join(t.TempDir(), "\x1b]0;x\x07.db"))

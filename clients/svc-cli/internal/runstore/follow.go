@@ -28,7 +28,7 @@ type follower struct {
 	left int64 // -1: without end
 }
 
-// errEnough ends a stream that printed what was asked for.
+// errEnough ends a stream that printed the requested events.
 var errEnough = errors.New("enough events")
 
 // print writes one envelope, in form C1, as one line.
@@ -78,7 +78,7 @@ func runFollow(e *command.Env, c *cli.Context) error {
 	} else {
 		err = f.url(c, from)
 	}
-	// Ctrl-C is how following ends.
+	// Ctrl-C ends following.
 	if errors.Is(err, errEnough) || c.Context.Err() != nil {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (f *follower) store(c *cli.Context, from *int64) error {
 		tick := time.NewTicker(followPoll)
 		defer tick.Stop()
 		for {
-			// Before the read, so that what is committed meanwhile shows as a change.
+			// Before the read, so that a commit meanwhile shows as a change.
 			mark, err := r.Mark(ctx)
 			if err != nil {
 				return err
@@ -129,7 +129,8 @@ func (f *follower) store(c *cli.Context, from *int64) error {
 	})
 }
 
-// drain prints what stands in the log above a sequence, and gives the newest one looked at.
+// drain prints the events of the log after a sequence, and returns the newest sequence
+// read.
 func (f *follower) drain(ctx context.Context, r *store.Reader, filter store.EventFilter, seen int64) (int64, error) {
 	for {
 		items, upTo, err := r.EventsAfter(ctx, seen, filter, followBatch)

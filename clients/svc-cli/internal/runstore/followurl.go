@@ -89,7 +89,7 @@ func (f *follower) stream(ctx context.Context, client *controltower.Client, o *c
 	return nil
 }
 
-// newestEvent asks to resume after the last sequence there can be: the refusal names the newest one.
+// newestEvent tries to resume after the last possible sequence: the refusal names the newest one.
 func newestEvent(ctx context.Context, client *controltower.Client) (int64, error) {
 	last := int64(spine.MaxSequence)
 	for _, err := range client.Stream(ctx, controltower.StreamOptions{IdleTimeout: towerIdle, LastEventID: &last}) {
@@ -109,7 +109,7 @@ func newestEvent(ctx context.Context, client *controltower.Client) (int64, error
 	return 0, &command.Fault{Code: "protocol_error", Message: "the control tower took a sequence that no log has"}
 }
 
-// isPassing says that a fault of a stream may be gone with the next one.
+// isPassing reports whether a fault of a stream may be gone with the next one.
 func isPassing(err error) bool {
 	var refused *controltower.APIError
 	if errors.As(err, &refused) {
@@ -130,7 +130,7 @@ func pauseFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// towerFault gives the client's errors their codes; those of the API keep theirs.
+// towerFault maps the client's errors to their codes; those of the API keep theirs.
 func towerFault(err error) error {
 	var (
 		refused   *controltower.APIError

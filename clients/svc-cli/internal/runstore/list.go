@@ -188,5 +188,5 @@ func projectStatus(e *command.Env, c *cli.Context) error {
 	})
 }
 
-// parseEnvelope gives an event as the document that it is in the API.
+// parseEnvelope returns an event as the document that the API serves.
 func parseEnvelope(ev store.Event) (canon.Value, error) { return canon.Parse(ev.Envelope) }

@@ -65,7 +65,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// At a terminal lists are tables that fit it; an empty one says so.
+// At a terminal, lists are tables that fit it; an empty one prints a message.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -145,7 +145,7 @@ func TestKeygen(t *testing.T) {
 	if r := w.run(t, "verify new.db --public-key public.key"); r.Code != 0 || !strings.Contains(r.Out, "entries lost before event ") {
 		t.Errorf(`%+v; want r.Code == 0 && strings.Contains(r.Out, "entries lost before event ")`, r)
 	}
-	// What goes on without the key is not vouched for.
+	// Entries written without the key are not vouched for.
 	whole, err := os.ReadFile(filepath.Join(w.dir, "new.db"))
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func TestProgress(t *testing.T) {
 		t.Errorf("%q, want %q", b.String(), want)
 	}
 
-	// Fast ones leave no trace, and nobody else is told.
+	// Fast ones leave no trace, and without a terminal there is no progress.
 	b.Reset()
 	showProgress(e, &o)()
 	o = store.VerifyOptions{}

@@ -47,7 +47,7 @@ func runCommand(e *command.Env) *cli.Command {
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return listRuns(e, c) }),
 		},
 		{
-			Name: "status", Usage: "show where a run stands", ArgsUsage: "RUN_ID",
+			Name: "status", Usage: "show the state of a run", ArgsUsage: "RUN_ID",
 			Flags:  slices.Concat([]cli.Flag{storeFlag()}, command.JSONFlags()),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return runStatus(e, c) }),
 		},
@@ -57,7 +57,7 @@ func runCommand(e *command.Env) *cli.Command {
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return runEvidence(e, c) }),
 		},
 		{
-			Name: "cancel", Usage: "record that a run is cancelled; a provider's work goes on", ArgsUsage: "RUN_ID",
+			Name: "cancel", Usage: "record that a run is cancelled; a provider's work continues", ArgsUsage: "RUN_ID",
 			Flags: slices.Concat([]cli.Flag{
 				storeFlag(), command.SigningFlag(),
 				&cli.StringFlag{Name: "updated-at", Usage: "`TIME` of the cancellation, ISO 8601 with zone (default now)"},
@@ -107,7 +107,8 @@ func writeVerb(out store.Written, done string) string {
 	return done
 }
 
-// describeWrite is what the API says of a run, and how this write went.
+// describeWrite returns the API's document of a run, and the outcome of this
+// write.
 func describeWrite(out store.Written) document.RunDetail {
 	d := runDetail(out.Run)
 	d.Created, d.Replayed = out.Created, out.Replayed
@@ -133,7 +134,7 @@ func timeOf(c *cli.Context, option string) (time.Time, error) {
 	}
 	at, err := spine.ParseTime(c.String(option))
 	if err == nil && at.IsZero() {
-		return at, command.Failf(string(store.InvalidTimestamp), "--%s: year 1 begins with an instant that stands for no time; any later one will do", option)
+		return at, command.Failf(string(store.InvalidTimestamp), "--%s: the first instant of year 1 means no time; use a later one", option)
 	}
 	return at, err
 }

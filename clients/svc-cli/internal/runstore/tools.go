@@ -76,7 +76,7 @@ func generateKey(e *command.Env, c *cli.Context) error {
 		err = e.Written()
 	}
 	if err != nil {
-		// Nobody has the public key, so what the private one signs could not be checked.
+		// The public key is lost, so signatures of the private one could not be checked.
 		_ = os.Remove(args[0])
 		return command.Failf(command.OutputWriteError, "no key was made, since the public key could not be printed: %v", err)
 	}

@@ -61,8 +61,8 @@ func verifyStore(e *command.Env, c *cli.Context) error {
 	return nil
 }
 
-// printVerification says what was found. Without a key signatures are counted, not checked: nothing may then be said on
-// the strength of them.
+// printVerification prints the findings. Without a key, signatures are counted, not checked: then nothing may rely on
+// them.
 func printVerification(e *command.Env, v store.Verification, keyed bool) error {
 	verdict := "OK"
 	if !v.OK {
@@ -81,7 +81,7 @@ func printVerification(e *command.Env, v store.Verification, keyed bool) error {
 			"limit: entries lost after event %d, the newest signed checkpoint, cannot be detected either; pass a checkpoint kept elsewhere with --checkpoint\n",
 			v.OldestSigned, n.SignedEvents)
 	} else {
-		e.Printf("limit: without a checked signature a log that was made anew cannot be told from the first one\n")
+		e.Printf("limit: without a checked signature a rebuilt log cannot be distinguished from the first one\n")
 	}
 	if n.RunsWithoutEvents > 0 && (!keyed || n.SignedCheckpoints == 0) {
 		e.Printf("limit: runs_without_events were there before the store had events, or were put there since\n")
@@ -93,7 +93,7 @@ func printVerification(e *command.Env, v store.Verification, keyed bool) error {
 	return e.Table([]string{"finding", "subject", "detail"}, rows)
 }
 
-// showProgress tells people who wait how far a verification got, on a line that is gone at its end.
+// showProgress shows how far a verification got, on a line that is cleared at its end.
 func showProgress(e *command.Env, o *store.VerifyOptions) (done func()) {
 	if !e.ErrorTerminal {
 		return func() {}

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-// Signatures that nobody checked prove nothing: they are counted, and the limits are those of a log without any.
+// Unchecked signatures prove nothing: they are counted, and the limits are those of a log without any.
 func TestSignaturesWithoutAKeyAreCountedOnly(t *testing.T) {
 	t.Parallel()
 	v := store.Verification{OK: true, OldestSigned: 3, Checked: store.Checked{Runs: 2, Events: 5, SignedEvents: 5, Checkpoints: 4, SignedCheckpoints: 2}}

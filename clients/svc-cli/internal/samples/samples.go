@@ -1,5 +1,5 @@
-// Package samples is every sample input of svc's commands: what `svc fixtures` writes, what docs/svc.md shows and
-// what the commands' tests read. The files are the same bytes on every machine.
+// Package samples holds every sample input of svc's commands: the files that `svc fixtures` writes, docs/svc.md shows
+// and the commands' tests read. The files are the same bytes on every machine.
 package samples
 
 import (
@@ -23,7 +23,7 @@ func sampleFS() fs.FS {
 	return f
 }
 
-// File gives one sample, named from its area on ("spine/run.json"); it panics on a name that is none.
+// File returns one sample, named from its area on ("spine/run.json"); it panics on an unknown name.
 func File(name string) []byte {
 	data, err := fs.ReadFile(Files, name)
 	if err != nil {

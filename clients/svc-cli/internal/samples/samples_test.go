@@ -27,7 +27,7 @@ func TestSpineSamplesAreTheFixtures(t *testing.T) {
 	other.RequestDigest = fixture.Digest("9")
 	for name, v := range map[string]canon.Value{
 		"run.json":            fixture.Run().Value(),
-		"run-changed.json":    other.Value(), // the same run, asked for differently
+		"run-changed.json":    other.Value(), // the same run with another request
 		"report.json":         fixture.Report().Value(),
 		"report-run.json":     imported.Value(), // the projection that goes with the report
 		"report-altered.json": alteredReport(),
@@ -48,7 +48,7 @@ func TestSpineSamplesAreTheFixtures(t *testing.T) {
 	}
 }
 
-// alteredReport is the fixture report with a summary that its attempts do not bear out.
+// alteredReport is the fixture report with a summary that its attempts contradict.
 func alteredReport() canon.Value {
 	r := fixture.Report()
 	r.Summary.Supported, r.Summary.Rejected = 2, 0

@@ -40,10 +40,10 @@ func checkTimestamp(v any) error {
 	return nil
 }
 
-// firstItems stands for the keyword items, see elements.
+// firstItems replaces the keyword items, see elements.
 const firstItems = "x-first-items"
 
-// renameItems renames the keyword items wherever a schema stands below v.
+// renameItems renames the keyword items in every schema below v.
 func renameItems(v any) {
 	schema, _ := v.(map[string]any)
 	for key, value := range schema {
@@ -66,7 +66,7 @@ func renameItems(v any) {
 	}
 }
 
-// keywords is what the validator does otherwise for the product's documents.
+// keywords are the checks in which the validator differs for the product's documents.
 type keywords struct {
 	integer bool               // refuse 1.0, which has another digest than 1
 	items   *jsonschema.Schema // check up to the first wrong element: a document may hold a million of them

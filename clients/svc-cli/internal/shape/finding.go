@@ -73,8 +73,8 @@ func (s *Schema) collectFindings(e *jsonschema.ValidationError, out *[]finding) 
 	*out = append(*out, s.translateError(e))
 }
 
-// closestBranch picks the alternative that the value comes closest to: one whose type it has, then the one with the
-// fewest faults. If it has the type of none, the finding names all.
+// closestBranch picks the alternative closest to the value: one of the value's type, then the one with the fewest
+// faults. If no alternative has its type, the finding names all.
 func (s *Schema) closestBranch(e *jsonschema.ValidationError) []finding {
 	var best []finding
 	var types []string
@@ -98,7 +98,7 @@ func (s *Schema) closestBranch(e *jsonschema.ValidationError) []finding {
 	return best
 }
 
-// translateError gives an error of the validator the code and the words of the product. No message quotes the document.
+// translateError converts an error of the validator to the product's code and text. No message quotes the document.
 func (s *Schema) translateError(e *jsonschema.ValidationError) finding {
 	f := finding{place: e.InstanceLocation, rank: wrongValue, code: s.codes.Value}
 	value := func(format string, args ...any) finding {
@@ -106,7 +106,7 @@ func (s *Schema) translateError(e *jsonschema.ValidationError) finding {
 		if term := s.findTerm(f.pointer(), e.SchemaURL); term != (Term{}) {
 			f.code = cmp.Or(term.Code, f.code)
 			if term.What != "" {
-				f.detail = term.What + " must stand here"
+				f.detail = "expected " + term.What
 			}
 		}
 		return f
@@ -119,18 +119,18 @@ func (s *Schema) translateError(e *jsonschema.ValidationError) finding {
 		f.place, f.rank = append(slices.Clone(f.place), slices.Min(k.Properties)), unknownKey
 		f.code, f.detail = s.codes.Unknown, "the key is not known here"
 	case *kind.Type:
-		f.rank, f.code, f.detail = wrongKind, s.typeCode(f.place, k.Want), describeTypes(k.Want)+" must stand here"
+		f.rank, f.code, f.detail = wrongKind, s.typeCode(f.place, k.Want), "expected "+describeTypes(k.Want)
 	case *kind.Const:
 		f.rank = wrongKind
 		if !sameType(k.Got, k.Want) {
 			return s.translateError(withType(e, typeOfFixed(k.Want)))
 		}
-		return value("%v must stand here", k.Want)
+		return value("expected %v", k.Want)
 	case *kind.Enum:
 		if !sameType(k.Got, k.Want[0]) {
 			return s.translateError(withType(e, typeOfFixed(k.Want[0])))
 		}
-		return value("one of %s must stand here", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(k.Want)), ", "), "[]"))
+		return value("expected one of %s", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(k.Want)), ", "), "[]"))
 	case *kind.UniqueItems:
 		f.place = append(slices.Clone(f.place), strconv.Itoa(k.Duplicates[1]))
 		f.code, f.detail = s.codes.Duplicate, "an earlier one is the same"
@@ -141,14 +141,14 @@ func (s *Schema) translateError(e *jsonschema.ValidationError) finding {
 	case *kind.MinLength:
 		return value("the string must not be empty")
 	case *kind.MaxLength:
-		return value("at most %d characters may stand here", k.Want)
+		return value("expected at most %d characters", k.Want)
 	case *kind.Minimum:
-		return value("a number of %s or more must stand here", k.Want.RatString())
+		return value("expected a number of %s or more", k.Want.RatString())
 	case *kind.Maximum:
-		return value("a number of at most %s must stand here", k.Want.RatString())
+		return value("expected a number of at most %s", k.Want.RatString())
 	case *kind.Pattern:
 		if len(k.Want) <= maxPattern {
-			return value("a text that matches %s must stand here", k.Want)
+			return value("expected a text that matches %s", k.Want)
 		}
 		return value("the text has another form here")
 	default:
@@ -209,7 +209,7 @@ var typeNames = map[string]string{
 func describeTypes(types []string) string {
 	var names []string
 	types = slices.Clone(types)
-	slices.SortStableFunc(types, func(a, b string) int { // null is what else may stand there
+	slices.SortStableFunc(types, func(a, b string) int { // null comes last: it is the alternative
 		return cmp.Compare(strings.Count(a, "null"), strings.Count(b, "null"))
 	})
 	for _, t := range types {

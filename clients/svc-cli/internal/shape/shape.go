@@ -25,8 +25,8 @@ type Schema struct {
 type Codes struct {
 	closed.Codes
 	Duplicate string
-	// Terms say what a value must be, and the code of a wrong one, by the JSON pointer of the value or by the name of
-	// its definition in the schema. A term without a code has Codes.Value.
+	// Terms describe the valid form of a value, and the code of an invalid one, by the JSON pointer of the value or by
+	// the name of its definition in the schema. A term without a code has Codes.Value.
 	Terms map[string]Term
 }
 
@@ -85,7 +85,8 @@ func (s *Schema) Check(v canon.Value) *closed.Fault {
 	return &closed.Fault{Code: first.code, Path: first.pointer(), Detail: first.detail}
 }
 
-// plainValue turns a document into what the validator reads. Integers keep all their digits; floats stay floats.
+// plainValue converts a document to the types that the validator reads. Integers keep all their digits; floats stay
+// floats.
 func plainValue(v canon.Value) any {
 	switch v := v.(type) {
 	case canon.Array:

@@ -40,20 +40,20 @@ func TestFaults(t *testing.T) {
 	}{
 		"as it is": {nil, nil},
 		"a float for an integer": {map[string]canon.Value{"attempt": canon.Float(1)},
-			&closed.Fault{Code: "invalid_type", Path: "/attempt", Detail: "an integer must stand here"}},
+			&closed.Fault{Code: "invalid_type", Path: "/attempt", Detail: "expected an integer"}},
 		"an integer for a number": {map[string]canon.Value{"resources.wall_seconds": canon.NewInt(2)}, nil},
 		"another version before another value": {map[string]canon.Value{"schema_version": "9", "attempt": canon.NewInt(0)},
-			&closed.Fault{Code: "invalid_value", Path: "/schema_version", Detail: "0.1 must stand here"}},
+			&closed.Fault{Code: "invalid_value", Path: "/schema_version", Detail: "expected 0.1"}},
 		"a leap second": {map[string]canon.Value{"started_at": "2016-12-31T23:59:60Z"},
-			&closed.Fault{Code: "invalid_value", Path: "/started_at", Detail: "a time such as 2026-01-02T03:04:05Z must stand here"}},
+			&closed.Fault{Code: "invalid_value", Path: "/started_at", Detail: "expected a time such as 2026-01-02T03:04:05Z"}},
 		"the type of no alternative": {map[string]canon.Value{"provenance.environment": canon.NewInt(1)},
-			&closed.Fault{Code: "invalid_type", Path: "/provenance/environment", Detail: "a string or an object must stand here"}},
+			&closed.Fault{Code: "invalid_type", Path: "/provenance/environment", Detail: "expected a string or an object"}},
 		"the closest alternative": {map[string]canon.Value{"provenance.environment": ""},
 			&closed.Fault{Code: "invalid_value", Path: "/provenance/environment", Detail: "the string must not be empty"}},
 		"twice the same": {map[string]canon.Value{"verification_request.expected_validator_ids": canon.Array{"a", "b", "a"}},
 			&closed.Fault{Code: "duplicate_value", Path: "/verification_request/expected_validator_ids/2", Detail: "an earlier one is the same"}},
 		"the tenth element": {map[string]canon.Value{"self_report.claims": canon.Array{"a", "a", "a", "a", "a", "a", "a", "a", "a", nil, nil}},
-			&closed.Fault{Code: "invalid_type", Path: "/self_report/claims/9", Detail: "a string or an object must stand here"}},
+			&closed.Fault{Code: "invalid_type", Path: "/self_report/claims/9", Detail: "expected a string or an object"}},
 	} {
 		got := decodeChanged(t, func(l *looptest.Loop) {
 			for path, value := range c.changes {

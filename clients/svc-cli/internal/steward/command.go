@@ -23,7 +23,7 @@ func textCommands(e *command.Env) []*cli.Command {
 	}
 	return []*cli.Command{
 		{
-			Name: "steward-report", Category: Category, Usage: "check a steward's report and say what it says", ArgsUsage: "INPUT",
+			Name: "steward-report", Category: Category, Usage: "check a steward's report and summarise it", ArgsUsage: "INPUT",
 			Description: "With --json: the report itself, once it has passed every check.",
 			Flags:       append([]cli.Flag{details("list the branches too")}, command.JSONFlags()...),
 			Action:      e.Action(command.Envelope, func(c *cli.Context) error { return showReport(e, c) }),

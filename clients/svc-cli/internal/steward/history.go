@@ -21,13 +21,14 @@ const (
 	NoReports          = "no_reports"
 )
 
-// Entry is what a history keeps of one report: a thousand whole ones would not fit.
+// Entry holds the part of one report that a history keeps: a thousand whole ones
+// would not fit.
 type Entry struct {
 	Repository string
 	Run        Run
 }
 
-// NewEntry takes from a report what a history keeps.
+// NewEntry extracts from a report the part that a history keeps.
 func NewEntry(source string, r *Report) Entry {
 	return Entry{r.Repository, Run{
 		Source: source, GeneratedAt: r.GeneratedAt, Status: r.Status, CandidateCount: r.CandidateCount, Outcomes: countOutcomes(r),
@@ -36,7 +37,7 @@ func NewEntry(source string, r *Report) Entry {
 	}}
 }
 
-// History is what the reports of one repository say together.
+// History summarises the reports of one repository.
 type History struct {
 	Schema           string        `json:"schema"`
 	Repository       string        `json:"repository"`
@@ -58,7 +59,7 @@ type StatusCounts struct {
 	Disabled  int `json:"disabled"`
 }
 
-// Outcomes counts what came of branches.
+// Outcomes counts the branches by their outcome.
 type Outcomes struct {
 	Planned         int `json:"planned"`
 	Created         int `json:"created"`
@@ -67,14 +68,14 @@ type Outcomes struct {
 	PRAlreadyExists int `json:"pr_already_exists"`
 }
 
-// APIBudget tells what was left of the forge's rate limit.
+// APIBudget is the remaining rate limit of the forge.
 type APIBudget struct {
 	ObservedRuns int    `json:"observed_runs"`
 	MinRemaining *int64 `json:"min_remaining"`
 	MaxRemaining *int64 `json:"max_remaining"`
 }
 
-// PolicyHistory tells how often the policy changed.
+// PolicyHistory counts the changes of the policy.
 type PolicyHistory struct {
 	DistinctDigests int    `json:"distinct_digests"`
 	Changes         int    `json:"changes"` // from one run to the next
@@ -138,8 +139,8 @@ func (r Run) compare(b Run) int {
 	)
 }
 
-// instant is when a report was made. Its text is a checked timestamp, of which two
-// spellings may be the same instant.
+// instant is the time of a report. Its text is a checked timestamp; two spellings may
+// be the same instant.
 func (r Run) instant() time.Time {
 	t, err := time.Parse(time.RFC3339Nano, r.GeneratedAt)
 	if err != nil {

@@ -161,7 +161,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// The bounds of a search, each at the bound and one past it.
+// The limits of a search, each at the limit and one past it.
 func TestSearchBounds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

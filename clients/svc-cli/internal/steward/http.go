@@ -27,7 +27,7 @@ func (s site) server() *httpd.Server {
 
 func (s site) base() httpd.Header { return loopback.BaseHeaders(s.name+"/0.1", s.version) }
 
-// serve answers one request. An answer that cannot be written has nobody to read it.
+// serve answers one request. If the answer cannot be written, its reader has gone.
 func (s site) serve(w *httpd.Writer, r *httpd.Request) {
 	switch {
 	case !loopback.GoodHost(r):

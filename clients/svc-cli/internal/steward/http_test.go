@@ -97,7 +97,7 @@ func TestTextStaysText(t *testing.T) {
 	}
 }
 
-// serveSample runs a site and gives its address; it ends with the test.
+// serveSample runs a site and returns its address; it ends with the test.
 func serveSample(t *testing.T, s site) string {
 	t.Helper()
 	l, err := loopback.Listen(0)

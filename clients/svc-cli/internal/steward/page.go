@@ -40,7 +40,7 @@ func badgeClass(status string) string {
 	return map[string]string{Completed: "good", Blocked: "bad"}[status]
 }
 
-// styleSource is the one style sheet that the page's policy lets in.
+// styleSource is the hash of the one style sheet that the page's policy allows.
 var styleSource = sync.OnceValue(func() string {
 	sum := sha256.Sum256([]byte(theme.CSS))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

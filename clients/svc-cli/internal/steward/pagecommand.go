@@ -43,7 +43,8 @@ func siteCommands(e *command.Env) []*cli.Command {
 	}
 }
 
-// serveSite serves the page until the command is told to end, which is its only good end.
+// serveSite serves the page until the command is stopped, which is its only successful
+// end.
 func serveSite(e *command.Env, c *cli.Context, page func(*cli.Context) ([]byte, error)) error {
 	made, err := page(c)
 	if err != nil {

@@ -70,7 +70,7 @@ const (
 // PolicyDisabled is the blocked_reason of a disabled run, and of no other.
 const PolicyDisabled = "policy_disabled"
 
-// The reasons for which a planned pull request was not made.
+// Reasons why a planned pull request was not made.
 const (
 	HeadMoved       = "head_moved"
 	PRAlreadyExists = "pr_already_exists"
@@ -109,7 +109,8 @@ type Provenance struct {
 	TrustedHeadSHA *string `json:"trusted_head_sha"`
 }
 
-// Ordinal is a number of 1 or more. A workflow knows its own as texts, the forge's API as numbers; both stand in reports.
+// Ordinal is a number of 1 or more. A workflow has its own numbers as texts, the forge's API as numbers; reports
+// contain both.
 type Ordinal int64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -144,7 +145,7 @@ type Skipped struct {
 	CurrentHeadSHA string `json:"current_head_sha"` // of head_moved
 }
 
-// Authority lists what the steward may and may not do, as every report must state it.
+// Authority lists the permissions that the steward has and those it lacks, as every report must state them.
 func Authority() (granted string, withheld []string) {
 	return "draft_pr_create", []string{"ready_for_review", "approve", "merge", "auto_merge", "delete_branch", "close_issue",
 		"label_write", "contents_write", "repository_settings"}
@@ -176,16 +177,16 @@ func Parse(v canon.Value) (*Report, error) {
 func checkEntries(rd *closed.Reader, r *Report) {
 	for i, c := range r.Created {
 		if c.URL != fmt.Sprintf("https://github.com/%s/pull/%d", r.Repository, c.Number) {
-			rd.Fail(InvalidValue, canon.Element("/created", i)+"/url", "the address of the repository's pull request of this number must stand here")
+			rd.Fail(InvalidValue, canon.Element("/created", i)+"/url", "expected the address of the repository's pull request with this number")
 		}
 	}
 	for i, s := range r.Skipped {
 		path := canon.Element("/skipped", i) + "/current_head_sha"
 		switch there := s.CurrentHeadSHA != ""; {
 		case there && s.Reason != HeadMoved:
-			rd.Fail(UnknownField, path, "the key stands beside the reason head_moved only")
+			rd.Fail(UnknownField, path, "the key is allowed with the reason head_moved only")
 		case !there && s.Reason == HeadMoved:
-			rd.Fail(MissingField, path, "the key must stand beside the reason head_moved")
+			rd.Fail(MissingField, path, "the key is required with the reason head_moved")
 		}
 	}
 }
@@ -204,7 +205,7 @@ func checkCounts(rd *closed.Reader, r *Report, summary map[string]int64) {
 	}
 }
 
-// checkOutcomes holds what was done against what was planned: nothing else, each once.
+// checkOutcomes compares the results with the plan: nothing else, each once.
 func checkOutcomes(rd *closed.Reader, r *Report) {
 	type id struct{ branch, base, head string }
 	planned := map[id]Branch{}
@@ -254,7 +255,7 @@ func checkState(rd *closed.Reader, r *Report) {
 	}
 	switch {
 	case r.BlockedReason == nil:
-		rd.Fail(StateConflict, "/blocked_reason", "the reason must stand here")
+		rd.Fail(StateConflict, "/blocked_reason", "expected the reason")
 	case (*r.BlockedReason == PolicyDisabled) != (r.Status == Disabled):
 		rd.Fail(StateConflict, "/blocked_reason", PolicyDisabled+" is the reason of disabled runs, and their only one")
 	case r.CandidateCount != nil:

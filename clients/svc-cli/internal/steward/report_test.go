@@ -60,7 +60,7 @@ func TestSampleReports(t *testing.T) {
 		if (err == nil) != ok {
 			t.Errorf("%s: %v; want (err == nil) == %v", name, err, ok)
 		}
-		if err := schematest.Validate(t, "steward-report", doc); err != nil { // which cannot know what is planned
+		if err := schematest.Validate(t, "steward-report", doc); err != nil { // the schema cannot know the plan
 			t.Errorf("%s: %v", name, err)
 		}
 		if ok && "sha256:"+r.Digest != canon.Digest(doc) {
@@ -137,8 +137,8 @@ func TestReportFaults(t *testing.T) {
 	}
 }
 
-// The reader and the schema take and refuse the same reports, as far as a schema can
-// tell: rules across lists are beyond it.
+// The reader and the schema accept and refuse the same reports, as far as a schema can
+// express the rules: those across lists are beyond it.
 func TestReportSchemaAgrees(t *testing.T) {
 	t.Parallel()
 	beyond := map[string]bool{steward.CountMismatch: true, steward.DuplicateValue: true, steward.OutcomeNotPlanned: true}
@@ -166,7 +166,7 @@ func TestReportSchemaAgrees(t *testing.T) {
 	}
 }
 
-// A report that is taken adds up: it has a history of its own that fits the schema.
+// A report that is accepted adds up: it has a history that fits the schema.
 func FuzzReport(f *testing.F) {
 	for _, name := range []string{completed, blocked, "not-planned"} {
 		f.Add(samples.File("steward/" + name + ".json"))

@@ -15,7 +15,7 @@ import (
 // FileName is the name that folders are searched for.
 const FileName = "steward-report.json"
 
-// Bounds of a search.
+// Limits of a search.
 const (
 	MaxInputs  = 128
 	MaxReports = 1000

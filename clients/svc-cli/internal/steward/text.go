@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Fact is one line of what a report or a history says.
+// Fact is one line of the summary of a report or a history.
 type Fact struct{ Name, Value string }
 
-// Facts says in short what a report says.
+// Facts summarises the report.
 func (r *Report) Facts() []Fact {
 	granted, withheld := Authority()
 	return []Fact{
@@ -26,7 +26,7 @@ func (r *Report) Facts() []Fact {
 	}
 }
 
-// Facts says in short what a history says.
+// Facts summarises the history.
 func (h History) Facts() []Fact {
 	budget := "not observed"
 	if h.APIBudget.MinRemaining != nil {
@@ -63,7 +63,7 @@ func textOr(s *string, absent string) string {
 	return *s
 }
 
-// Note is what the reason of a skipped branch says, with the head that it found.
+// Note is the reason of a skipped branch, with the head that it found.
 func (s Skipped) Note() string {
 	if s.Reason == HeadMoved {
 		return HeadMoved + " to " + s.CurrentHeadSHA

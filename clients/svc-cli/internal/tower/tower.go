@@ -71,7 +71,7 @@ func runTower(e *command.Env, c *cli.Context) error {
 	return nil
 }
 
-// readConfig reads everything that can be wrong before anything listens, and tells all of it.
+// readConfig validates everything before anything listens, and reports all errors together.
 func readConfig(e *command.Env, c *cli.Context) (evidenceapi.Config, error) {
 	args, err := command.Arguments(c, "[REPORT]")
 	if err != nil {
@@ -101,7 +101,7 @@ func readConfig(e *command.Env, c *cli.Context) (evidenceapi.Config, error) {
 			return
 		}
 		if *into = n; n == 0 && option != "port" {
-			*into = -1 // 0 would be the default, which nobody asked for
+			*into = -1 // 0 would select the default, which the user did not request
 		}
 	}
 	number("port", &cfg.Port)
@@ -133,7 +133,7 @@ func readConfig(e *command.Env, c *cli.Context) (evidenceapi.Config, error) {
 	return cfg, nil
 }
 
-// secondSignal gives a channel that the second signal closes; the first one ends the command's context.
+// secondSignal returns a channel that the second signal closes; the first one ends the command's context.
 func secondSignal() (abort <-chan struct{}, done func()) {
 	signals, closed := make(chan os.Signal, 2), make(chan struct{})
 	end := make(chan struct{})

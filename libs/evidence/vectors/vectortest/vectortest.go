@@ -18,7 +18,7 @@ type Input struct {
 	Runs [][2]any `json:"input_runs"`
 }
 
-// Bytes gives the document.
+// Bytes returns the document.
 func (in Input) Bytes(t testing.TB) []byte {
 	t.Helper()
 	switch {

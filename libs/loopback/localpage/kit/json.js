@@ -82,7 +82,7 @@ class Parser {
       case "f": return this.word("false", false);
       case "n": return this.word("null", null);
     }
-    if (c === undefined) this.bad("the document ends where a value should stand");
+    if (c === undefined) this.bad("the document ends where a value is expected");
     return this.number();
   }
 
@@ -133,7 +133,7 @@ class Parser {
   }
 
   enter(depth) {
-    if (depth > MAX_DEPTH) this.fail("too_deep", `arrays and objects stand more than ${MAX_DEPTH} deep`);
+    if (depth > MAX_DEPTH) this.fail("too_deep", `arrays and objects are nested more than ${MAX_DEPTH} deep`);
     this.at++;
     this.space();
   }

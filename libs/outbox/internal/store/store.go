@@ -13,7 +13,7 @@ import (
 // type names of their own.
 type Row = LockRowRow
 
-// Outcomes are what became of the rows of one claim.
+// Outcomes are the results of the rows of one claim.
 type Outcomes struct {
 	Published MarkPublishedParams
 	Released  ReleaseClaimsParams

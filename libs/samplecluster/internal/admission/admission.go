@@ -1,5 +1,5 @@
-// Package admission decides what may be stored: it fills defaults, checks objects and enforces quotas and limits,
-// with the words of a real API server. Requests and controllers both come through here.
+// Package admission decides which objects may be stored: it sets defaults, validates objects and enforces quotas and
+// limits, with the messages of a real API server. Requests and controllers both use it.
 package admission
 
 import (
@@ -21,7 +21,7 @@ import (
 
 var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
 
-// Create makes o ready to be stored as a new object, or says why it must not be. It stores nothing.
+// Create makes o ready to be stored as a new object, or returns why it must not be. It stores nothing.
 func Create(tx store.Tx, kind resource.Kind, o resource.Object, now time.Time) error {
 	gr := kind.GroupResource()
 	if o.GetName() == "" && o.GetGenerateName() != "" {
@@ -62,11 +62,12 @@ func Create(tx store.Tx, kind resource.Kind, o resource.Object, now time.Time) e
 	return admitQuota(tx, kind, o)
 }
 
-// countsAnnotations says that a change of annotations moves the generation too: an old rule, of deployments alone.
+// countsAnnotations reports whether a change of annotations increments the generation too: an old rule, of deployments
+// alone.
 func countsAnnotations(kind resource.Kind) bool { return kind.GroupResource() == resource.Deployments }
 
-// Update makes o ready to replace old: what a client may not set is carried over, the rest is checked.
-// The sub-resource says which half of the object is being written.
+// Update makes o ready to replace old: fields that a client may not set are carried over, the others are checked. The
+// subresource selects which half of the object is written.
 func Update(tx store.Tx, kind resource.Kind, old, o resource.Object, subresource string) error {
 	gr := kind.GroupResource()
 	if v := o.GetResourceVersion(); v != "" && v != old.GetResourceVersion() {
@@ -153,7 +154,7 @@ func keepAllButStatus(o, old resource.Object) {
 	fieldByName(o, "Status").Set(status)
 }
 
-// KeepStatus gives o the status that given was written with, where it has one: a sample node is what its manifest says.
+// KeepStatus gives o the status in given, if it has one: a sample node keeps the status in its manifest.
 func KeepStatus(o, given resource.Object) {
 	if status := fieldByName(given, "Status"); status.IsValid() && !status.IsZero() {
 		fieldByName(o, "Status").Set(status)

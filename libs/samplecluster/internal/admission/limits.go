@@ -63,7 +63,7 @@ func limitContainer(c *corev1.Container, item corev1.LimitRangeItem) []string {
 			}
 		}
 	}
-	// A container's own limit stands in for its request before the namespace's default does.
+	// A container's own limit is used as its request before the namespace's default is.
 	fill(&c.Resources.Requests, c.Resources.Limits)
 	fill(&c.Resources.Limits, item.Default)
 	fill(&c.Resources.Requests, item.DefaultRequest)
@@ -117,7 +117,7 @@ func addQuantities(sum, more corev1.ResourceList) {
 	}
 }
 
-// quotaCost is what one object counts against a quota.
+// quotaCost returns the amounts that one object counts against a quota.
 func quotaCost(kind resource.Kind, o resource.Object) corev1.ResourceList {
 	one := *apiresource.NewQuantity(1, apiresource.DecimalSI)
 	counted := corev1.ResourceName("count/" + kind.GroupResource().String())

@@ -1,5 +1,5 @@
-// Package apiserver answers the Kubernetes API over the store, well enough that client-go's discovery, typed and
-// dynamic clients cannot tell it from a small real cluster.
+// Package apiserver serves the Kubernetes API from the store, well enough that client-go's discovery, typed and dynamic
+// clients cannot distinguish it from a small real cluster.
 package apiserver
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/internal/store"
 )
 
-// maxBody is what a real API server takes by default: 3 MiB.
+// maxBody is a real API server's default: 3 MiB.
 const maxBody = 3 << 20
 
 // LogLine is one line a container wrote.
@@ -29,7 +29,7 @@ type LogLine struct {
 	Text string
 }
 
-// Kubelet is what the API server asks a pod's node.
+// Kubelet is the API server's view of a pod's node.
 type Kubelet interface {
 	// Logs returns the lines of a container's current or previous run, oldest first, and whether there is such a run.
 	Logs(tx store.Tx, pod *corev1.Pod, container string, previous bool, now time.Time) ([]LogLine, bool)
@@ -77,7 +77,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // errNoRoute is a path the server does not serve at all.
 var errNoRoute = apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "404 page not found", 0, true)
 
-// parsePath takes /api/v1/… and /apis/GROUP/VERSION/… apart.
+// parsePath parses /api/v1/… and /apis/GROUP/VERSION/….
 func parsePath(r *http.Request) (request, error) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	var group, version string

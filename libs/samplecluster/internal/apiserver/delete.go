@@ -164,7 +164,7 @@ func (s *Server) removeOne(tx store.Tx, kind resource.Kind, old resource.Object,
 	return nil, nil
 }
 
-// orphanDependents lets what the object owns outlive it.
+// orphanDependents removes the owner's references, so that the dependents outlive it.
 func orphanDependents(tx store.Tx, owner resource.Object) {
 	for _, kind := range resource.All() {
 		if !kind.Namespaced {

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/internal/resource"
 )
 
-// Version is what the sample cluster calls itself.
+// Version is the version that the sample cluster reports.
 var Version = version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3-seeded", GitTreeState: "clean", Compiler: "gc", Platform: "linux/amd64"}
 
 func serveDiscovery(w http.ResponseWriter, r *http.Request) bool {

@@ -49,7 +49,7 @@ type (
 	}
 )
 
-// metrics answers what is in use; it reports whether the request asked for that.
+// metrics serves the metrics API; it reports whether the request was for it.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) bool {
 	rest, ok := strings.CutPrefix(strings.TrimSuffix(r.URL.Path, "/"), metricsPath)
 	if !ok || r.Method != http.MethodGet {
@@ -130,7 +130,8 @@ func (s *Server) podUsage(tx store.Tx, o resource.Object) any {
 	return m
 }
 
-// nodeUsage is the sum of the node's pods: its own processes are what allocatable leaves out of its capacity.
+// nodeUsage returns the sum of its pods' usage: the node's own processes run in the part of its capacity that is not
+// allocatable.
 func (s *Server) nodeUsage(tx store.Tx, o resource.Object) any {
 	node, ok := o.(*corev1.Node)
 	if !ok {

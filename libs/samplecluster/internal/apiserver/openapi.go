@@ -17,10 +17,10 @@ const openAPI = "/openapi/v3"
 
 type object = map[string]any
 
-// documents keeps each group's document once it was asked for: it never changes.
+// documents caches each group's document after the first request: it never changes.
 var documents sync.Map // of schema.GroupVersion to func() object
 
-// serveOpenAPI answers what the fields of the kinds are. Clients read from it what explain prints.
+// serveOpenAPI serves the documentation of the kinds' fields, which clients show for explain.
 func serveOpenAPI(w http.ResponseWriter, r *http.Request) bool {
 	rest, ok := strings.CutPrefix(strings.TrimSuffix(r.URL.Path, "/"), openAPI)
 	if !ok || r.Method != http.MethodGet {

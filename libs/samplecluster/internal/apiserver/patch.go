@@ -76,7 +76,7 @@ func applyPatch(r request, original any, patch []byte, shape any) ([]byte, error
 		"the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml", 0, true)
 }
 
-// patchDecodeError says of a patch what a real server does of one whose result does not decode.
+// patchDecodeError returns a real server's message for a patch whose result does not decode.
 func patchDecodeError(err error, after []byte) error {
 	_, why, strict := strings.Cut(err.Error(), "strict decoding error: ")
 	if !strict {

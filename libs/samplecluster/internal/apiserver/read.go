@@ -40,7 +40,7 @@ func (s *Server) get(w http.ResponseWriter, r request) (err error) {
 	return nil
 }
 
-// list is what every list looks like on the wire.
+// list is the wire form of every list.
 type list struct {
 	metav1.TypeMeta
 	Metadata metav1.ListMeta   `json:"metadata"`
@@ -83,7 +83,8 @@ func (s *Server) list(w http.ResponseWriter, r request) error {
 	out := list{TypeMeta: metav1.TypeMeta{Kind: r.kind.GroupVersionKind.Kind + "List", APIVersion: r.kind.GroupVersionKind.GroupVersion().String()}, Items: []resource.Object{}}
 	out.Metadata.ResourceVersion = version
 	if after.Version != "" {
-		// Later pages show the present, not a snapshot, but say the first page's version so that a watch from there misses nothing.
+		// Later pages show the present, not a snapshot, but carry the first page's version so that a watch from there
+		// misses nothing.
 		out.Metadata.ResourceVersion = after.Version
 	}
 	for i, o := range found {

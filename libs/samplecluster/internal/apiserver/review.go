@@ -29,7 +29,7 @@ var (
 	everyURL            = rbacv1.PolicyRule{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}}
 )
 
-// review answers who may do what; it reports whether the request asked for that.
+// review serves the access reviews; it reports whether the request was for one.
 func (s *Server) review(w http.ResponseWriter, r *http.Request) bool {
 	kind, ok := strings.CutPrefix(r.URL.Path, reviews)
 	if !ok || r.Method != http.MethodPost {

@@ -48,7 +48,7 @@ func (s *Server) watch(w http.ResponseWriter, r request) error {
 			return apierrors.NewBadRequest("invalid resourceVersion " + strconv.Quote(v))
 		}
 	}
-	// shown holds what the watcher has seen, so that an object that stops matching is told as deleted.
+	// shown holds the objects that the watcher has seen, so that one that stops matching is reported as deleted.
 	shown := map[types.UID]bool{}
 	var first []watchEvent
 	whole := from == 0 || query.Get("sendInitialEvents") == "true"
@@ -117,7 +117,7 @@ func (s *Server) watch(w http.ResponseWriter, r request) error {
 	}
 }
 
-// shownAs says what a change is to a watcher that sees only what matches.
+// shownAs converts a change for a watcher that sees only matching objects.
 func shownAs(c store.Change, match func(resource.Object) bool, shown map[types.UID]bool) (watchEvent, bool) {
 	uid := c.Object.GetUID()
 	was, is := shown[uid], c.Type != watch.Deleted && match(c.Object)

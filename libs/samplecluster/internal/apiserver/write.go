@@ -98,7 +98,8 @@ func decodeBody(r *http.Request, into any) error {
 	return nil
 }
 
-// decodeObject turns JSON into an object of the kind. Unknown and repeated members are refused or warned of, as the caller asked.
+// decodeObject decodes JSON into an object of the kind. Unknown and repeated members are refused or reported as
+// warnings, as the caller requested.
 func decodeObject(w http.ResponseWriter, kind resource.Kind, data []byte, validation string) (resource.Object, error) {
 	gvk := kind.GroupVersionKind
 	codec := strictCodec
@@ -124,7 +125,7 @@ func decodeObject(w http.ResponseWriter, kind resource.Kind, data []byte, valida
 	return o, nil
 }
 
-// checkPlace checks that the object says the same name and namespace as the URL.
+// checkPlace checks that the object has the same name and namespace as the URL.
 func checkPlace(r request, o resource.Object) error {
 	if r.kind.Namespaced {
 		if o.GetNamespace() == "" {

@@ -16,7 +16,7 @@ import (
 // live takes one container a step further.
 func (p *pass) live(pod *corev1.Pod, spec *corev1.Container, c *container, initial bool) {
 	if c.current != nil && !c.current.finished.IsZero() {
-		return // ended for good
+		return // ended permanently
 	}
 	if c.current == nil {
 		if !p.start(pod, spec, c) {
@@ -72,14 +72,14 @@ func (p *pass) start(pod *corev1.Pod, spec *corev1.Container, c *container) bool
 	return true
 }
 
-// doomed says that a container started now would end badly again. A back-off whose cause has gone is cut short.
+// doomed reports whether a container started now would fail again. A back-off whose cause has gone is cut short.
 func (p *pass) doomed(pod *corev1.Pod, spec *corev1.Container) bool {
 	f := p.predict(pod, spec)
 	if f.Ends {
 		return f.ExitCode != 0
 	}
 	alive := f
-	alive.Unhealthy = false // only readiness asks whether the program can serve
+	alive.Unhealthy = false // only readiness checks whether the program can serve
 	for _, probe := range []*corev1.Probe{spec.StartupProbe, spec.LivenessProbe} {
 		if probe != nil && alive.ProbeFailure(probe, spec, pod.Status.PodIP) != "" {
 			return true
@@ -88,7 +88,7 @@ func (p *pass) doomed(pod *corev1.Pod, spec *corev1.Container) bool {
 	return false
 }
 
-// pull fetches the image or says as the container runtime does why it cannot.
+// pull fetches the image or records, as the container runtime does, why it cannot.
 func (p *pass) pull(pod *corev1.Pod, spec *corev1.Container, c *container) bool {
 	repository, tag := program.SplitImage(spec.Image)
 	found, ok := p.registry.Find(repository)
@@ -164,20 +164,20 @@ func (p *pass) source(pod *corev1.Pod) program.Source {
 	}
 }
 
-// environment resolves a container's variables, or says what is missing in the kubelet's words.
+// environment resolves a container's variables, or returns what is missing, as the kubelet words it.
 func (p *pass) environment(pod *corev1.Pod, spec *corev1.Container) (map[string]string, string) {
 	env, missing, _ := p.source(pod).ResolveEnvironment(pod.Namespace, spec) // this source has no errors
 	return env, missing
 }
 
-// predict works out what the container's program does in the cluster as it is now.
+// predict returns the behaviour of the container's program in the current state of the cluster.
 func (p *pass) predict(pod *corev1.Pod, spec *corev1.Container) program.Outcome {
 	repository, _ := program.SplitImage(spec.Image)
 	prog, ok := p.registry.Find(repository)
-	if !ok { // the image ran once and its name changed since: it goes on
+	if !ok { // the image ran once and its name changed since: it keeps running
 		return program.Outcome{}
 	}
-	env, _ := p.environment(pod, spec) // what is missing has stopped the container before this
+	env, _ := p.environment(pod, spec) // a missing value has stopped the container before this
 	return prog.Run(program.Container{Spec: spec, Env: env, Reach: func(address string) string { return p.reach(pod, address) }})
 }
 
@@ -189,7 +189,7 @@ func (p *pass) probe(pod *corev1.Pod, spec *corev1.Container, c *container, f pr
 		return
 	}
 	alive := f
-	alive.Unhealthy = false // only readiness asks whether the program can serve
+	alive.Unhealthy = false // only readiness checks whether the program can serve
 	for _, probe := range []*corev1.Probe{spec.StartupProbe, spec.LivenessProbe} {
 		if probe == nil {
 			continue
@@ -235,7 +235,7 @@ func (p *pass) probe(pod *corev1.Pod, spec *corev1.Container, c *container, f pr
 // maxLines limits the lines made up for one reading of a log.
 const maxLines = 1000
 
-// Logs returns what a container has written; the lines are made when they are read.
+// Logs returns the log of a container; the lines are made when they are read.
 func (m *Manager) Logs(_ store.Tx, pod *corev1.Pod, name string, previous bool, now time.Time) ([]apiserver.LogLine, bool) {
 	r := m.pods[pod.UID]
 	if r == nil || r.containers[name] == nil {
@@ -271,7 +271,7 @@ func (m *Manager) Logs(_ store.Tx, pod *corev1.Pod, name string, previous bool, 
 	return lines, true
 }
 
-// Usage is what a running container's program uses: never more than its limits allow.
+// Usage returns the resources that a running container's program uses: never more than its limits allow.
 func (m *Manager) Usage(_ store.Tx, pod *corev1.Pod, spec *corev1.Container) (corev1.ResourceList, bool) {
 	r := m.pods[pod.UID]
 	if r == nil || r.containers[spec.Name] == nil {

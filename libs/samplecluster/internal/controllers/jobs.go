@@ -105,7 +105,7 @@ func (p *pass) endJob(j *batchv1.Job, kind batchv1.JobConditionType, reason, mes
 	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastProbeTime: p.stamp(), LastTransitionTime: p.stamp()})
 }
 
-// maxMissed limits the look back over runs that a cron job missed.
+// maxMissed limits how many missed runs of a cron job are considered.
 const maxMissed = 100
 
 func (p *pass) cronJobs() {

@@ -13,7 +13,8 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/internal/store"
 )
 
-// Compressed times: what takes seconds in a real cluster and teaches nothing.
+// Compressed times: steps that take seconds in a real cluster and teach
+// nothing.
 const (
 	startDelay = 200 * time.Millisecond
 	readyDelay = 300 * time.Millisecond
@@ -31,7 +32,7 @@ func backoffDelay(tries int32) time.Duration {
 	return min(backoffFirst<<max(min(tries-1, 10), 0), backoffMost)
 }
 
-// podRun is what a node remembers about a pod it runs.
+// podRun is a node's record of a pod it runs.
 type podRun struct {
 	seen       time.Time // when the node first saw it
 	stopping   time.Time
@@ -79,7 +80,7 @@ func (p *pass) kubelets() {
 		}
 		node, ok := store.Get[*corev1.Node](p.Tx, resource.Nodes, "", pod.Spec.NodeName)
 		if !ok || !nodeReady(node) {
-			continue // nobody is there to act; the node controller says so in the pod's conditions
+			continue // the node is down; the node controller reports it in the pod's conditions
 		}
 		r := p.pods[pod.UID]
 		if r == nil {
@@ -182,7 +183,7 @@ func (p *pass) freeIP() string {
 	}
 }
 
-// report writes the pod's status from what the node remembers.
+// report writes the pod's status from the node's record.
 func (p *pass) report(pod *corev1.Pod, r *podRun, initialized bool) {
 	s := &pod.Status
 	s.ObservedGeneration = pod.Generation

@@ -1,8 +1,9 @@
-// Package controllers carries out in the sample cluster what controllers, scheduler and kubelets carry out in a real one.
+// Package controllers does in the sample cluster the work of a real cluster's controllers, scheduler and kubelets.
 //
-// One pass looks at everything, in a fixed order, and says when it wants to look again. Passes are repeated until nothing changes,
-// so the same cluster at the same time always ends in the same state. Times that nobody wants to wait for (pulling an image,
-// the first probe, a crash loop whose cause has gone) are shorter than in a real cluster; all others are kept.
+// One pass processes everything, in a fixed order, and returns the time of the next pass. Passes are repeated until
+// nothing changes, so the same cluster at the same time always ends in the same state. Waits that only cost the user
+// time (pulling an image, the first probe, a crash loop whose cause has gone) are shorter than in a real cluster; all
+// others are kept.
 package controllers
 
 import (
@@ -41,7 +42,7 @@ type pass struct {
 	next time.Time
 }
 
-// again asks for a pass at a later time.
+// again schedules a pass at a later time.
 func (p *pass) again(at time.Time) {
 	if at.After(p.now) && (p.next.IsZero() || at.Before(p.next)) {
 		p.next = at
@@ -64,8 +65,8 @@ func (m *Manager) Settle(tx store.Tx, now time.Time) time.Time {
 // admits are the resources that can make a refused creation possible.
 var admits = []schema.GroupResource{resource.Namespaces, resource.ServiceAccounts, resource.Quotas, resource.LimitRanges}
 
-// steps are the parts of a pass in their order, each with what it depends on. A step is left out while nothing
-// of that has changed and its time has not come; one without dependencies is always taken.
+// steps are the parts of a pass in their order, each with its dependencies. A step is skipped while none of them has
+// changed and its time has not come; one without dependencies always runs.
 var steps = []struct {
 	run   func(*pass)
 	reads []schema.GroupResource
@@ -90,7 +91,7 @@ var steps = []struct {
 	{(*pass).expireEvents, []schema.GroupResource{resource.Events}},
 }
 
-// taken is what a step saw when it was last taken, and when it wants to be taken again.
+// taken records the input of a step at its last run, and when it must run again.
 type taken struct {
 	version uint64
 	next    time.Time

@@ -122,7 +122,7 @@ func (p *pass) keep(key groupResource, o resource.Object) {
 	_ = p.create(key, o) // refused only while the namespace ends; the next pass sees that
 }
 
-// reach says why a pod cannot reach host:port, or nothing if it can.
+// reach returns why a pod cannot reach host:port, or "" if it can.
 func (p *pass) reach(from *corev1.Pod, address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

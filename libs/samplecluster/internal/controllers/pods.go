@@ -57,7 +57,7 @@ func (p *pass) podFrom(owner resource.Object, key groupResource, t *corev1.PodTe
 	return pod
 }
 
-// creationRefusal is a refused creation in words that stay the same from try to try: the made-up name is left out.
+// creationRefusal describes a refused creation in a text that is the same for every try: it omits the generated name.
 func creationRefusal(err error, pod *corev1.Pod) string {
 	text := err.Error()
 	if before, after, ok := strings.Cut(text, `pods "`); ok {
@@ -68,7 +68,7 @@ func creationRefusal(err error, pod *corev1.Pod) string {
 	return text
 }
 
-// stop asks for a pod's end, as a controller's delete request would.
+// stop requests a pod's deletion, as a controller would.
 func (p *pass) stop(pod *corev1.Pod) {
 	if pod.DeletionTimestamp != nil {
 		return

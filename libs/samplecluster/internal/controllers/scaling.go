@@ -30,7 +30,7 @@ func (p *pass) budgets() {
 		}
 		need := int32(0)
 		if b.Spec.MinAvailable != nil {
-			n, _ := intstr.GetScaledValueFromIntOrPercent(b.Spec.MinAvailable, int(expected), true) // a bad percentage asks for nothing
+			n, _ := intstr.GetScaledValueFromIntOrPercent(b.Spec.MinAvailable, int(expected), true) // an invalid percentage requires no pods
 			need = int32(n)
 		} else if b.Spec.MaxUnavailable != nil {
 			n, _ := intstr.GetScaledValueFromIntOrPercent(b.Spec.MaxUnavailable, int(expected), true) // as above
@@ -43,7 +43,8 @@ func (p *pass) budgets() {
 	}
 }
 
-// autoscalers says for each autoscaler why it can or cannot act. Programs use the same all the time, so each comes to rest.
+// autoscalers records for each autoscaler why it can or cannot act. Programs have constant usage, so each comes to
+// rest.
 func (p *pass) autoscalers() {
 	for _, old := range store.List[*autoscalingv2.HorizontalPodAutoscaler](p.Tx, resource.Autoscalers, "") {
 		h := copyObject(old)
@@ -70,7 +71,7 @@ func (p *pass) autoscalers() {
 	}
 }
 
-// load is what the running pods of a deployment use and ask of processors, or why that is not known.
+// load returns the CPU usage and requests of a deployment's running pods, or why they are unknown.
 func (p *pass) load(d *appsv1.Deployment) (used, asked int64, why string) {
 	const failed = "the HPA was unable to compute the replica count: failed to get cpu utilization: "
 	for _, c := range d.Spec.Template.Spec.Containers {
@@ -99,7 +100,7 @@ func (p *pass) load(d *appsv1.Deployment) (used, asked int64, why string) {
 // rescale sets the replicas that bring the load to the autoscaler's target, within its bounds.
 func (p *pass) rescale(h *autoscalingv2.HorizontalPodAutoscaler, d *appsv1.Deployment, used, asked int64) {
 	utilization := int32(used * 100 / asked)
-	target := int32(80) // as the API sets it where nothing is said
+	target := int32(80) // the API's default
 	for _, m := range h.Spec.Metrics {
 		if m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Target.AverageUtilization != nil {
 			target = max(*m.Resource.Target.AverageUtilization, 1)

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/internal/store"
 )
 
-// podRequests is what a pod asks of its node.
+// podRequests returns the resources that a pod requests from its node.
 func podRequests(pod *corev1.Pod) corev1.ResourceList {
 	sum := corev1.ResourceList{}
 	for _, c := range pod.Spec.Containers {

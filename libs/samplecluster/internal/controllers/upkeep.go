@@ -144,7 +144,7 @@ func (p *pass) serviceAccounts() {
 	}
 }
 
-// volumes binds claims whose class exists to volumes made for them.
+// volumes binds claims whose class exists to newly made volumes.
 func (p *pass) volumes() {
 	for _, old := range store.List[*corev1.PersistentVolumeClaim](p.Tx, resource.Claims, "") {
 		if old.Status.Phase == corev1.ClaimBound || old.DeletionTimestamp != nil {

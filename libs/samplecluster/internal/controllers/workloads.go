@@ -21,7 +21,7 @@ import (
 
 const revisionKey = "deployment.kubernetes.io/revision"
 
-// retryCreate is how often a controller tries again to create a pod that was refused.
+// retryCreate is the interval at which a controller retries to create a pod that was refused.
 const retryCreate = time.Minute
 
 func hashOf(v any) string {

@@ -101,7 +101,8 @@ var printers = map[schema.GroupKind]printer{
 	}),
 }
 
-// podCells tells, as kubectl does, the most telling of the states of a pod's containers.
+// podCells shows, as kubectl does, the most significant of the states of a pod's
+// containers.
 func podCells(p *corev1.Pod, now time.Time) []any {
 	status, restarts, ready := string(p.Status.Phase), int32(0), 0
 	var last time.Time

@@ -21,8 +21,8 @@ func Wanted(accept string) bool {
 	return err == nil && parameters["as"] == "Table" && parameters["g"] == metav1.GroupName && parameters["v"] == "v1"
 }
 
-// printer is how one kind is shown. A column that begins with a plus sign is for wide
-// output. All kinds begin with NAME.
+// printer defines how one kind is shown. A column that begins with a plus sign is for
+// wide output. All kinds begin with NAME.
 type printer struct {
 	columns []string
 	cells   func(o resource.Object, now time.Time) []any
@@ -39,7 +39,7 @@ func newPrinter[T resource.Object](columns string, cells func(o T, now time.Time
 	}}
 }
 
-// plain is how kinds without a printer are shown, as by a real server.
+// plain shows kinds without a printer, as a real server does.
 var plain = printer{[]string{"Created At"}, func(o resource.Object, _ time.Time) []any {
 	return []any{o.GetCreationTimestamp().UTC().Format(time.RFC3339)}
 }}

@@ -72,7 +72,8 @@ func kindOf(t *testing.T, o resource.Object) resource.Kind {
 	return resource.Kind{}
 }
 
-// Every kind of the cluster can be shown, empty as it may be, under its columns.
+// Every kind of the cluster, also without objects, can be shown under its
+// columns.
 func TestAllKinds(t *testing.T) {
 	t.Parallel()
 	for _, k := range resource.All() {

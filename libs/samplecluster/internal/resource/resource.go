@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Object is what every stored value is: a typed API object with metadata.
+// Object is a typed API object with metadata; every stored value is one.
 type Object interface {
 	runtime.Object
 	metav1.Object
@@ -33,9 +33,9 @@ type Kind struct {
 	Short      []string
 	Categories []string
 	Namespaced bool
-	// Status and Scale say which of these subresources exist.
+	// Status and Scale report whether the kind has that subresource.
 	Status, Scale bool
-	// Generation says that metadata.generation counts changes of the spec.
+	// Generation reports whether metadata.generation counts changes of the spec.
 	Generation bool
 }
 

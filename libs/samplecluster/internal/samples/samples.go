@@ -1,4 +1,5 @@
-// Package samples holds what the sample cluster starts with: the manifests, when each was applied, and the programs in its registry.
+// Package samples holds the initial content of the sample cluster: the manifests, when each was applied, and the
+// programs in its registry.
 package samples
 
 import (
@@ -18,11 +19,11 @@ import (
 //go:embed manifests/*.yaml
 var manifests embed.FS
 
-// history is what was done to the cluster before the process started, oldest first.
+// history lists the changes to the cluster before the process started, oldest first.
 var history = []struct {
 	ago  time.Duration
 	file string
-	// quiet says that nothing happens between the first minutes and the next step, so that time is skipped.
+	// quiet reports that nothing happens between the first minutes and the next step, so that time is skipped.
 	quiet bool
 }{
 	{72 * time.Hour, "system", true},
@@ -32,7 +33,7 @@ var history = []struct {
 	{12 * time.Minute, "shop", false},
 }
 
-// settling is how much of a quiet time is lived through.
+// settling is the part of a quiet time that is simulated.
 const settling = 5 * time.Minute
 
 // stride is the shortest step through the past.
@@ -56,7 +57,7 @@ func Seed(tx store.Tx, m *controllers.Manager, now time.Time) {
 			if next.IsZero() {
 				break
 			}
-			// The past is lived in strides, for each look at it costs start-up time.
+			// The past is simulated in strides, since each pass costs start-up time.
 			if next.Before(at.Add(stride)) {
 				next = at.Add(stride)
 			}

@@ -1,7 +1,7 @@
 // Package store keeps the objects of the sample cluster in memory.
 //
-// One lock orders everything: a transaction sees the cluster alone, so controllers and requests never meet half-done work.
-// Stored objects are never changed in place; whoever wants to change one puts a changed copy.
+// One lock orders everything: a transaction has the cluster to itself, so controllers and requests never see partial
+// changes. Stored objects are never changed in place; to change one, put a changed copy.
 package store
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/internal/resource"
 )
 
-// history is how many changes are kept for watchers that resume.
+// history is the number of changes kept for watchers that resume.
 const history = 1024
 
 // Change is one write, in the order of versions.
@@ -159,7 +159,7 @@ func (t Tx) Put(key schema.GroupResource, o resource.Object) bool {
 	o.GetObjectKind().SetGroupVersionKind(resource.Of(key).GroupVersionKind)
 	t.s.version++
 	o.SetResourceVersion(strconv.FormatUint(t.s.version, 10))
-	o = o.DeepCopyObject().(resource.Object) // the caller may go on with its own
+	o = o.DeepCopyObject().(resource.Object) // the caller may keep using its own
 	sh.objects[at] = o
 	if !exists {
 		sh.sorted = nil

@@ -84,7 +84,7 @@ func TestAssetsWithAndWithoutCompression(t *testing.T) {
 	}
 }
 
-// The bundle is the one that VERSION.txt says it is.
+// The bundle is the one that VERSION.txt names.
 func TestVendoredBundle(t *testing.T) {
 	t.Parallel()
 	version, err := os.ReadFile("redoc/VERSION.txt")

@@ -20,7 +20,7 @@ type Span struct {
 	*traces.Span
 }
 
-// Collector keeps what it is sent until the test ends.
+// Collector keeps the spans it receives until the test ends.
 type Collector struct {
 	URL string // for OTEL_EXPORTER_OTLP_ENDPOINT
 
@@ -29,7 +29,7 @@ type Collector struct {
 	spans map[string]Span // by id: an exporter may send one twice
 }
 
-// Start starts a collector. Whatever comes that is no batch of spans fails the test.
+// Start starts a collector. A request other than a batch of spans fails the test.
 func Start(t testing.TB) *Collector {
 	t.Helper()
 	c := &Collector{spans: map[string]Span{}}

@@ -12,13 +12,13 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
 )
 
-// Result is what one run printed and returned.
+// Result holds the output and the error of one run.
 type Result struct {
 	Out, Err string
 	Code     int
 }
 
-// Env is a world of buffers: no terminal, no environment, a clock that stands still.
+// Env is an environment of buffers: no terminal, no variables, a fixed clock.
 func Env(stdin string) (e *command.Env, out, errOut *bytes.Buffer) {
 	out, errOut = new(bytes.Buffer), new(bytes.Buffer)
 	return &command.Env{

@@ -5,17 +5,17 @@ const model = { raw: Object.create(null), gate: "", evidence: "synthetic", quoru
 function fault(path, sentence) { return Object.assign(new Error(sentence), { code: "invalid_matrix", path }); }
 
 function text(v, path) {
-  if (typeof v !== "string" || v === "") throw fault(path, "text must stand here");
+  if (typeof v !== "string" || v === "") throw fault(path, "expected a text");
   return v;
 }
 
 function verdictOf(v, path) {
-  if (v !== "accept" && v !== "reject") throw fault(path, 'either "accept" or "reject" must stand here');
+  if (v !== "accept" && v !== "reject") throw fault(path, 'expected "accept" or "reject"');
   return v === "accept";
 }
 
 function listOf(v, path) {
-  if (!Array.isArray(v) || v.some((e) => e === null || typeof e !== "object" || Array.isArray(e))) throw fault(path, "a list of objects must stand here");
+  if (!Array.isArray(v) || v.some((e) => e === null || typeof e !== "object" || Array.isArray(e))) throw fault(path, "expected a list of objects");
   return v;
 }
 

@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Bounds of what is read.
+// Limits of reading.
 const (
 	MaxFileBytes = 256 << 20 // of a file that is only hashed
 	MaxReadBytes = 1 << 30   // of all files of a folder together, however often one is named
@@ -29,7 +29,7 @@ const (
 type Fault struct {
 	Path   string
 	Reason string // what follows the path in a sentence
-	// Absent says that nothing stands there.
+	// Absent means that there is no file at the path.
 	Absent bool
 }
 
@@ -58,7 +58,7 @@ func (f *Folder) fault(name, reason string) *Fault {
 	return &Fault{Path: path.Join(f.name, name), Reason: reason}
 }
 
-// lstat looks at what name is, and refuses a link at it or on the way to it.
+// lstat returns the file info of name, and refuses a link at it or on the way to it.
 func (f *Folder) lstat(name string) (fs.FileInfo, error) {
 	if !fs.ValidPath(name) {
 		return nil, f.fault(name, "is no path within the folder")
@@ -97,7 +97,7 @@ func (f *Folder) Sub(name string) (*Folder, error) {
 	if err != nil {
 		return nil, f.fault(name, "cannot be opened: "+plainError(err).Error())
 	}
-	// What was opened must be what was looked at.
+	// The opened folder must be the one that was checked.
 	if now, err := sub.Stat("."); err != nil || !os.SameFile(info, now) {
 		_ = sub.Close()
 		return nil, f.fault(name, "changed while it was opened")
@@ -125,7 +125,7 @@ func (f *Folder) open(name string) (*os.File, fs.FileInfo, error) {
 	return file, info, nil
 }
 
-// Read gives the content of a regular file of at most most bytes.
+// Read returns the content of a regular file of at most most bytes.
 func (f *Folder) Read(name string, most int64) ([]byte, error) {
 	file, _, err := f.open(name)
 	if err != nil {
@@ -143,12 +143,12 @@ func (f *Folder) Read(name string, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// Content is what a file holds: its digest, its size, and its bytes if they are not
-// more than were asked for.
+// Content is the content of a file: its digest, its size, and its bytes if they are
+// within the requested limit.
 type Content struct {
 	Digest string
 	Size   int64
-	Bytes  []byte // nil if larger than asked for
+	Bytes  []byte // nil if larger than the requested limit
 }
 
 // Inspect reads a regular file of at most MaxFileBytes, hashes all of it and keeps its
@@ -178,7 +178,7 @@ func (f *Folder) Inspect(name string, most int64) (Content, error) {
 	return Content{Digest: "sha256:" + hex.EncodeToString(sum.Sum(nil)), Size: n, Bytes: kept.data}, nil
 }
 
-// keeper keeps what is written to it until it is more than most.
+// keeper keeps its input until that is more than most.
 type keeper struct {
 	most int64
 	data []byte
@@ -194,7 +194,7 @@ func (k *keeper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Listing is what lies below a folder, by path.
+// Listing holds the entries below a folder, by path.
 type Listing struct {
 	Files []string // regular files
 	Other []string // links, pipes and what else a candidate cannot hold
@@ -261,7 +261,7 @@ func (f *Folder) names(dir string, most int) ([]string, error) {
 	return names, nil
 }
 
-// Contains says that the file or folder at name is other or lies within it, however
+// Contains reports whether the file or folder at name is other or lies within it, however
 // either is spelled.
 func (f *Folder) Contains(other, name string) bool {
 	outer, err := f.root.Stat(other)
@@ -278,7 +278,8 @@ func (f *Folder) Contains(other, name string) bool {
 	}
 }
 
-// plainError takes the operation and path off an error, which name the machine it ran on.
+// plainError removes the operation and path from an error, since they are specific to the
+// machine.
 func plainError(err error) error {
 	var where *fs.PathError
 	if errors.As(err, &where) {

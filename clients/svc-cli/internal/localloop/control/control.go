@@ -1,6 +1,6 @@
-// Package control is what a verifier is told to check: the verifier policy and the
-// evaluator plans. Whoever writes one decides what counts; it must lie where no worker
-// can write.
+// Package control defines a verifier's instructions: the verifier policy and the
+// evaluator plans. Their author decides what counts; they must lie where no worker can
+// write.
 package control
 
 import (
@@ -71,12 +71,12 @@ type Control struct {
 	Files            []File // in the order of the plan
 }
 
-// File is what a patch must do to one file.
+// File lists requirements for a patch's changes to one file.
 type File struct {
 	Path string `json:"path"`
 	// AddedLines are exactly the lines to add, in their order.
 	AddedLines []string `json:"added_lines"`
-	// Each of these must stand within a line that is added or removed.
+	// Each of these must be part of a line that is added or removed.
 	AddedSubstrings   []string `json:"added_substrings"`
 	RemovedSubstrings []string `json:"removed_substrings"`
 }
@@ -112,14 +112,14 @@ func init() {
 // ReadPolicy checks a parsed policy.
 func ReadPolicy(v canon.Value) (*Control, error) { return readControl(v, policySchema) }
 
-// ReadPlan checks a parsed plan. Its version says which keys it has.
+// ReadPlan checks a parsed plan. Its version determines its keys.
 func ReadPlan(v canon.Value) (*Control, error) {
 	schema := planSchemas[planVersions[0]]
 	if o, ok := v.(*canon.Object); ok {
 		if version, has := o.Get("schema_version"); has {
 			s, _ := version.(string)
 			if schema, ok = planSchemas[s]; !ok {
-				return nil, &closed.Fault{Code: field.InvalidValue, Path: "/schema_version", Detail: "one of " + strings.Join(planVersions, ", ") + " must stand here"}
+				return nil, &closed.Fault{Code: field.InvalidValue, Path: "/schema_version", Detail: "expected one of " + strings.Join(planVersions, ", ")}
 			}
 		}
 	}
@@ -157,10 +157,10 @@ func readControl(v canon.Value, schema *shape.Schema) (*Control, error) {
 	return c, nil
 }
 
-// Bind says why this control cannot judge what m says it made of u, with a verifier
-// that does these checks, or nil. A control that is about anything else than the very
-// revision in front of it, or that a worker could have answered to itself, is no
-// ground for a recommendation.
+// Bind returns nil, or why this control cannot judge what m claims to be the result of
+// u, with a verifier that has these checks. A control for anything but the exact
+// revision in question, or that a worker could have satisfied itself, is no ground for
+// a recommendation.
 func (c *Control) Bind(u *workunit.Unit, m *manifest.Manifest, checks []string) error {
 	if c.WorkUnit != u.Ref() {
 		return fmt.Errorf("the %s is about another revision of the work unit: %s version %d, %s", c.noun(), c.WorkUnit.ID, c.WorkUnit.Version, c.WorkUnit.Digest)

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 )
 
-// The bounds of a glob keep the worst of them cheap: a patch can touch a thousand files.
+// The limits of a glob keep the worst of them cheap: a patch can touch a thousand files.
 func TestCostOfGlobs(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("a/", 500) + "b"

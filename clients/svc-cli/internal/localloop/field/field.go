@@ -1,6 +1,5 @@
-// Package field reads the fields that the documents of a local loop share: ids,
-// digests, times, lists, globs. Every list is closed and bounded by the size of its
-// file; what a document leaves open is taken as it is.
+// Package field reads the fields that the documents of a local loop share: ids, digests, times, lists, globs. Every
+// list is closed and limited by the size of its file; parts that a document leaves open are accepted unchecked.
 package field
 
 import (
@@ -56,17 +55,16 @@ func Identifier(o closed.Object, key string) string {
 	return o.Match(key, InvalidValue, "an identifier", spine.IsIdentifier)
 }
 
-// Path reads a path within a folder that the document stands for.
+// Path reads a path within the document's folder.
 func Path(o closed.Object, key string) string {
 	return o.Match(key, InvalidValue, "a relative path with / between its parts and without . or ..", IsPath)
 }
 
-// MaxPath is how many characters a path may have.
+// MaxPath limits the characters of a path.
 const MaxPath = 1024
 
-// IsPath says that s is a path within a folder in the one spelling that names it:
-// relative, / between its parts, no empty part, no . and no .., nothing that cannot
-// be shown or that another system reads differently.
+// IsPath reports whether s is a path within a folder in its one canonical spelling: relative, / between its parts, no
+// empty part, no . and no .., nothing that cannot be shown or that another system reads differently.
 func IsPath(s string) bool {
 	return s != "." && utf8.RuneCountInString(s) <= MaxPath && fs.ValidPath(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return r < 0x20 || r == 0x7f || r == '\\' || r == ':'
@@ -81,18 +79,18 @@ func Once(r *closed.Reader, seen map[string]bool, s, path string) {
 	seen[s] = true
 }
 
-// Bounds of a glob, so that matching one costs little whatever it is.
+// Limits of a glob, so that matching any glob is cheap.
 const (
 	maxGlob        = 256
 	maxAlternation = 4
 )
 
-// CheckGlobs refuses what is no pattern of paths, with * ? ** [class] {a,b}. One with an empty part or a dot for a part
-// would match no path, so that a rule would say nothing.
+// CheckGlobs refuses invalid patterns of paths, with * ? ** [class] {a,b}. One with an empty part or a dot for a part
+// would match no path, so that a rule would have no effect.
 func CheckGlobs(r *closed.Reader, path string, globs []string) {
 	for i, s := range globs {
 		if !IsGlob(s) {
-			r.Fail(InvalidValue, canon.Element(path, i), "a pattern of paths must stand here")
+			r.Fail(InvalidValue, canon.Element(path, i), "expected a pattern of paths")
 		}
 	}
 }
@@ -102,15 +100,15 @@ func IsGlob(s string) bool {
 	return s != "" && utf8.RuneCountInString(s) <= maxGlob && strings.Count(s, "{") <= maxAlternation && doublestar.ValidatePattern(s) && !hasDotPart(s)
 }
 
-// hasDotPart says that a part of a pattern before a final slash is empty, "." or "..".
+// hasDotPart reports whether a part of a pattern before a final slash is empty, "." or "..".
 func hasDotPart(glob string) bool {
 	return slices.ContainsFunc(strings.Split(strings.TrimSuffix(glob, "/"), "/"), func(part string) bool {
 		return part == "" || part == "." || part == ".."
 	})
 }
 
-// Equal says that two values are the same document: the same type and content at
-// every place, in whatever order the keys came.
+// Equal reports whether two values are the same document: the same type and content at every place, whatever the order
+// of the keys.
 func Equal(a, b canon.Value) bool {
 	x, errX := canon.C1(a)
 	y, errY := canon.C1(b)

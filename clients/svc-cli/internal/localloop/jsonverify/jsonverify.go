@@ -1,6 +1,6 @@
 // Package jsonverify is the deterministic JSON verifier: the candidate is one JSON
-// document, it must be the very file that the worker reported, stand among exactly the
-// allowed files, and equal the document that the policy requires.
+// document, it must be the very file that the worker reported, be among exactly the allowed
+// files, and equal the document that the policy requires.
 package jsonverify
 
 import (
@@ -27,11 +27,11 @@ const (
 	IndependentAcceptance = "independent-acceptance"
 )
 
-// Checks lists what this verifier can check.
+// Checks lists this verifier's checks.
 var Checks = []string{ArtifactDigest, CandidateScope, IndependentAcceptance}
 
-// Verify judges a candidate whose control binds. What it cannot read makes a check
-// that could not be done, never an error of its own.
+// Verify judges a candidate whose control binds. Input that it cannot read makes a check
+// that could not be done, never an error of Verify.
 func Verify(in verification.Input) (*verification.Result, error) {
 	d := verification.NewDraft(in, Adapter, Version)
 	artifact, _ := in.Manifest.Artifact(in.Control.CandidateArtifactID)
@@ -115,7 +115,7 @@ func checkAcceptance(d *verification.Draft, in verification.Input, content confi
 		check.Failf("The candidate is no JSON document: %v.", err)
 	} else if _, err := canon.C1(canon.Array{v}); err != nil { // the observation holds it one level deeper
 		wrong(string(canon.TooDeep))
-		check.Failf("The candidate's arrays and objects stand too deep in each other.")
+		check.Failf("The candidate's arrays and objects are nested too deep.")
 	} else {
 		if seen.Observed = v; !field.Equal(v, in.Control.RequiredJSON) {
 			check.Failf("The candidate is not the required document.")

@@ -1,5 +1,5 @@
-// Package looptest makes local loops for tests: the folder of a loop that goes through,
-// in which a test then breaks one thing. The sample loops are made of the same.
+// Package looptest makes local loops for tests: the folder of a loop that succeeds, in
+// which a test then breaks one thing. The sample loops are made the same way.
 package looptest
 
 import (
@@ -120,7 +120,7 @@ func Failing() *Loop {
 	return l
 }
 
-// GoodPatch is what the first attempt of a patch loop made.
+// GoodPatch is the first attempt's patch in a patch loop.
 const GoodPatch = `diff --git a/src/answer.txt b/src/answer.txt
 index 1111111..2222222 100644
 --- a/src/answer.txt
@@ -131,7 +131,7 @@ index 1111111..2222222 100644
  The end.
 `
 
-// OtherPatch is what the second attempt made: it writes where nothing may be written.
+// OtherPatch is the second attempt's patch: it writes where nothing may be written.
 const OtherPatch = GoodPatch + `diff --git a/src/secrets/key.txt b/src/secrets/key.txt
 new file mode 100644
 index 0000000..3333333
@@ -141,7 +141,7 @@ index 0000000..3333333
 +hello
 `
 
-// ChangePatch removes a line too, as a plan of version 0.4 can ask for.
+// ChangePatch removes a line too, as a plan of version 0.4 can require.
 const ChangePatch = `diff --git a/src/answer.txt b/src/answer.txt
 index 1111111..2222222 100644
 --- a/src/answer.txt
@@ -171,7 +171,8 @@ func Patch(version string) *Loop {
 	return l
 }
 
-// Set puts a value at a place of a document, "a.b.0.c"; it panics if there is none.
+// Set puts a value at a place of a document, "a.b.0.c"; it panics if there is no such
+// place.
 func Set(doc *canon.Object, place string, v canon.Value) {
 	parts := strings.Split(place, ".")
 	var at canon.Value = doc
@@ -231,7 +232,7 @@ func fillMember(doc *canon.Object, in, key string, v canon.Value) {
 	}
 }
 
-// Render gives every file of the folder.
+// Render returns every file of the folder.
 func (l *Loop) Render() map[string]string {
 	l.Seal()
 	out := maps.Clone(l.Files)
@@ -254,7 +255,7 @@ func (l *Loop) Render() map[string]string {
 	return out
 }
 
-// Write writes the folder below dir and gives the path of the config.
+// Write writes the folder below dir and returns the path of the config.
 func (l *Loop) Write(t testing.TB, dir string) string {
 	t.Helper()
 	for name, text := range l.Render() {

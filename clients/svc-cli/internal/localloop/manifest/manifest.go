@@ -1,5 +1,5 @@
-// Package manifest is the result manifest v0.1: what a worker says it made. All of
-// it is a claim.
+// Package manifest is the result manifest v0.1: a worker's account of its results.
+// All of it is a claim.
 package manifest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/closed"
 )
 
-// Succeeded is the status of a worker that says it did what it was asked.
+// Succeeded is the status of a worker that claims to have done its task.
 const Succeeded = "succeeded"
 
 // Manifest is a checked manifest: the parts that a loop uses, and the digest of all.
@@ -40,7 +40,7 @@ type Artifact struct {
 	Digest  string `json:"digest"`
 }
 
-// Log is a record of the work. Digest is "" if the manifest gives none.
+// Log is a record of the work. Digest is "" if the manifest has none.
 type Log struct {
 	Type    string `json:"type"`
 	Locator string `json:"locator"`
@@ -58,7 +58,7 @@ func Parse(data []byte) (*Manifest, error) {
 
 var schema = shape.New("result-manifest", "", field.Codes)
 
-// document is what a loop uses of a manifest.
+// document holds the fields of a manifest that a loop uses.
 type document struct {
 	ID              string `json:"id"`
 	WorkUnitID      string `json:"work_unit_id"`
@@ -118,7 +118,7 @@ func CheckPeriod(r *closed.Reader, started, finished string) {
 	}
 }
 
-// Artifact gives the artifact with this id.
+// Artifact returns the artifact with this id.
 func (m *Manifest) Artifact(id string) (Artifact, bool) {
 	i := slices.IndexFunc(m.Artifacts, func(a Artifact) bool { return a.ID == id })
 	if i < 0 {
@@ -127,7 +127,7 @@ func (m *Manifest) Artifact(id string) (Artifact, bool) {
 	return m.Artifacts[i], true
 }
 
-// CheckUnit says where the manifest is not about this revision of this work unit.
+// CheckUnit reports where the manifest is not about this revision of this work unit.
 func (m *Manifest) CheckUnit(u workunit.Ref) error {
 	switch {
 	case m.WorkUnit.ID != u.ID:

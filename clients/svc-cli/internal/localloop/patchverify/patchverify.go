@@ -1,7 +1,7 @@
-// Package patchverify is the patch verifier: the candidate is a unified diff. It must
-// be the very file that the worker reported, touch only what the work unit allows, and
-// do to each planned file what the plan says, no file more and none less. No patch is
-// applied and nothing is run.
+// Package patchverify is the patch verifier: the candidate is a unified diff. It must be
+// the very file that the worker reported, touch only what the work unit allows, and change
+// each planned file as the plan requires, no file more and none less. No patch is applied
+// and nothing is run.
 package patchverify
 
 import (
@@ -28,11 +28,11 @@ const (
 	IndependentReview    = "independent-review"
 )
 
-// Checks lists what this verifier can check.
+// Checks lists this verifier's checks.
 var Checks = []string{ResultManifestSchema, IndependentReview}
 
-// Verify judges a candidate whose control binds. What it cannot read makes a check
-// that could not be done, never an error of its own.
+// Verify judges a candidate whose control binds. Input that it cannot read makes a check
+// that could not be done, never an error of Verify.
 func Verify(in verification.Input) (*verification.Result, error) {
 	d := verification.NewDraft(in, Adapter, versions[in.Control.SchemaVersion])
 	schema := d.Check(ResultManifestSchema) // a manifest that does not fit its schema comes to no verifier
@@ -151,9 +151,9 @@ func matchesAny(globs []string, path string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { return doublestar.MatchUnvalidated(g, path) })
 }
 
-// forbidsPath says that a path matches a glob or lies in a folder that one names: its last
-// part is a name without *, or a slash ends it. That nothing lies in a forbidden folder
-// is what its author means, and a file could not match "src/" at all.
+// forbidsPath reports whether a path matches a glob or lies in a folder that a glob names:
+// its last part is a name without *, or it ends with a slash. Its author means that
+// nothing may lie in a forbidden folder, and a file could not match "src/" at all.
 func forbidsPath(globs []string, path string) bool {
 	return matchesAny(globs, path) || slices.ContainsFunc(globs, func(g string) bool {
 		folder, slash := strings.CutSuffix(g, "/")
@@ -170,7 +170,7 @@ type change struct {
 	Removed []string `json:"removed_lines"`
 }
 
-// checkSemantics holds what the patch does against the plan.
+// checkSemantics compares the patch's changes with the plan.
 func checkSemantics(d *verification.Draft, review *verification.Judgement, plan *control.Control, files []udiff.File, problem *string) {
 	observed := []change{}
 	for _, f := range files {
@@ -210,7 +210,7 @@ func judgeFile(review *verification.Judgement, evaluator string, want control.Fi
 		if !slices.Equal(want.AddedLines, got.Added) {
 			review.Failf("The lines added to %s are not exactly those of the plan.", want.Path)
 		}
-		// Such a plan has no words for a removal, so nothing it says allows one.
+		// Such a plan cannot express a removal, so it allows none.
 		if len(got.Removed) > 0 {
 			review.Failf("The patch removes %d lines of %s, which the plan does not name.", len(got.Removed), want.Path)
 		}

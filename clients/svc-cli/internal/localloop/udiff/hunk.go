@@ -36,17 +36,17 @@ func (p *parser) hunks(f *File) error {
 	}
 	switch {
 	case f.Hunks == 0:
-		return p.fail("a hunk must stand here: %s", describeUnsupported(p.peek()))
+		return p.fail("expected a hunk: %s", describeUnsupported(p.peek()))
 	case (f.New || f.Gone) && f.Hunks > 1:
 		return p.fail("a file that is made or removed has one hunk")
 	}
 	return nil
 }
 
-// span is one side of a hunk: its first line, counted from 1, and how many.
+// span is one side of a hunk: its first line, counted from 1, and its number of lines.
 type span struct{ start, count int }
 
-// before is how many lines of the side stand before the hunk. An empty span names the
+// before returns the number of lines of the side before the hunk. An empty span names the
 // line that it comes after.
 func (s span) before() int {
 	if s.count == 0 {
@@ -90,8 +90,8 @@ func readSpan(s string) (span, bool) {
 	return span{start, count}, ok && (start > 0 || count == 0)
 }
 
-// parseDecimal reads plain digits without a leading zero; what needs more than nine is no
-// line of a patch that could be read.
+// parseDecimal parses plain digits without a leading zero; more than nine cannot be a
+// line of a readable patch.
 func parseDecimal(s string) (int, bool) {
 	if s == "" || len(s) > 9 || len(s) > 1 && s[0] == '0' || strings.Trim(s, "0123456789") != "" {
 		return 0, false
@@ -102,8 +102,8 @@ func parseDecimal(s string) (int, bool) {
 
 const noNewline = `\ No newline at end of file`
 
-// body reads the lines of a hunk and says whether the hunk reaches the end of the file
-// on a side, which only a line without an end tells.
+// body reads the lines of a hunk and reports whether the hunk reaches the end of the file
+// on a side, which only a line without an end shows.
 func (p *parser) body(f *File, h hunk) (last bool, err error) {
 	old, now := h.old.count, h.new.count
 	var oldDone, newDone, changed bool // the side's last line has come: it had no end

@@ -1,13 +1,13 @@
 // Package udiff reads the patches that a verifier accepts: unified diffs as git writes
 // them, of text files that are added, changed or removed, and nothing else.
 //
-// The libraries for this read leniently, as they must: they skip what stands before and
-// between files, take names and modes from whichever line has them, and apply what they
-// understood. A verifier must not: what it skips, another tool may apply. So every
-// byte is accounted for here, and whatever has a second reading is refused: a preamble,
-// renames and copies, mode changes, links, submodules, binary content, quoted names, a
-// name that differs between its three places, hunks that overlap or whose counts are
-// not those of their lines.
+// The libraries for this read leniently, as they must: they skip text before and between
+// files, take names and modes from whichever line has them, and apply what they
+// understood. A verifier must not: what it skips, another tool may apply. So every byte
+// is accounted for here, and everything ambiguous is refused: a preamble, renames and
+// copies, mode changes, links, submodules, binary content, quoted names, a name that
+// differs between its three places, hunks that overlap or whose counts are not those of
+// their lines.
 package udiff
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/field"
 )
 
-// Bounds of a patch.
+// Limits of a patch.
 const (
 	MaxBytes = 2 << 20
 	MaxFiles = 1000
 )
 
-// File is what a patch does to one file.
+// File describes a patch's change to one file.
 type File struct {
 	Path           string
 	New, Gone      bool     // the patch makes the file; removes it
@@ -88,7 +88,7 @@ func (p *parser) fail(format string, a ...any) *Fault {
 	return &Fault{Line: p.next + 1, Reason: fmt.Sprintf(format, a...)}
 }
 
-// peek gives the line to read, or "" at the end; no header line is empty.
+// peek returns the line to read, or "" at the end; no header line is empty.
 func (p *parser) peek() string {
 	if p.next < len(p.lines) {
 		return p.lines[p.next]
@@ -96,7 +96,7 @@ func (p *parser) peek() string {
 	return ""
 }
 
-// take reads a line that starts with prefix and gives the rest of it.
+// take reads a line that starts with prefix and returns the rest of it.
 func (p *parser) take(prefix string) (string, bool) {
 	rest, ok := strings.CutPrefix(p.peek(), prefix)
 	if ok && p.next < len(p.lines) {
@@ -110,7 +110,7 @@ func (p *parser) file() (File, error) {
 	var f File
 	names, ok := p.take("diff --git ")
 	if !ok {
-		return f, p.fail(`"diff --git" must start a file; nothing may stand before, between or after files`)
+		return f, p.fail(`"diff --git" must start a file; nothing is allowed before, between or after files`)
 	}
 	if f.Path, ok = splitTwice(names); !ok {
 		p.next--
@@ -131,7 +131,7 @@ func (p *parser) file() (File, error) {
 			want = "/dev/null"
 		}
 		if got, ok := p.take(side.mark); !ok {
-			return f, p.fail("%q must stand here: %s", strings.TrimSpace(side.mark), describeUnsupported(p.peek()))
+			return f, p.fail("expected %q: %s", strings.TrimSpace(side.mark), describeUnsupported(p.peek()))
 		} else if got != want && (got != want+"\t" || side.absent || !strings.Contains(want, " ")) { // git ends a name with blanks so
 			p.next--
 			return f, p.fail("the name must be %s", want)
@@ -140,7 +140,8 @@ func (p *parser) file() (File, error) {
 	return f, p.hunks(&f)
 }
 
-// describeUnsupported names what stands where only text changes may.
+// describeUnsupported names the unsupported content of a line where only text changes
+// may be.
 func describeUnsupported(line string) string {
 	for _, kind := range []struct{ prefix, name string }{
 		{"GIT binary patch", "binary content is not allowed"}, {"Binary files ", "binary content is not allowed"},

@@ -112,8 +112,8 @@ func TestWhatIsRefused(t *testing.T) {
 		"binary files":          {head + index + "Binary files a/f and b/f differ\n", 3, "binary content"},
 		"nothing but a name":    {head, 2, "one or more hunks"},
 		"an empty file made":    {head + "new file mode 100644\nindex 0000000..e69de29\n", 4, "one or more hunks"},
-		"no hunk":               {head + names, 4, "a hunk must stand here"},
-		"a combined hunk":       {head + names + "@@@ -1 -1 +1 @@@\n", 4, "a hunk must stand here"},
+		"no hunk":               {head + names, 4, "expected a hunk"},
+		"a combined hunk":       {head + names + "@@@ -1 -1 +1 @@@\n", 4, "expected a hunk"},
 		"counts too low":        {head + names + "@@ -1 +1 @@\n-a\n-b\n+c\n", 6, "more lines than its counts"},
 		"counts too high":       {head + names + "@@ -1,2 +1 @@\n-a\n+b\n", 7, "ends before its counts"},
 		"counts beyond a file":  {head + names + "@@ -1,3 +1,2 @@\n-a\n+b\n" + second, 7, "starts with a blank"},
@@ -162,8 +162,8 @@ func manyFiles(n int) string {
 	return b.String()
 }
 
-// What git itself writes of additions, changes and removals is taken, and says what
-// was done.
+// Git's own output for additions, changes and removals is accepted, and the change
+// recognised.
 func TestWhatGitWrites(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -221,8 +221,8 @@ func TestWhatGitWrites(t *testing.T) {
 	}
 }
 
-// Whatever is taken, a lenient reader of patches reads in the same way: nothing stands
-// in it that one tool would apply and this one did not see.
+// Whatever is accepted, a lenient reader of patches reads in the same way: it contains
+// nothing that another tool would apply and this one did not see.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		head + index + names + hunk, head + names + hunk + second, made + "@@ -0,0 +1,2 @@\n+x\n+\n", gone + "@@ -1,2 +0,0 @@\n-x\n-y\n",

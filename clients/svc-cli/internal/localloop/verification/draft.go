@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// Input is what a verifier gets. It reads nothing else.
+// Input is all that a verifier reads.
 type Input struct {
 	AttemptID string
 	RunID     string
@@ -40,8 +40,7 @@ func NewDraft(in Input, adapter, version string) *Draft {
 	return &Draft{in: in, started: in.Now(), who: Verifier{ID: in.Control.VerifierID, Adapter: adapter, Version: version}}
 }
 
-// Judgement is one required check that is being made. It passed unless something else
-// is said of it.
+// Judgement is one required check in progress. It passes unless a fault is recorded.
 type Judgement struct {
 	id       string
 	failed   bool
@@ -58,13 +57,13 @@ func (d *Draft) Check(id string) *Judgement {
 	return j
 }
 
-// Failf says that the check failed.
+// Failf records that the check failed.
 func (j *Judgement) Failf(format string, a ...any) {
 	j.failed = true
 	j.find(format, a...)
 }
 
-// Errorf says that the check, or a part of it, could not be done.
+// Errorf records that the check, or a part of it, could not be done.
 func (j *Judgement) Errorf(format string, a ...any) {
 	j.errored = true
 	j.find(format, a...)
@@ -120,7 +119,7 @@ func (d *Draft) Finish() (*Result, error) {
 		ID:               d.id(),
 		ResultManifestID: m.ID, WorkUnitID: d.in.Unit.ID, WorkUnitVersion: d.in.Unit.Version, Attempt: m.Attempt,
 		Verifier: d.who,
-		// The verifier uses no model. Where the worker ran, nothing tells.
+		// The verifier uses no model. It is not known where the worker ran.
 		Independence: Independence{IndependentFromWorker: d.who.ID != m.WorkerID, WorkerIDObserved: m.WorkerID, SharedModelFamily: &no},
 		Checks:       []Check{}, Evidence: d.evidence, Findings: []Finding{},
 		Provenance: Provenance{
@@ -151,7 +150,7 @@ func (d *Draft) Finish() (*Result, error) {
 	return r, nil
 }
 
-// id depends on nothing but what is verified, with what and for which attempt.
+// id depends only on the input, the verifier and the attempt.
 func (d *Draft) id() string {
 	digest := canon.Digest(canon.NewObject(
 		canon.Member{Key: "attempt_id", Value: d.in.AttemptID},

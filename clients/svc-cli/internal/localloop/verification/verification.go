@@ -1,5 +1,5 @@
-// Package verification is the verification result v0.1: what a verifier observed of a
-// candidate and what it recommends.
+// Package verification is the verification result v0.1: a verifier's observations of a candidate and its
+// recommendation.
 package verification
 
 import (
@@ -53,8 +53,7 @@ type Verifier struct {
 	Version string `json:"version"`
 }
 
-// Independence is what is known of the distance between verifier and worker; null is
-// not known.
+// Independence describes the distance between verifier and worker, as far as known; null means unknown.
 type Independence struct {
 	IndependentFromWorker bool   `json:"independent_from_worker"`
 	WorkerIDObserved      string `json:"worker_id_observed"`
@@ -76,7 +75,7 @@ type Evidence struct {
 	Digest string `json:"digest"`
 }
 
-// Finding is one sentence about what a check saw.
+// Finding is one sentence about a check's observation.
 type Finding struct {
 	CheckID string `json:"check_id"`
 	Message string `json:"message"`
@@ -89,12 +88,12 @@ type Metrics struct {
 	ChecksErrored int64 `json:"checks_errored"`
 }
 
-// Resources is what the verification took.
+// Resources are those the verification used.
 type Resources struct {
 	WallSeconds float64 `json:"wall_seconds"`
 }
 
-// Provenance binds the result to what it is about.
+// Provenance binds the result to its subject.
 type Provenance struct {
 	ResultManifestDigest string      `json:"result_manifest_digest"`
 	WorkUnitDigest       string      `json:"work_unit_digest"`
@@ -103,7 +102,7 @@ type Provenance struct {
 	VerifierConfigDigest string      `json:"verifier_config_digest,omitempty"`
 }
 
-// Environment is where the verifier ran.
+// Environment is the environment in which the verifier ran.
 type Environment struct {
 	Architecture    string `json:"architecture"`
 	OperatingSystem string `json:"operating_system"`
@@ -117,8 +116,8 @@ type DecisionSupport struct {
 	Rationale      string  `json:"rationale"`
 }
 
-// SemanticDigest is the digest of what the verifier saw and said, without when and
-// where: two runs over the same candidate have the same.
+// SemanticDigest is the digest of the verifier's input and findings, without when and where: two runs over the same
+// candidate have the same.
 func (r *Result) SemanticDigest() string {
 	checks, evidence := canon.Array{}, canon.Array{}
 	for _, c := range r.Checks {
@@ -135,7 +134,7 @@ func (r *Result) SemanticDigest() string {
 	))
 }
 
-// Check says what is wrong with a result; a fault is a *closed.Fault.
+// Check validates a result; a fault is a *closed.Fault.
 func (r *Result) Check() error {
 	v, err := canon.From(r)
 	if err != nil {
@@ -147,7 +146,7 @@ func (r *Result) Check() error {
 
 var schema = shape.New("verification-result", "", field.Codes)
 
-// Read checks a parsed result: its shape, and that status, recommendation and counts are what the checks make them.
+// Read checks a parsed result: its shape, and that status, recommendation and counts follow from the checks.
 func Read(v canon.Value) (*Result, error) {
 	r := &Result{}
 	if err := schema.Decode(v, r); err != nil {
@@ -217,9 +216,9 @@ func Count(checks []Check) Metrics {
 	return m
 }
 
-// Recommend is the advice that checks and the worker's own status make: a required
-// check that failed rejects, one that could not be done leaves too little evidence, and
-// a worker that does not itself claim success is for a person to look at.
+// Recommend returns the recommendation that follows from the checks and the worker's own status: a required check that
+// failed rejects, one that could not be done leaves too little evidence, and a worker that does not itself claim
+// success is left to a person.
 func Recommend(checks []Check, workerStatus string) DecisionSupport {
 	var failed, errored int
 	for _, c := range checks {

@@ -1,5 +1,5 @@
-// Package workunit is the work unit v0.2: what a worker was asked for, where it may
-// write, and who must check it.
+// Package workunit is the work unit v0.2: the task of a worker, where it may write,
+// and who must check it.
 package workunit
 
 import (
@@ -25,7 +25,7 @@ type Unit struct {
 
 var schema = shape.New("work-unit", "", field.Codes)
 
-// document is what a loop uses of a work unit.
+// document holds the fields of a work unit that a loop uses.
 type document struct {
 	ID          string `json:"id"`
 	Version     int64  `json:"version"`
@@ -79,5 +79,5 @@ type Ref struct {
 	Digest  string `json:"digest"`
 }
 
-// Ref is how others name this unit.
+// Ref is the reference by which other documents name this unit.
 func (u *Unit) Ref() Ref { return Ref{ID: u.ID, Version: u.Version, Digest: u.Digest} }

@@ -16,7 +16,7 @@ import (
 // ConfigSchema is the name of the config.
 const ConfigSchema = "marginal-evidence-benchmark-config-v0.1"
 
-// Config says what a benchmark compares.
+// Config lists what a benchmark compares.
 type Config struct {
 	BenchmarkID     string
 	Design, Holdout string // relative paths of the matrices

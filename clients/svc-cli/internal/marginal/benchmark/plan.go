@@ -62,7 +62,7 @@ var reasons = map[[2]string][]string{
 	{LowestCorrelation, Unresolved}: {unmeasurable},
 }
 
-// Plan is what the strategies chose, all of it on the design.
+// Plan holds the choices of the strategies, all made on the design.
 type Plan struct {
 	RuleVersion string     `json:"rule_version"`
 	Source      string     `json:"source"`
@@ -78,17 +78,17 @@ type Selector struct {
 	Status   string   `json:"status"`
 	Verifier *string  `json:"selected_verifier_id"`
 	Reason   string   `json:"reason_code"`
-	Score    *float64 `json:"design_score"` // what the strategy compares; nil for the random one and without a choice
+	Score    *float64 `json:"design_score"` // the value compared; nil for the random strategy and without a choice
 }
 
-// digest is computed anew from the plan's parts.
+// digest is recomputed from the plan's parts.
 func (p *Plan) digest() string {
 	rest := canon.MustFrom(p).(*canon.Object)
 	rest.Delete("digest_sha256")
 	return canon.DigestHexC2(rest)
 }
 
-// newPlan lets every strategy choose among the candidates, which stand in the order of the design matrix.
+// newPlan lets every strategy choose among the candidates, which are in the order of the design matrix.
 func newPlan(c *Config, current []string, candidates []marginal.Candidate) *Plan {
 	p := &Plan{RuleVersion: RuleVersion, Source: designOnly, Current: current}
 	for _, x := range candidates {
@@ -142,7 +142,7 @@ func byMarginalVotes(candidates []marginal.Candidate) Selector {
 	return Selector{Strategy: MarginalVotes, Status: Selected, Verifier: &c.ID, Reason: separated, Score: c.VotesDelta}
 }
 
-// randomIndex is a choice that nobody can steer and everybody can repeat. The separator is a backslash and a zero, two
+// randomIndex makes a choice that cannot be steered and can be reproduced. The separator is a backslash and a zero, two
 // characters.
 func randomIndex(seed *big.Int, ids []string) int {
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{seed.String()}, ids...), `\0`)))

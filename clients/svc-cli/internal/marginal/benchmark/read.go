@@ -20,8 +20,8 @@ const (
 	InconsistentPart = "inconsistent_benchmark_report"
 )
 
-// ReadReport reads a report and checks what can be checked without the matrices: its shape to the last key, the digest
-// of its plan, and that its parts tell one story. A fault is a *closed.Fault.
+// ReadReport reads a report and checks everything that does not need the matrices: its shape to the last key, the
+// digest of its plan, and that its parts are consistent. A fault is a *closed.Fault.
 func ReadReport(doc canon.Value) (*Report, error) {
 	r, err := decodeReport(doc)
 	if err != nil {
@@ -37,8 +37,8 @@ func ReadReport(doc canon.Value) (*Report, error) {
 	return r, nil
 }
 
-// decodeReport reads a document of exactly the report's shape: written again it must be what was read. That covers missing
-// and unknown keys, floats written as integers and all else in which two readers could differ.
+// decodeReport reads a document of exactly the report's shape: encoded again it must equal its input. That covers
+// missing and unknown keys, floats written as integers and all else in which two readers could differ.
 func decodeReport(doc canon.Value) (*Report, error) {
 	text, err := canon.C1(doc)
 	if err != nil {
@@ -125,17 +125,17 @@ func (x checker) must(ok bool, path, detail string) {
 var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}\z`)
 
 func (x checker) head(r *Report) {
-	x.must(r.Schema == ReportSchema, "/schema", ReportSchema+" must stand here")
-	x.must(gate.IsID(r.BenchmarkID), "/benchmark_id", gate.WhatID+" must stand here")
-	x.must(gate.IsID(r.GateID), "/gate_id", gate.WhatID+" must stand here")
-	x.must(r.EvidenceClass == "synthetic" || r.EvidenceClass == "observed", "/evidence_class", "synthetic or observed must stand here")
-	x.must(r.Authority == gate.DiagnosticOnly, "/authority", gate.DiagnosticOnly+" must stand here")
-	x.must(r.Provenance.Tool == gate.Tool, "/provenance/tool", gate.Tool+" must stand here")
+	x.must(r.Schema == ReportSchema, "/schema", "expected "+ReportSchema)
+	x.must(gate.IsID(r.BenchmarkID), "/benchmark_id", "expected "+gate.WhatID)
+	x.must(gate.IsID(r.GateID), "/gate_id", "expected "+gate.WhatID)
+	x.must(r.EvidenceClass == "synthetic" || r.EvidenceClass == "observed", "/evidence_class", "expected synthetic or observed")
+	x.must(r.Authority == gate.DiagnosticOnly, "/authority", "expected "+gate.DiagnosticOnly)
+	x.must(r.Provenance.Tool == gate.Tool, "/provenance/tool", "expected "+gate.Tool)
 	for path, digest := range map[string]string{
 		"/splits/design/input_digest_sha256": r.Splits.Design.InputDigest, "/splits/holdout/input_digest_sha256": r.Splits.Holdout.InputDigest,
 		"/provenance/config_digest_sha256": r.Provenance.ConfigDigest,
 	} {
-		x.must(hexDigest.MatchString(digest), path, "64 lower-case hexadecimal digits must stand here")
+		x.must(hexDigest.MatchString(digest), path, "expected 64 lower-case hexadecimal digits")
 	}
 	for path, s := range map[string]Split{"/splits/design": r.Splits.Design, "/splits/holdout": r.Splits.Holdout} {
 		x.must(s.Rows >= 2 && s.Rows <= canon.MaxFile && s.Probes >= 0 && s.Probes <= canon.MaxFile, path, "no matrix holds that many candidates")
@@ -148,20 +148,20 @@ func (x checker) head(r *Report) {
 
 func (x checker) plan(r *Report) {
 	p := &r.Plan
-	x.must(p.RuleVersion == RuleVersion, "/selection_plan/rule_version", RuleVersion+" must stand here")
-	x.must(p.Source == designOnly, "/selection_plan/source", designOnly+" must stand here")
+	x.must(p.RuleVersion == RuleVersion, "/selection_plan/rule_version", "expected "+RuleVersion)
+	x.must(p.Source == designOnly, "/selection_plan/source", "expected "+designOnly)
 	x.must(slices.Equal(p.Current, r.Analysis.Current) && slices.Equal(p.Candidates, r.Analysis.Candidates) && len(p.Candidates) > 0,
 		"/selection_plan", "the plan and the analysis must name the same verifiers")
 	strategies := Strategies()
-	x.must(len(p.Selectors) == len(strategies), "/selection_plan/selectors", "every strategy must stand here once")
+	x.must(len(p.Selectors) == len(strategies), "/selection_plan/selectors", "expected every strategy once")
 	for i, s := range p.Selectors {
 		path := canon.Element("/selection_plan/selectors", i)
 		if !x.r.OK() {
 			return
 		}
-		x.must(s.Strategy == strategies[i], path+"/strategy", strategies[i]+" must stand here")
+		x.must(s.Strategy == strategies[i], path+"/strategy", "expected "+strategies[i])
 		x.must(slices.Contains(reasons[[2]string{s.Strategy, s.Status}], s.Reason), path+"/reason_code", "the strategy has no such outcome")
-		x.must((s.Verifier != nil) == (s.Status == Selected), path+"/selected_verifier_id", "a verifier must stand here if one was chosen, and only then")
+		x.must((s.Verifier != nil) == (s.Status == Selected), path+"/selected_verifier_id", "expected a verifier if one was chosen, and only then")
 		x.must(s.Verifier == nil || slices.Contains(p.Candidates, *s.Verifier), path+"/selected_verifier_id", "only a candidate can be chosen")
 	}
 	if x.r.OK() && (p.Digest != p.digest() || p.Digest != r.Provenance.PlanDigest) {
@@ -170,7 +170,7 @@ func (x checker) plan(r *Report) {
 }
 
 func (x checker) results(r *Report) {
-	x.must(len(r.Results) == len(r.Plan.Selectors), "/holdout_results", "every strategy must stand here once")
+	x.must(len(r.Results) == len(r.Plan.Selectors), "/holdout_results", "expected every strategy once")
 	for i, h := range r.Results {
 		path := canon.Element("/holdout_results", i)
 		if !x.r.OK() {
@@ -184,15 +184,15 @@ func (x checker) results(r *Report) {
 			if state != nil && *state == marginal.Measured {
 				want = Evaluated
 			}
-			x.must(state != nil && (*state == marginal.Measured || *state == marginal.Unresolved), path+"/holdout_candidate_status", "measured or unresolved must stand here")
-			x.must(h.ErrorDelta != nil && *h.ErrorDelta >= -1 && *h.ErrorDelta <= 1, path+"/panel_error_delta", "a number from -1 to 1 must stand here")
+			x.must(state != nil && (*state == marginal.Measured || *state == marginal.Unresolved), path+"/holdout_candidate_status", "expected measured or unresolved")
+			x.must(h.ErrorDelta != nil && *h.ErrorDelta >= -1 && *h.ErrorDelta <= 1, path+"/panel_error_delta", "expected a number from -1 to 1")
 			x.must(want != Evaluated || h.VotesDelta != nil, path+"/delta_effective_votes", "a measured candidate has this number")
 			x.must(h.Accuracy != nil, path+"/standalone_accuracy", "an evaluated verifier has an accuracy")
 		} else {
 			x.must(state == nil && h.ErrorDelta == nil && h.VotesDelta == nil && h.Accuracy == nil && h.Correlation == nil && h.Uncertainty == nil && h.Probes == nil,
 				path, "nothing can be known about no choice")
 		}
-		x.must(h.Status == want, path+"/status", want+" must stand here")
+		x.must(h.Status == want, path+"/status", "expected "+want)
 	}
 }
 

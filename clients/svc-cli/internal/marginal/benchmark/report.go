@@ -25,7 +25,7 @@ type Report struct {
 	Provenance    Provenance `json:"provenance"`
 }
 
-// Analysis is what was compared. Ids stand in the order of the design matrix.
+// Analysis describes the comparison. Ids are in the order of the design matrix.
 type Analysis struct {
 	Current    []string           `json:"current_verifier_ids"`
 	Candidates []string           `json:"candidate_verifier_ids"`
@@ -56,7 +56,8 @@ const (
 	NotEvaluated        = "not_evaluated"
 )
 
-// Result is how one strategy's choice fared on the holdout. Without a choice everything is null.
+// Result is the outcome of one strategy's choice on the holdout. Without a choice everything is
+// null.
 type Result struct {
 	Strategy        string                `json:"strategy"`
 	SelectionStatus string                `json:"selection_status"`
@@ -72,7 +73,7 @@ type Result struct {
 	Warnings        []string              `json:"warnings"`
 }
 
-// Provenance says what made the report of what.
+// Provenance names the tool and the inputs of the report.
 type Provenance struct {
 	Tool         string `json:"tool"`
 	ToolVersion  string `json:"tool_version"`

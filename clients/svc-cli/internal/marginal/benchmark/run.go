@@ -80,7 +80,7 @@ func readMatrix(name string, read func(string) (canon.Value, error)) (*gate.Matr
 	return m, inFile(name, err)
 }
 
-// inFile says in which of several files a fault is.
+// inFile adds the name of the file that has the fault.
 func inFile(name string, err error) error {
 	var f *closed.Fault
 	if errors.As(err, &f) {
@@ -89,8 +89,8 @@ func inFile(name string, err error) error {
 	return err
 }
 
-// checkSplits says whether two matrices are of one gate and share no candidate, probes included: what a strategy saw when it
-// chose is no test of the choice.
+// checkSplits returns a fault unless two matrices are of one gate and share no candidate, probes included: the data on
+// which a strategy chose cannot test the choice.
 func checkSplits(design, holdout *gate.Matrix) error {
 	mismatch := func(key string) error {
 		return &closed.Fault{Code: SplitMismatch, Path: canon.Pointer("", key), Detail: "the design and the holdout matrix differ here"}
@@ -119,7 +119,7 @@ func describeSplit(name string, m *gate.Matrix) Split {
 	return Split{Matrix: name, InputDigest: m.Digest, Rows: len(m.Rows()), Probes: len(m.Probes())}
 }
 
-// evaluatePlan measures what the plan chose, each verifier once.
+// evaluatePlan measures the plan's choices, each verifier once.
 func evaluatePlan(ctx context.Context, c *Config, p *Plan, holdout *gate.Matrix, progress gatestat.Progress) ([]Result, error) {
 	chosen := map[string]bool{}
 	var ids []string

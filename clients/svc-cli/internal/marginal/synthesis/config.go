@@ -15,13 +15,13 @@ import (
 // ConfigSchema is the name of the config.
 const ConfigSchema = "marginal-evidence-synthesis-config-v0.1"
 
-// MaxReports is how many benchmarks one synthesis takes.
+// MaxReports limits the benchmarks of one synthesis.
 const MaxReports = 128
 
 // TooManyReports is the code of a config that names more.
 const TooManyReports = "too_many_benchmark_reports"
 
-// Config says which reports are put together.
+// Config lists the reports to combine.
 type Config struct {
 	SynthesisID   string
 	EvidenceClass string   // that every report must have

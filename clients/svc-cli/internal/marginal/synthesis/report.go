@@ -16,7 +16,7 @@ type Report struct {
 	Provenance    Provenance `json:"provenance"`
 }
 
-// Analysis is what was put together.
+// Analysis describes the combined reports.
 type Analysis struct {
 	Mode        string `json:"mode"`
 	RuleVersion string `json:"selection_rule_version"`
@@ -80,7 +80,7 @@ type Outcome struct {
 	VotesDelta      *float64 `json:"delta_effective_votes"`
 }
 
-// Provenance says what made the report of what.
+// Provenance names the tool and the inputs of the report.
 type Provenance struct {
 	Tool         string `json:"tool"`
 	ToolVersion  string `json:"tool_version"`

@@ -22,7 +22,7 @@ const (
 	RepeatedCohort        = "repeated_cohort"
 )
 
-// warnings stand in every synthesis.
+// warnings are part of every synthesis.
 var warnings = []string{
 	"descriptive_only: the figures describe these cohorts; they allow no routing and no merge.",
 	"no_pooling: the rows of the cohorts are not pooled, and no figure is one of a joint population.",
@@ -114,7 +114,7 @@ func checkIndependent(cohorts []cohort) error {
 	return nil
 }
 
-// overCohorts sums up the strategy that stands at place i of every report.
+// overCohorts sums up the strategy at index i of every report.
 func overCohorts(name string, i int, cohorts []cohort) Strategy {
 	s := Strategy{Strategy: name, Cohorts: len(cohorts)}
 	var errors, votes []float64

@@ -1199,7 +1199,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Approve a change that somebody else made; it is then in force [govern] */
+        /** Approve another person's change; it is then in force [govern] */
         post: operations["approveGuardedChange"];
         delete?: never;
         options?: never;
@@ -1332,7 +1332,7 @@ export interface paths {
         /**
          * State of the dependencies as seen by this replica, and the tenant's pending approvals [read]
          * @description All dependencies are queried in parallel with a timeout of 3 s. Each is `ok` (2xx), `degraded` (another
-         *     status), `down` (no answer) or `unknown` (not probed; `note` says why).
+         *     status), `down` (no answer) or `unknown` (not probed; `note` gives the reason).
          */
         get: operations["status"];
         put?: never;
@@ -1688,7 +1688,7 @@ export interface components {
             target: string;
             /** @description What is in force */
             old: unknown;
-            /** @description What is asked for; null removes it */
+            /** @description The requested value; null removes it */
             new: unknown;
             /** @enum {string} */
             state: "pending" | "applied" | "rejected" | "expired" | "superseded";
@@ -1740,9 +1740,9 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
             updated_by: string;
-            /** @description Everybody who counts as having asked, those who pushed the commit among them; none of them may approve it under separation of duties */
+            /** @description Everyone who counts as a requester, including those who pushed the commit; none of them may approve it under separation of duties */
             requesters: string[];
-            /** @description Nobody knows who is behind the commit, so that two have to approve it under separation of duties */
+            /** @description The author of the commit is unknown, so two people have to approve it under separation of duties */
             person_unknown: boolean;
             /** @description Who has approved it already where two have to */
             first_approver: string | null;
@@ -2037,7 +2037,7 @@ export interface components {
             first_bad_seq?: number;
             /** @enum {string} */
             reason?: "hash" | "link" | "gap" | "checkpoint" | "forged" | "memory";
-            /** @description What is wrong, in words */
+            /** @description Description of the failure */
             detail?: string;
             high_water: components["schemas"]["AuditHead"];
             /**
@@ -2045,7 +2045,7 @@ export interface components {
              * @enum {string}
              */
             memory: "kept" | "lost" | "none";
-            /** @description Failed verifications that nobody has acknowledged: while there is one, the chain does not verify */
+            /** @description Failed verifications that are not acknowledged: while there is one, the chain does not verify */
             failures: components["schemas"]["AuditFailure"][];
             /** @description Oldest first */
             acknowledgements: components["schemas"]["AuditAcknowledgement"][];
@@ -2957,7 +2957,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description Separation of duties is enforced, so the change waits until somebody else approves it */
+        /** @description Separation of duties is enforced, so the change waits until another person approves it */
         GuardedChange: {
             headers: {
                 [name: string]: unknown;

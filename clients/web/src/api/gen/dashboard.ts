@@ -475,7 +475,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One job; of two clusters with this id the newest, unless `cluster` says which (viewer) */
+        /** One job; of two clusters with this id the newest, unless `cluster` names one (viewer) */
         get: operations["facilityJob"];
         put?: never;
         post?: never;
@@ -1499,7 +1499,7 @@ export interface components {
         AssistantQuestion: {
             /** @description 1 to 4,000 characters. No word in it decides; see assistantDecide */
             question: string;
-            /** @description The session to go on with; empty begins one */
+            /** @description The session to continue; empty begins one */
             session?: string;
             context?: components["schemas"]["CopilotContext"];
         };
@@ -1531,7 +1531,7 @@ export interface components {
                 warn: number;
             };
             unacknowledged?: number;
-            /** @description The source gave no answer; this is what was known */
+            /** @description The source did not answer; these are the last known values */
             stale?: boolean;
             alerts: components["schemas"]["Alert"][];
         };
@@ -2073,7 +2073,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To the page asked for */
+            /** @description To the requested page */
             302: {
                 headers: {
                     [name: string]: unknown;

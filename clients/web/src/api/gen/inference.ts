@@ -589,7 +589,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Compare a model's aliases with the registry when its tracker says that they moved (signed)
+         * Compare a model's aliases with the registry when its tracker reports that they moved (signed)
          * @description A webhook of MLflow 3, signed with TRACKER_WEBHOOK_SECRET: `X-MLflow-Signature` is `v1,` and the base64
          *     HMAC-SHA256 of delivery id, timestamp and body, joined by dots. The timestamp may be 300 s off.
          */
@@ -1109,7 +1109,7 @@ export interface components {
         DriftHistogram: {
             /** @description Of numbers: one more than bins */
             edges?: number[];
-            /** @description Of categories; (other) stands for all that are not listed */
+            /** @description Of categories; (other) combines all that are not listed */
             classes?: string[];
             /** @description Share of the window in each bin or class */
             live: number[];
