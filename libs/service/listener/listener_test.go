@@ -123,18 +123,23 @@ func TestHogsGiveWay(t *testing.T) {
 			for range 3 * most {
 				dial(t, addr, text)
 			}
-			begin := time.Now()
-			if res, _ := readAnswer(t, dial(t, addr, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")); res.StatusCode != http.StatusOK {
-				t.Errorf("newcomer: got %d, want 200", res.StatusCode)
+			// One answer in time shows that no hog is waited for; a slow one may be due to a busy machine.
+			took := time.Hour
+			for try := 0; try < 5 && took > atOnce; try++ {
+				begin := time.Now()
+				if res, _ := readAnswer(t, dial(t, addr, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")); res.StatusCode != http.StatusOK {
+					t.Errorf("newcomer: got %d, want 200", res.StatusCode)
+				}
+				if _, err := io.WriteString(known, "GET /known HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+					t.Fatal(err)
+				}
+				if res, _ := readAnswer(t, known); res.StatusCode != http.StatusOK {
+					t.Errorf("known caller among hogs: got %d, want 200", res.StatusCode)
+				}
+				took = time.Since(begin)
 			}
-			if _, err := io.WriteString(known, "GET /known HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-				t.Fatal(err)
-			}
-			if res, _ := readAnswer(t, known); res.StatusCode != http.StatusOK {
-				t.Errorf("known caller among hogs: got %d, want 200", res.StatusCode)
-			}
-			if took := time.Since(begin); took > atOnce {
-				t.Errorf("answers took %s, want at most %s", took, atOnce)
+			if took > atOnce {
+				t.Errorf("answers took %s, the last of five tries; want at most %s", took, atOnce)
 			}
 		})
 	}

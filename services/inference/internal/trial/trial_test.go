@@ -112,7 +112,10 @@ func TestTryRefuses(t *testing.T) {
 			r, dir := newRunner(t, limit)
 			res, err := r.Try(t.Context(), c.files, model.Options{Threads: 1, Rows: 32, RunLimit: time.Minute}, false)
 			var refusal *trial.Refusal
-			if !errors.As(err, &refusal) || !strings.Contains(refusal.Reason, c.want) {
+			_ = errors.As(err, &refusal)
+			// A machine on which the second takes twenty by the clock ends it first.
+			late := name == "slow" && refusal != nil && strings.Contains(refusal.Reason, "more than 20s by the clock")
+			if refusal == nil || !late && !strings.Contains(refusal.Reason, c.want) {
 				t.Fatalf("got %v, want a refusal with %q", err, c.want)
 			}
 			if res.PeakRSS > maxRSS {
