@@ -2,7 +2,6 @@ package investigate_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -16,8 +15,6 @@ func withoutMetrics(s *engine.Snapshot, logs map[string]string) *tools {
 	b := toolsOn(s)
 	b.run = func(_ context.Context, op operation.Operation) (turn.Output, error) {
 		switch op.Verb {
-		case operation.QueryPrometheus:
-			return turn.Output{}, errors.New("No metrics store is configured; set PROMETHEUS_URL.")
 		case operation.Logs:
 			text := logs[op.Names[0]]
 			return turn.Output{Text: text, Empty: text == ""}, nil
