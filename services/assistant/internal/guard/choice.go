@@ -12,12 +12,14 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Choice means that a language model chose the operations. It has read text that programs in
+// Choice means that a language model, or a program, chose the operations. It may have read text that programs in
 // the cluster write, so anything that neither the user nor a playbook named is nobody's wish.
 type Choice struct {
 	// Requested says that the user's message orders a change, read without a model. The zero value denies: a question
 	// or a sentence that is not understood orders nothing, however many names and verbs it has.
 	Requested bool
+	// Program says that a program chose them, without a message of a user.
+	Program bool
 	// Fixes are the fixes of the playbooks' findings; their values come from the cluster
 	// itself.
 	Fixes []operation.Operation
@@ -36,6 +38,10 @@ const (
 // or whose verb, object or values the user did not say, unless they are the fix of a finding.
 func (v *Verdict) confirmChoice(c Case) {
 	if c.Choice == nil {
+		return
+	}
+	if c.Choice.Program {
+		v.add(ModelChoice, "a program chose to make this change; no message of a person asks for it")
 		return
 	}
 	if !c.Choice.Requested {
