@@ -60,7 +60,7 @@ func (p *Prometheus) Labels(ctx context.Context, metric string, pods, known []ty
 		return turn.MetricLabels{}, notConfigured("metrics store", "PROMETHEUS_URL")
 	}
 	pods = pods[:min(len(pods), maxPods)]
-	key := fmt.Sprint(metric, pods)
+	key := fmt.Sprint(metric, pods, hidden)
 	if kept, ok := p.kept.find(key, p.now()); ok {
 		return kept, nil
 	}
