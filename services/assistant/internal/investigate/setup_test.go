@@ -2,7 +2,6 @@ package investigate_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -81,7 +80,7 @@ type tools struct {
 	snapshot func(ctx context.Context, namespace string) (*engine.Snapshot, error)
 	run      func(ctx context.Context, op operation.Operation) (turn.Output, error)
 	runbooks *runbook.Folder                                                             // nil: none
-	labels   func(metric string, pods []types.NamespacedName) (turn.MetricLabels, error) // nil: no metrics store
+	labels   func(metric string, pods []types.NamespacedName) (turn.MetricLabels, error) // nil: the common ones
 
 	mu    sync.Mutex
 	lines []string // guarded by mu
@@ -270,7 +269,7 @@ func (b *tools) Runbooks(of ...runbook.Subject) []runbook.Quote { return b.runbo
 
 func (b *tools) MetricLabels(_ context.Context, metric string, pods, _ []types.NamespacedName) (turn.MetricLabels, error) {
 	if b.labels == nil {
-		return turn.MetricLabels{}, errors.New("No metrics store is configured; set PROMETHEUS_URL.")
+		return turn.MetricLabels{Namespace: "namespace", Pod: "pod", All: []string{"namespace", "pod"}}, nil
 	}
 	return b.labels(metric, pods)
 }

@@ -2,8 +2,11 @@ package investigate_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
@@ -13,6 +16,9 @@ import (
 // withoutMetrics is a Toolbox without a metrics store, whose pods write a log.
 func withoutMetrics(s *engine.Snapshot, logs map[string]string) *tools {
 	b := toolsOn(s)
+	b.labels = func(string, []types.NamespacedName) (turn.MetricLabels, error) {
+		return turn.MetricLabels{}, errors.New("No metrics store is configured; set PROMETHEUS_URL.")
+	}
 	b.run = func(_ context.Context, op operation.Operation) (turn.Output, error) {
 		switch op.Verb {
 		case operation.Logs:
