@@ -143,6 +143,7 @@ e2e | e2e-full)
 		for venv in "" prefect schemathesis triton assistant; do sh scripts/venv.sh $venv; done
 		sh scripts/browser.sh
 		sh scripts/keycloak.sh >/dev/null
+		sh scripts/crds.sh >/dev/null
 	) &
 	downloads=$!
 	for t in etcd kube-apiserver kube-controller-manager kube-scheduler kwok alertmanager; do scripts/tool.sh "$t" >/dev/null; done

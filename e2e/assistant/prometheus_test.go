@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/mlp-platform/platform/e2e/harness"
 	"github.com/mlp-platform/platform/libs/scriptedmodel"
 )
@@ -26,8 +28,8 @@ type prometheus struct {
 	done chan struct{}
 }
 
-// startPrometheus scrapes itself and the targets once a second.
-func startPrometheus(t *testing.T, addr string, targets ...string) *prometheus {
+// startPrometheus scrapes itself and the target once a second. The target's series carry labels of the scrape, as {name: value}.
+func startPrometheus(t *testing.T, addr, target, labels string) *prometheus {
 	t.Helper()
 	dir := t.TempDir()
 	config := fmt.Sprintf(`
@@ -36,8 +38,8 @@ scrape_configs:
 - job_name: prometheus
   static_configs: [{targets: [%q]}]
 - job_name: assistant
-  static_configs: [{targets: [%q], labels: {namespace: shop}}]
-`, addr, strings.Join(targets, `","`))
+  static_configs: [{targets: [%q], labels: %s}]
+`, addr, target, labels)
 	file := filepath.Join(dir, "prometheus.yml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -102,10 +104,16 @@ func testPrometheus(t *testing.T, w *world) {
 		query("how did that go", `{"promql":"sum by (job) (up)","range_minutes":5}`),
 		query("is that PromQL", `{"promql":"sum by (job (up)"}`),
 		query("does that exist", `{"promql":"no_such_metric_at_all"}`),
+		query("is that labelled so", `{"promql":"sum(http_requests_total{namespace=\"shop\"})"}`),
 	}})
 	plain := w.launch(t, w.door, "ASSISTANT_ENGINE=playbooks", "PROMETHEUS_URL=http://"+addr)
 	asking := w.launch(t, w.door, append(m.env, "PROMETHEUS_URL=http://"+addr)...)
-	p := startPrometheus(t, addr, strings.TrimPrefix(plain.url, "http://"))
+	// What is scraped carries the name of a pod of web in labels of an older scrape configuration.
+	web, err := w.Client.CoreV1().Pods("shop").List(t.Context(), metav1.ListOptions{LabelSelector: "app=web"})
+	if err != nil || len(web.Items) == 0 {
+		t.Fatalf("%v, %d pods of web", err, len(web.Items))
+	}
+	p := startPrometheus(t, addr, strings.TrimPrefix(plain.url, "http://"), fmt.Sprintf("{kubernetes_namespace: shop, kubernetes_pod_name: %s}", web.Items[0].Name))
 	talk := func(p *process, name string) *talk {
 		k := w.talk(t, "shop")
 		k.url, k.session = p.url, "prometheus-"+name
@@ -136,9 +144,12 @@ func testPrometheus(t *testing.T, w *world) {
 	requireMatches(t, llm.say("how did that go?"), `assistant.* last 1, min`)
 	requireMatches(t, llm.say("is that PromQL?"), `Prometheus refuses the query`, `(?i)parse error`)
 	requireMatches(t, llm.say("does that exist?"), `No series match`)
+	requireMatches(t, llm.say("is that labelled so?"), `Not measured: no series of http_requests_total has these labels`, `kubernetes_namespace="shop"`)
 	a = playbooks.say("what is the error rate?")
 	requireMatches(t, a, `ended with 5xx`, `shop\S* 0\.\d*[1-9]`)
 	requireMatches(t, playbooks.say("what is the latency?"), `99th percentile`, `shop\S* \d`)
+	requireMatches(t, playbooks.say("what is the error rate of web?"), `ended with 5xx`, `shop\S* 0\.\d*[1-9]`)
+	requireMatches(t, playbooks.say("what is the error rate of api?"), "Not measured: the metrics store's series of `http_requests_total` carry no label with the name of a pod of deployment `api`", `kubernetes_pod_name`)
 
 	p.kill()
 	a = llm.say("which jobs answer?")

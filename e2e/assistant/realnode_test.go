@@ -65,6 +65,7 @@ func TestAssistantOnARealNode(t *testing.T) {
 			})
 		}
 	})
+	t.Run("bundles", func(t *testing.T) { testBundles(t, w) })
 	// Last: a cluster DNS that is down belongs in every other answer.
 	for _, f := range realFaults() {
 		if f.name != "dns" {

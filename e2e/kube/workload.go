@@ -1,7 +1,9 @@
 package kube
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -9,10 +11,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
@@ -52,7 +56,8 @@ func Deployment(namespace, name, image string, replicas int32, p program.Program
 	return d
 }
 
-// Apply creates the objects of a YAML stream in a namespace, where they have none of their own.
+// Apply creates the objects of a YAML stream in a namespace, where they have none of their own. An owner that stands before
+// its object in the stream needs no uid. A status is written, too, as controllers do.
 func (c *Cluster) Apply(ctx context.Context, namespace, text string) error {
 	groups, err := restmapper.GetAPIGroupResources(c.Client.Discovery())
 	if err != nil {
@@ -63,6 +68,7 @@ func (c *Cluster) Apply(ctx context.Context, namespace, text string) error {
 	if err != nil {
 		return err
 	}
+	uids := map[string]types.UID{}
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
 	for {
 		var o unstructured.Unstructured
@@ -86,10 +92,35 @@ func (c *Cluster) Apply(ctx context.Context, namespace, text string) error {
 			}
 			to = client.Resource(m.Resource).Namespace(o.GetNamespace())
 		}
-		if _, err := to.Create(ctx, &o, metav1.CreateOptions{}); err != nil {
+		if err := create(ctx, to, &o, uids); err != nil {
 			return fmt.Errorf("create %s %s: %w", gvk.Kind, o.GetName(), err)
 		}
 	}
+}
+
+// create creates an object under the owners that were created before it, whose uids are kept by kind and name.
+func create(ctx context.Context, to dynamic.ResourceInterface, o *unstructured.Unstructured, uids map[string]types.UID) error {
+	if owners := o.GetOwnerReferences(); len(owners) > 0 {
+		for i := range owners {
+			owners[i].UID = cmp.Or(owners[i].UID, uids[owners[i].Kind+"/"+owners[i].Name])
+		}
+		o.SetOwnerReferences(owners)
+	}
+	status := o.Object["status"]
+	made, err := to.Create(ctx, o, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	uids[made.GetKind()+"/"+made.GetName()] = made.GetUID()
+	if status == nil || equality.Semantic.DeepEqual(made.Object["status"], status) {
+		return nil // there is none, or its kind has no subresource for it
+	}
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return err
+	}
+	_, err = to.Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
 }
 
 // Namespace makes a namespace and waits until pods can be made in it.

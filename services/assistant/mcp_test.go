@@ -76,6 +76,9 @@ func TestMCP(t *testing.T) {
 	if failed || made["state"] != "pending" || made["always_confirm"] != true || action == "" || !strings.Contains(text, "Nothing has changed yet") {
 		t.Fatalf("got %v, %s; want a pending action that always asks", made, text)
 	}
+	if strings.Contains(text, "language model") || !strings.Contains(text, "a program chose to make this change; no message of a person asks for it") {
+		t.Errorf("got %s; want it to say that a program chose", text)
+	}
 	again, _, _ := propose(s, map[string]any{
 		"operation": "scale", "arguments": map[string]any{"kind": "deployment", "name": "web", "namespace": "shop", "replicas": 3}, "session_id": session,
 	})
@@ -111,6 +114,48 @@ func TestMCPTakesNoBatches(t *testing.T) {
 	b.want(200, "POST", "/mcp", readonly, " \n"+call, "Accept", "application/json, text/event-stream")
 	if n := b.count("select count(*) from outbox where name = 'tool_called'"); n != 1 {
 		t.Errorf("%d calls were recorded; want the one that was made", n)
+	}
+}
+
+// TestMCPRefusals: what is no call of the protocol is answered with an error of JSON-RPC that says what to do.
+func TestMCPRefusals(t *testing.T) {
+	t.Parallel()
+	b := startBench(t)
+	const list = `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`
+	takes := []string{"Accept", "application/json, text/event-stream"}
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		header []string
+		id     any
+		code   float64
+		say    string
+	}{
+		"no JSON by its header": {415, list, append(takes, "Content-Type", "text/plain"), nil, -32600, "Send the message as JSON, with the header Content-Type: application/json."},
+		"too large":             {413, `{"jsonrpc":"2.0","id":7,"method":"` + strings.Repeat("x", 2<<20) + `"}`, takes, nil, -32600, "The message is larger than "},
+		"takes no stream":       {400, list, []string{"Accept", "application/json"}, 7.0, -32600, "Send the header Accept: application/json, text/event-stream."},
+		"an unknown version":    {400, list, append(takes, "MCP-Protocol-Version", "2020-01-01"), 7.0, -32600, "The version in the header MCP-Protocol-Version is not supported. Send one of 20"},
+		"no JSON":               {400, `{"jsonrpc":`, takes, nil, -32700, "The body is no message of JSON-RPC 2.0: "},
+		"no body":               {400, "", append(takes, "Content-Type", "application/json"), nil, -32600, "The request has no body. Send one message of JSON-RPC 2.0."},
+		"no method of it":       {400, `{"jsonrpc":"2.0","id":"a","method":"tools/burn"}`, takes, "a", -32600, "tools/burn"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := b.call("POST", "/mcp", readonly, c.body, c.header...)
+			var got struct {
+				JSONRPC string
+				ID      any
+				Error   struct {
+					Code    float64
+					Message string
+				}
+			}
+			if err := json.Unmarshal(a.body, &got); err != nil {
+				t.Fatalf("%s: %v", a, err)
+			}
+			if a.StatusCode != c.status || a.Header.Get("Content-Type") != "application/json" || got.JSONRPC != "2.0" || got.ID != c.id || got.Error.Code != c.code || !strings.Contains(got.Error.Message, c.say) {
+				t.Errorf("got %s; want %d, id %v, code %v and %q", a, c.status, c.id, c.code, c.say)
+			}
+		})
 	}
 }
 

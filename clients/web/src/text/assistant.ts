@@ -75,7 +75,7 @@ export const assistant = {
       gains_privilege: 'a subject gains rights',
       gains_credentials: 'pods get a Secret or token that they did not have',
       untrusted_value: 'a value comes from a log or event, not from you',
-      model_choice: 'the language model chose part of it',
+      model_choice: 'a language model or another program chose part of it',
       no_dry_run: 'the API server cannot rehearse it',
     } as Record<string, string>,
     affects: 'Affects',

@@ -2,6 +2,7 @@ package alert_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/testenv"
@@ -234,3 +236,7 @@ func (b *bundle) told() (all []storedTurn) {
 }
 
 func (w *tools) Runbooks(of ...runbook.Subject) []runbook.Quote { return w.runbooks.Find(of...) }
+
+func (*tools) MetricLabels(context.Context, turn.Turn, string, []types.NamespacedName, []types.NamespacedName) (turn.MetricLabels, error) {
+	return turn.MetricLabels{}, errors.New("not called")
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
@@ -339,3 +340,7 @@ func (b *bundle) events(name string) []map[string]any {
 }
 
 func (tools) Runbooks(...runbook.Subject) []runbook.Quote { return nil }
+
+func (tools) MetricLabels(context.Context, turn.Turn, string, []types.NamespacedName, []types.NamespacedName) (turn.MetricLabels, error) {
+	return turn.MetricLabels{}, errors.New("not called")
+}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/mlp-platform/platform/services/assistant/internal/change"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
@@ -134,6 +136,11 @@ func (a *asking) Snapshot(ctx context.Context, namespace string) (*engine.Snapsh
 
 // Runbooks is part of turn.Toolbox.
 func (a *asking) Runbooks(of ...runbook.Subject) []runbook.Quote { return a.tools.Runbooks(of...) }
+
+// MetricLabels is part of turn.Toolbox.
+func (a *asking) MetricLabels(ctx context.Context, metric string, pods, known []types.NamespacedName) (turn.MetricLabels, error) {
+	return a.tools.MetricLabels(ctx, a.Turn, metric, pods, known)
+}
 
 // Token is part of turn.Sink.
 func (a *asking) Token(text string) {

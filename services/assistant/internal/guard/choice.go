@@ -12,12 +12,14 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Choice means that a language model chose the operations. The model has read text that programs in the cluster write,
-// so a value that neither the user nor a playbook named counts as unrequested.
+// Choice means that a language model, or another program, chose the operations. It may have read text that programs in
+// the cluster write, so a value that neither the user nor a playbook named counts as unrequested.
 type Choice struct {
 	// Requested means that the user's message orders a change, as determined without a model. The zero value denies: a
 	// question or a sentence that is not understood orders nothing, however many names and verbs it has.
 	Requested bool
+	// Program means that a program chose them, without a message from a user.
+	Program bool
 	// Fixes are the fixes of the playbooks' findings; their values come from the cluster
 	// itself.
 	Fixes []operation.Operation
@@ -36,6 +38,10 @@ const (
 // or whose verb, object or values the user did not say, unless they are the fix of a finding.
 func (v *Verdict) confirmChoice(c Case) {
 	if c.Choice == nil {
+		return
+	}
+	if c.Choice.Program {
+		v.add(ModelChoice, "a program chose to make this change; no message of a person asks for it")
 		return
 	}
 	if !c.Choice.Requested {

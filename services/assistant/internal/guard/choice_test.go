@@ -104,6 +104,20 @@ func TestModelChoice(t *testing.T) {
 	}
 }
 
+// TestProgramChoice: a program's choice is not reported as a language model's, or as a message that was not said.
+func TestProgramChoice(t *testing.T) {
+	t.Parallel()
+	web := operation.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespace: "shop", Name: "web"}
+	spec := map[string]any{"spec": map[string]any{"paused": true}}
+	c := singleCase(guard.Operator, operation.Operation{Verb: operation.Scale, Kind: "deployment", Names: []string{"web"}, Replicas: new(int32(3))}, web, spec, spec)
+	c.Words, c.Choice = []string{"scale web in shop to 3"}, &guard.Choice{Program: true}
+	v := policy.Judge(c)
+	want := []string{"a program chose to make this change; no message of a person asks for it"}
+	if v.Answer != guard.AlwaysAsk || !slices.Equal(v.Notes, want) {
+		t.Errorf("got %s, %q; want %s, %q", v.Answer, v.Notes, guard.AlwaysAsk, want)
+	}
+}
+
 // TestModelChoiceNeedsAnOrder: a question that contains verb, object and value orders nothing, and neither does a
 // finding that has a fix.
 func TestModelChoiceNeedsAnOrder(t *testing.T) {

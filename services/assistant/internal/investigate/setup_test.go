@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -78,7 +79,8 @@ func readFixture(t testing.TB, log string, files ...string) *engine.Snapshot {
 type tools struct {
 	snapshot func(ctx context.Context, namespace string) (*engine.Snapshot, error)
 	run      func(ctx context.Context, op operation.Operation) (turn.Output, error)
-	runbooks *runbook.Folder // nil: none
+	runbooks *runbook.Folder                                                             // nil: none
+	labels   func(metric string, pods []types.NamespacedName) (turn.MetricLabels, error) // nil: the common ones
 
 	mu    sync.Mutex
 	lines []string // guarded by mu
@@ -264,3 +266,10 @@ func namespaceOf(s *engine.Snapshot) string {
 }
 
 func (b *tools) Runbooks(of ...runbook.Subject) []runbook.Quote { return b.runbooks.Find(of...) }
+
+func (b *tools) MetricLabels(_ context.Context, metric string, pods, _ []types.NamespacedName) (turn.MetricLabels, error) {
+	if b.labels == nil {
+		return turn.MetricLabels{Namespace: "namespace", Pod: "pod", All: []string{"namespace", "pod"}}, nil
+	}
+	return b.labels(metric, pods)
+}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
@@ -14,10 +16,11 @@ import (
 // withoutMetrics is a Toolbox without a metrics store, whose pods write a log.
 func withoutMetrics(s *engine.Snapshot, logs map[string]string) *tools {
 	b := toolsOn(s)
+	b.labels = func(string, []types.NamespacedName) (turn.MetricLabels, error) {
+		return turn.MetricLabels{}, errors.New("No metrics store is configured; set PROMETHEUS_URL.")
+	}
 	b.run = func(_ context.Context, op operation.Operation) (turn.Output, error) {
 		switch op.Verb {
-		case operation.QueryPrometheus:
-			return turn.Output{}, errors.New("No metrics store is configured; set PROMETHEUS_URL.")
 		case operation.Logs:
 			text := logs[op.Names[0]]
 			return turn.Output{Text: text, Empty: text == ""}, nil

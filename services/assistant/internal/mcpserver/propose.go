@@ -203,7 +203,7 @@ func (p proposer) Investigate(_ context.Context, t turn.Turn, _ turn.Toolbox, si
 		text += " Its reason: " + engine.QuoteLine(p.reason)
 	}
 	sink.Token(text)
-	return turn.Outcome{Write: []operation.Operation{p.op}, Choice: &guard.Choice{Scope: t.Scope}}, nil
+	return turn.Outcome{Write: []operation.Operation{p.op}, Choice: &guard.Choice{Scope: t.Scope, Program: true}}, nil
 }
 
 func proposalOf(a action.Action) Proposal {

@@ -1,17 +1,19 @@
 package mcpserver
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"mime"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mlp-platform/platform/libs/problem"
@@ -83,32 +85,33 @@ func (s *Server) Serve(c echo.Context) error {
 	}
 	defer release()
 	r := c.Request()
-	body := bufio.NewReader(http.MaxBytesReader(c.Response(), r.Body, s.MaxBody))
-	if isBatch(body) {
+	w := newRefusal(c.Response(), nil)
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return w.write(http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "Send the message as JSON, with the header Content-Type: application/json.")
+	}
+	tooLarge := fmt.Sprintf("The message is larger than %d bytes. Send a smaller one: split what it holds into several calls.", s.MaxBody)
+	if r.ContentLength > s.MaxBody {
+		c.Response().Header().Set("Connection", "close") // rather than read the rest
+		return w.write(http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, tooLarge)
+	}
+	message, err := io.ReadAll(http.MaxBytesReader(c.Response().Writer, r.Body, s.MaxBody))
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return w.write(http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, tooLarge)
+	case err != nil:
+		return service.BodyFault(err)
+	case isBatch(message):
 		return fault.Invalid(problem.Field{Loc: []string{"body"}, Msg: "must be one message: send the messages of a batch one by one"})
 	}
-	r.Body = struct {
-		io.Reader
-		io.Closer
-	}{body, r.Body}
-	s.handler.ServeHTTP(c.Response(), r.WithContext(context.WithValue(r.Context(), whoKey{}, caller.Who(c))))
+	r.Body = io.NopCloser(bytes.NewReader(message))
+	s.handler.ServeHTTP(newRefusal(c.Response(), message), r.WithContext(context.WithValue(r.Context(), whoKey{}, caller.Who(c))))
 	return nil
 }
 
 // isBatch reports whether a body is a list of messages. Older versions of the protocol have them: each would pass for one
 // request of the caller.
-func isBatch(body *bufio.Reader) bool {
-	for {
-		b, err := body.ReadByte()
-		if err != nil {
-			return false // the protocol says what is wrong with it
-		}
-		if strings.IndexByte(" \t\r\n", b) < 0 {
-			_ = body.UnreadByte() // it was just read
-			return b == '['
-		}
-	}
-}
+func isBatch(body []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) }
 
 // whoKey is the key of the caller in the context of a request.
 type whoKey struct{}

@@ -14,6 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mlp-platform/platform/libs/scriptedmodel"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
@@ -235,3 +236,7 @@ var (
 )
 
 func (*cluster) Runbooks(...runbook.Subject) []runbook.Quote { return nil }
+
+func (*cluster) MetricLabels(context.Context, string, []types.NamespacedName, []types.NamespacedName) (turn.MetricLabels, error) {
+	return turn.MetricLabels{}, errors.New("not called")
+}

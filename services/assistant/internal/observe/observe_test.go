@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
@@ -139,3 +140,7 @@ func outcomesOf(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 }
 
 func (parts) Runbooks(...runbook.Subject) []runbook.Quote { return nil }
+
+func (parts) MetricLabels(context.Context, turn.Turn, string, []types.NamespacedName, []types.NamespacedName) (turn.MetricLabels, error) {
+	return turn.MetricLabels{}, errors.New("not called")
+}

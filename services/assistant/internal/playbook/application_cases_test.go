@@ -28,6 +28,13 @@ func degrade(s *engine.Snapshot) {
 	a.Status.Resources[0].Health.Status, a.Status.Resources[0].Health.Message = "Degraded", "Deployment \"storefront\" exceeded its progress deadline"
 }
 
+// hideHealth makes the application of the fixture one as Argo CD writes it from version 3 on.
+func hideHealth(s *engine.Snapshot) {
+	for i := range s.Applications[0].Status.Resources {
+		s.Applications[0].Status.Resources[i].Health = nil
+	}
+}
+
 // TestApplicationCases: why an Argo CD application is not synced, or not healthy.
 func TestApplicationCases(t *testing.T) {
 	t.Parallel()
@@ -78,6 +85,7 @@ func TestApplicationCases(t *testing.T) {
 			s.Applications[0].Status.OperationState.Phase, s.Applications[0].Status.OperationState.StartedAt = "Running", metav1.NewTime(s.Taken.Add(-time.Minute))
 		}, ""},
 		{"degraded", "application", "", degrade, "Deployment `storefront` is `Degraded`: `Deployment \"storefront\" exceeded its progress deadline`."},
+		{"degraded, of Argo CD 3", "application", "", func(s *engine.Snapshot) { degrade(s); hideHealth(s) }, "Look at these objects. The application does not say which: `argocd app get store` does."},
 		{"missing, and synced by nobody", "application", "", func(s *engine.Snapshot) {
 			a := &s.Applications[0]
 			a.Spec.SyncPolicy, a.Status.Health.Status, a.Status.Resources[0].Health = nil, "Missing", &argocd.Health{Status: "Missing"}
@@ -98,12 +106,17 @@ func TestApplicationFollows(t *testing.T) {
 	s.Pods[0].Status.ContainerStatuses[0].Ready = false
 	s.Pods[0].Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "registry.example/store/front:1.0.0: not found"}}
 	s.Pods[0].Status.Conditions[0].Status = corev1.ConditionFalse
-	for _, namespace := range []string{"", "store"} {
-		found := playbook.Diagnose(s, namespace)
-		if len(found) != 1 || found[0].Class != engine.ImagePull || !strings.Contains(engine.Answer(s, found), "A consequence: application `store`. Objects of the application are not healthy.") {
-			t.Errorf("namespace %q: found %+v; want the image, with the application as a consequence", namespace, found)
+	check := func(health string) {
+		for _, namespace := range []string{"", "store"} {
+			found := playbook.Diagnose(s, namespace)
+			if len(found) != 1 || found[0].Class != engine.ImagePull || !strings.Contains(engine.Answer(s, found), "A consequence: application `store`. Objects of the application are not healthy.") {
+				t.Errorf("%s, namespace %q: found %+v; want the image, with the application as a consequence", health, namespace, found)
+			}
 		}
 	}
+	check("with the health of each object")
+	hideHealth(s)
+	check("without the health of each object")
 }
 
 // TestApplicationElsewhere: an application's objects in another cluster do not count for a namespace of the same name

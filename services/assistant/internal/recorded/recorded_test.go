@@ -133,6 +133,18 @@ func pack(t *testing.T, layout string) []byte {
 	return b.Bytes()
 }
 
+// TestLogOfAContainerThatWaits: a dump has one log of each container; of one that waits, it is that of the run that ended.
+func TestLogOfAContainerThatWaits(t *testing.T) {
+	t.Parallel()
+	_, client := open(t, recordedtest.Folder(t, "dump"))
+	for _, previous := range []bool{false, true} {
+		text, err := client.CoreV1().Pods("shop").GetLogs("api-1", &corev1.PodLogOptions{Previous: previous}).DoRaw(t.Context())
+		if want := "starting\ncannot open /data/orders.db: permission denied\n"; err != nil || string(text) != want {
+			t.Errorf("previous %v: got %q, %v; want %q", previous, text, err, want)
+		}
+	}
+}
+
 // A file of few bytes may hold more than its size tells: it is left out and named, on one line whatever its name is.
 func TestSmallFilesThatHoldTooMuch(t *testing.T) {
 	t.Parallel()

@@ -198,12 +198,16 @@ func (t transport) log(pod *unstructured.Unstructured, q request) (reply, error)
 			return reply{}, apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %s", key.pod, containers))
 		}
 	}
+	which := "log"
+	if key.previous {
+		which = "previous log"
+	}
 	log, ok := t.logs[key]
+	if !ok && waitsAfterEnd(pod, key.container) {
+		key.previous = !key.previous
+		log, ok = t.logs[key]
+	}
 	if !ok {
-		which := "log"
-		if key.previous {
-			which = "previous log"
-		}
 		return reply{}, refuse(http.StatusForbidden, NotRecorded, "the %s of container %s of pod %s was not recorded", which, key.container, key.pod)
 	}
 	limits, err := parseLogLimits(query.Get, t.AsOf)
@@ -211,6 +215,24 @@ func (t transport) log(pod *unstructured.Unstructured, q request) (reply, error)
 		return reply{}, apierrors.NewBadRequest(err.Error())
 	}
 	return reply{http.StatusOK, "text/plain", limits.cut(log.lines)}, nil
+}
+
+// waitsAfterEnd reports whether a container waits to be started again. A kubelet then answers with the log of the run that ended,
+// whether that is asked for or not, so a collector that asks for one has both: kubectl cluster-info dump leaves the previous out.
+func waitsAfterEnd(pod *unstructured.Unstructured, container string) bool {
+	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {
+		list, _, _ := unstructured.NestedSlice(pod.Object, "status", field)
+		for _, entry := range list {
+			status, _ := entry.(map[string]any)
+			if status["name"] != container {
+				continue
+			}
+			_, waits, _ := unstructured.NestedMap(status, "state", "waiting")
+			_, ended, _ := unstructured.NestedMap(status, "lastState", "terminated")
+			return waits && ended
+		}
+	}
+	return false
 }
 
 // logLimits is which part of a log a request asks for.

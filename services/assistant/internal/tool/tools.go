@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
@@ -138,6 +140,17 @@ func (t *Tools) Snapshot(ctx context.Context, by turn.Turn, namespace string, sh
 
 // Runbooks finds the runbooks for any of some subjects.
 func (t *Tools) Runbooks(of ...runbook.Subject) []runbook.Quote { return t.runbooks.Find(of...) }
+
+// MetricLabels asks the metrics store; it makes no call to the cluster.
+func (t *Tools) MetricLabels(ctx context.Context, by turn.Turn, metric string, pods, known []types.NamespacedName) (turn.MetricLabels, error) {
+	c := &call{Tools: t, by: by, op: operation.Operation{Verb: operation.QueryPrometheus}}
+	if err := c.permitted(); err != nil {
+		return turn.MetricLabels{}, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, queryLimit, fmt.Errorf("the labels of %s took over %v", metric, queryLimit))
+	defer cancel()
+	return t.prometheus.Labels(ctx, metric, pods, known, t.Policy.Hidden)
+}
 
 // call is one operation of one caller.
 type call struct {

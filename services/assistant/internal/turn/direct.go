@@ -3,6 +3,8 @@ package turn
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
@@ -36,3 +38,8 @@ func (d direct) Snapshot(ctx context.Context, namespace string) (*engine.Snapsho
 
 // Runbooks is part of Toolbox.
 func (d direct) Runbooks(of ...runbook.Subject) []runbook.Quote { return d.tools.Runbooks(of...) }
+
+// MetricLabels is part of Toolbox.
+func (d direct) MetricLabels(ctx context.Context, metric string, pods, known []types.NamespacedName) (MetricLabels, error) {
+	return d.tools.MetricLabels(ctx, d.turn, metric, pods, known)
+}

@@ -120,7 +120,7 @@ var reasons = map[guard.Confirm]string{
 	guard.ReplacesByForce: "it deletes the object and makes it anew", guard.Prunes: "it deletes what the manifest no longer has", guard.RemovesFinalizer: "it takes a finalizer away",
 	guard.ChangesOwner: "the object ends when its new owner does", guard.GainsCredentials: "its pods get a Secret or token that they did not have",
 	guard.GainsPrivilege: "somebody gains rights by it", guard.UntrustedValue: "a value in it comes from the cluster's own text and not from you", guard.NoDryRun: "the server cannot rehearse it",
-	guard.ModelChoice: "the language model chose part of it, and not you",
+	guard.ModelChoice: "a language model or another program chose part of it, and not you",
 }
 
 // whyAlways returns a sentence on why an action always needs a decision.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/problem"
@@ -247,3 +248,7 @@ func waitForEnd(began chan<- struct{}) func(context.Context, turn.Turn, turn.Too
 }
 
 func (tools) Runbooks(...runbook.Subject) []runbook.Quote { return nil }
+
+func (tools) MetricLabels(context.Context, turn.Turn, string, []types.NamespacedName, []types.NamespacedName) (turn.MetricLabels, error) {
+	return turn.MetricLabels{}, errors.New("not called")
+}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
@@ -111,6 +113,18 @@ func (k *sink) Runbooks(of ...runbook.Subject) []runbook.Quote {
 		k.r.noteUntrusted([]string{q.Title, q.Text})
 	}
 	return found
+}
+
+// MetricLabels is part of Toolbox.
+func (k *sink) MetricLabels(ctx context.Context, metric string, pods, known []types.NamespacedName) (MetricLabels, error) {
+	found, err := k.r.s.Tools.MetricLabels(ctx, k.r.turn, metric, pods, known)
+	if ctx.Err() != nil {
+		return MetricLabels{}, context.Cause(ctx)
+	}
+	if err != nil {
+		return MetricLabels{}, k.r.sentence(ctx, err)
+	}
+	return found, nil
 }
 
 // errCut is the result of a call that was cut short by the end of its turn.

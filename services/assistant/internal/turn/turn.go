@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
@@ -59,6 +61,16 @@ type Toolbox interface {
 	// Runbooks returns what a team wrote down for any of some subjects, outside of the cluster. It is text that is no more
 	// trusted than an annotation.
 	Runbooks(of ...runbook.Subject) []runbook.Quote
+	// MetricLabels finds the labels in which the metrics store has the names of some pods and of their namespaces; known are
+	// all pods of the cluster. It is not shown: the query that follows names them. Its errors are those of Call.
+	MetricLabels(ctx context.Context, metric string, pods, known []types.NamespacedName) (MetricLabels, error)
+}
+
+// MetricLabels are the labels of a metric's series in which the names of pods and namespaces are, written as PromQL takes
+// them. An empty one: no label holds these names.
+type MetricLabels struct {
+	Namespace, Pod string
+	All            []string // every label of its series; none if there are no series
 }
 
 // Output is the result of a tool, redacted and limited in size.
@@ -149,6 +161,8 @@ type Tools interface {
 	Snapshot(ctx context.Context, t Turn, namespace string, show func(op operation.Operation) (done func(Output, error))) (*engine.Snapshot, error)
 	// Runbooks is described at Toolbox.
 	Runbooks(of ...runbook.Subject) []runbook.Quote
+	// MetricLabels is described at Toolbox.
+	MetricLabels(ctx context.Context, t Turn, metric string, pods, known []types.NamespacedName) (MetricLabels, error)
 }
 
 // Planner expands, dry-runs and judges a write that the turn wants to propose. Its errors are

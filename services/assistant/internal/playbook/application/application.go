@@ -81,7 +81,7 @@ func orUnknown(status string) string {
 
 // explain explains why an application is not synced or not healthy.
 func (x *Index) explain(f *engine.Finding, a *argocd.Application) (bad bool) {
-	unhealthy := a.Status.Health.Status == "Degraded" || a.Status.Health.Status == "Missing"
+	unhealthy := isUnhealthy(a)
 	op := a.Status.OperationState
 	refused := conditionsOf(a, "ComparisonError", "InvalidSpecError", "UnknownError", "DeletionError")
 	switch {
@@ -156,9 +156,17 @@ func (x *Index) follow(f *engine.Finding, a *argocd.Application, o argocd.Object
 	}
 }
 
-// addUnhealthy names the unhealthy objects: findings about them are more specific.
+// addUnhealthy names the unhealthy objects: findings about them are more specific. From version 3 on Argo CD does not
+// write the health of each object into the status, so any of them may be the one.
 func (x *Index) addUnhealthy(f *engine.Finding, a *argocd.Application) {
+	hidden := isUnhealthy(a) && !slices.ContainsFunc(a.Status.Resources, func(o argocd.Resource) bool { return o.Health != nil })
+	if hidden {
+		f.Text += fmt.Sprintf(" The application does not say which: `argocd app get %s` does.", a.Name)
+	}
 	for _, o := range a.Status.Resources {
+		if hidden {
+			x.follow(f, a, o.Object)
+		}
 		if o.Health == nil || o.Health.Status != "Degraded" && o.Health.Status != "Missing" && (o.Health.Status != "Progressing" || a.Status.Health.Status == "Degraded") {
 			continue
 		}
@@ -172,6 +180,10 @@ func (x *Index) addUnhealthy(f *engine.Finding, a *argocd.Application) {
 	if a.Status.Health.Message != "" {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("Its health says %s.", engine.QuoteLine(a.Status.Health.Message)))
 	}
+}
+
+func isUnhealthy(a *argocd.Application) bool {
+	return a.Status.Health.Status == "Degraded" || a.Status.Health.Status == "Missing"
 }
 
 func conditionsOf(a *argocd.Application, types ...string) (all []argocd.Condition) {

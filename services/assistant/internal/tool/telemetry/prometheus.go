@@ -24,8 +24,9 @@ import (
 
 // Prometheus is the metrics store. A nil one is not configured.
 type Prometheus struct {
-	api v1.API
-	now func() time.Time
+	api  v1.API
+	now  func() time.Time
+	kept keptLabels
 }
 
 // NewPrometheus makes a client of the store at base; an empty one gives nil.
@@ -41,7 +42,7 @@ func NewPrometheus(base string, now func() time.Time) (*Prometheus, error) {
 	if err != nil {
 		return nil, errors.New("PROMETHEUS_URL is no http or https address")
 	}
-	return &Prometheus{v1.NewAPI(c), now}, nil
+	return &Prometheus{api: v1.NewAPI(c), now: now}, nil
 }
 
 // Query runs a PromQL expression: as of now, or over the last minutes.
@@ -49,6 +50,7 @@ func (p *Prometheus) Query(ctx context.Context, promql string, minutes int, hidd
 	if p == nil {
 		return turn.Output{}, notConfigured("metrics store", "PROMETHEUS_URL")
 	}
+	asked := promql
 	promql, err := hidden.close(promql, true)
 	if err != nil {
 		return turn.Output{}, err
@@ -62,13 +64,12 @@ func (p *Prometheus) Query(ctx context.Context, promql string, minutes int, hidd
 		value, warnings, _, err = p.api.QueryRange(ctx, promql, v1.Range{Start: now.Add(-time.Duration(minutes) * time.Minute), End: now, Step: stepFor(minutes)})
 	}
 	if err != nil {
-		var said *v1.Error
-		if errors.As(err, &said) && (said.Type == v1.ErrBadData || said.Type == v1.ErrExec) {
-			return turn.Output{}, refusedQuery("Prometheus", said.Msg)
-		}
-		return turn.Output{}, unavailableStore(fault.MetricsUnavailable, err)
+		return turn.Output{}, failedQuery(err)
 	}
 	text, cut := formatValue(value, hidden)
+	if text == noSeries {
+		text += p.explainNothing(ctx, asked, hidden)
+	}
 	for i, w := range warnings {
 		if i == 3 {
 			break
@@ -80,10 +81,22 @@ func (p *Prometheus) Query(ctx context.Context, promql string, minutes int, hidd
 	return turn.Output{Text: text, Truncated: cut || clipped, Untrusted: []string{text}}, nil
 }
 
+// failedQuery tells what the store says against a query from a store that does not answer.
+func failedQuery(err error) error {
+	var said *v1.Error
+	if errors.As(err, &said) && (said.Type == v1.ErrBadData || said.Type == v1.ErrExec) {
+		return refusedQuery("Prometheus", said.Msg)
+	}
+	return unavailableStore(fault.MetricsUnavailable, err)
+}
+
 // stepFor gives about sixty points, no closer than scrapes usually are.
 func stepFor(minutes int) time.Duration {
 	return max(15*time.Second, time.Duration(minutes)*time.Second)
 }
+
+// noSeries is the text of an empty result.
+const noSeries = "No series match.\n"
 
 // formatValue shows a result, the greatest values first. An entry that is null in the answer
 // counts for nothing.
@@ -111,12 +124,12 @@ func formatValue(value model.Value, hidden Hidden) (text string, cut bool) {
 	case *model.String:
 		return table.Line(v.Value, maxSentence) + "\n", false
 	}
-	return "No series match.\n", false
+	return noSeries, false
 }
 
 func formatLines[T any](list []T, most int, line func(T) string) (text string, cut bool) {
 	if len(list) == 0 {
-		return "No series match.\n", false
+		return noSeries, false
 	}
 	var b strings.Builder
 	for i, s := range list {

@@ -46,7 +46,7 @@ func FuzzPrometheus(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &Prometheus{v1.NewAPI(client), noonClock}
+		p := &Prometheus{api: v1.NewAPI(client), now: noonClock}
 		hostiletest.CheckAllocation(t, uint64(48<<20+2048*len(body)), func() {
 			out, err := p.Query(t.Context(), "up", minutes, hush)
 			switch {
