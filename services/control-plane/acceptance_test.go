@@ -72,7 +72,7 @@ func TestRow02NoticeApproveRun(t *testing.T) {
 	}
 }
 
-// Acceptance row 3: nobody approves their own request, and rejecting it is theirs to do.
+// Acceptance row 3: no one approves their own request, but they may reject it.
 func TestRow03SeparationOfDuties(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
@@ -133,7 +133,7 @@ func TestRow04Promote(t *testing.T) {
 	}
 }
 
-// Acceptance row 5: what must not be promoted is not, and says why.
+// Acceptance row 5: a promotion that must not happen does not, and its record states why.
 func TestRow05PromotionDenied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -259,7 +259,7 @@ func TestOrchestratorHangs(t *testing.T) {
 	}
 }
 
-// The orchestrator's own refusal is not retried; a missing deployment is told apart.
+// The orchestrator's own refusal is not retried; a missing deployment is reported as such.
 func TestOrchestratorRefuses(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -399,8 +399,8 @@ func TestDecidedBeforeAdmission(t *testing.T) {
 	p.Want(200, "POST", "/approve/MCBound", controlplanetest.Operator, nil)
 }
 
-// Of many requests with one key at once, one starts the run; the others get its
-// answer, or are told that it is in progress.
+// Of many concurrent requests with one key, one starts the run; the others get its answer, or a report that it is in
+// progress.
 func TestOneKeyAtOnce(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "RETRAIN_RATE_LIMIT_PER_MIN=0")

@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// The same commit finds its record; another one takes its place, so that what
-// is approved is what was shown.
+// A second notice of the same commit finds its record; another commit supersedes it, so that an approver decides on the
+// change they saw.
 func TestNoticesSupersede(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

@@ -109,7 +109,7 @@ func TestContractEvents(t *testing.T) {
 	})
 }
 
-// causeEvents does what each event tells of.
+// causeEvents performs the action behind each event.
 func causeEvents(p *controlplanetest.Plane, serving *controlplanetest.Serving) {
 	p.T.Helper()
 	z := 5.0

@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// unusedAddress is an address at which nobody listens.
+// unusedAddress returns an address without a listener.
 func unusedAddress(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -26,7 +26,7 @@ func withoutScope(scope string) string { return "without-" + scope + "-012345678
 // all is the bearer secret with every scope, each granted alone.
 const all = "all-0123456789abcdef0123"
 
-// anyWrite stands for the routes that ask for any scope that writes.
+// anyWrite represents any scope that writes.
 const anyWrite = "any write scope"
 
 const hookSecret = "webhook-0123456789abcdef"
@@ -74,8 +74,8 @@ func onSubtest(t *testing.T, p *controlplanetest.Plane) *controlplanetest.Plane 
 	return &q
 }
 
-// refusedWithout asserts who may not: nobody without a credential, and no
-// credential that has every scope but this one.
+// refusedWithout asserts that a request is refused without a credential, and with one that has every scope but this
+// one.
 func refusedWithout(p *controlplanetest.Plane, scope, method, path string, body any) {
 	p.T.Helper()
 	if r := p.Refused(401, "missing_credential", method, path, "", body); r.Header.Get("WWW-Authenticate") != "Bearer" {

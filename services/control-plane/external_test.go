@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// A model that somebody logged with a plain client is listed, gets a digest, and can
-// be given a policy and promoted; training it is what it has no definition for.
+// A model logged with a plain client is listed, gets a digest, and can be given a policy and promoted; it cannot be
+// trained, since it has no definition.
 func TestExternalModel(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t)
@@ -78,7 +78,7 @@ func TestCostsOfAnUnknownModel(t *testing.T) {
 		return `{"model":"` + model + `","version":"1","scheduler":"slurm","job_id":"1","gpu_hours":1,"cpu_hours":1}`
 	}
 	p.Refused(404, "model_not_found", "POST", "/costs", controlplanetest.Trainer, body("NOPE"))
-	p.Tracker.Add("nope", controlplanetest.Version{}) // so new that nobody has looked
+	p.Tracker.Add("nope", controlplanetest.Version{}) // too new to have been read
 	p.Want(200, "POST", "/costs", controlplanetest.Trainer, body("NOPE"))
 	p.Tracker.Set(controlplanetest.Down)
 	p.Want(200, "POST", "/costs", controlplanetest.Trainer, body("JPCP"))

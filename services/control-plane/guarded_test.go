@@ -122,8 +122,8 @@ func TestDirectGatesNeedASecondPerson(t *testing.T) {
 	}
 }
 
-// What starts training without a decision is not redirected by one person either: not to another branch, nor to another
-// threshold. Switching it off needs nobody else.
+// One person cannot redirect a gate that starts training without a decision: not to another branch, nor to another
+// threshold. Switching it off needs no second person.
 func TestDirectGatesAreNotRedirectedByOnePerson(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce)
@@ -230,7 +230,7 @@ func TestScopesAreGuarded(t *testing.T) {
 	p.Want(200, "POST", "/approve/JPCP", eve, nil)
 }
 
-// A change that nobody decides ends by itself, and what is in force stays.
+// An undecided guarded change expires, and the current settings stay.
 func TestGuardedChangeExpires(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t, enforce, "APPROVAL_EXPIRY_HOURS=1")

@@ -69,7 +69,7 @@ func TestModelBelongsToItsOwner(t *testing.T) {
 	p.Refused(404, "repository_not_found", "PUT", "/modelrepo/config", theirs, doc{"gate": "direct"})
 	p.Want(200, "GET", "/modelrepo/config", ours, nil)
 
-	// Whoever may train: a version that another tenant has trained takes no alias.
+	// Even for a caller who may train, a version that another tenant has trained takes no alias.
 	version := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 10.0))
 	p.Refused(404, "model_not_found", "POST", "/versions", theirs, doc{"model": "JPCP", "version": version})
 	run := p.Want(200, "POST", "/retrain", theirs, retrainOf("JPCP")).Object(t)["flow_run_id"]

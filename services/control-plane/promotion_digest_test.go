@@ -28,7 +28,7 @@ func wantFilesChanged(p *controlplanetest.Plane, id, bearer string) {
 	wantHolder(p, "")
 }
 
-// Whoever reaches the tracker replaces the files between the request and the approval: nobody has looked at them.
+// A client of the tracker replaces the files between the request and the approval: no one has looked at them.
 func TestApprovalIsOfTheFilesThatWereShown(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce)
@@ -40,7 +40,7 @@ func TestApprovalIsOfTheFilesThatWereShown(t *testing.T) {
 	}
 	replaceFiles(p, version)
 	wantFilesChanged(p, id, controlplanetest.Approver)
-	// The new files can be asked for, and looked at.
+	// The new files can be requested, and looked at.
 	asked := p.Want(200, "POST", "/promotions", controlplanetest.Operator, map[string]any{"model": "JPCP", "version": version}).Object(t)
 	if pr := p.Promotion(asked["id"].(string)); pr["digest"] != otherDigest {
 		t.Errorf("new promotion: got digest %v, want %s", pr["digest"], otherDigest)
@@ -64,7 +64,7 @@ func TestBothApprovalsAreOfTheSameFiles(t *testing.T) {
 	wantFilesChanged(p, id, controlplanetest.Operator)
 }
 
-// Who moves the alias once more after replacing the files asks for those: the former request does not stand for them.
+// Moving the alias again after replacing the files requests the new ones: the former request does not cover them.
 func TestOutsideMoveAfterReplacingTheFilesIsAnotherRequest(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce)

@@ -98,8 +98,8 @@ func TestLadder(t *testing.T) {
 	}
 }
 
-// Who trained a version at once has asked for its promotion, and does not decide
-// it. The platform's own principals do.
+// A person who trained a version without approval counts as a requester of its promotion, and does not decide it. The
+// platform's own principals do.
 func TestOwnTraining(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
@@ -137,7 +137,7 @@ func TestApprovalModeRun(t *testing.T) {
 	if h := p.Tracker.Holder("jpcp", "Production"); h != v {
 		t.Fatalf("Production is %q; want %v", h, v)
 	}
-	// A run that nobody approved waits for a person all the same.
+	// A run without approval waits for a person all the same.
 	run := p.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string)
 	next := controlplanetest.Good("rmse", 11.0)
 	next.RunTags = map[string]string{"prefect_flow_run_id": run}
@@ -198,7 +198,7 @@ func TestExternalMoves(t *testing.T) {
 	if len(h) != 1 || h[0].(map[string]any)["via"] != "external" || h[0].(map[string]any)["actor"] != "external" {
 		t.Fatalf(`history %v; want len(h) == 1 && h[0].(map[string]any)["via"] == "external" && h[0].(map[string]any)["actor"] == "external"`, h)
 	}
-	// The watcher finds one that nobody asks about.
+	// The watcher finds one without a caller's query.
 	p.Tracker.Add("mack", controlplanetest.Good("accuracy", 0.9))
 	p.Tracker.Move("mack", "Canary", "1")
 	p.Tracker.Move("jpcp", "Production", "")

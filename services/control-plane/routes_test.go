@@ -26,7 +26,7 @@ type operation struct {
 	body         bool
 }
 
-// openAPIOperations reads the document: the scope stands in brackets in each summary.
+// openAPIOperations reads the document: each summary has the scope in brackets.
 func openAPIOperations(t *testing.T) []operation {
 	t.Helper()
 	var doc struct {
@@ -80,8 +80,8 @@ func (o operation) at() string {
 	})
 }
 
-// Every operation of the document is served, asks for the scope it names, and
-// refuses the same bad bodies in the same way.
+// Every operation of the document is served, requires the scope it names, and refuses the same bad bodies in the same
+// way.
 func TestEveryRoute(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "MODELREPO_WEBHOOK_SECRET=webhook-0123456789abcdef", "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0", "WRITE_RATE_LIMIT_PER_MIN=0")

@@ -146,7 +146,8 @@ func TestDriftAlertsFollowTheWorstMeasure(t *testing.T) {
 	awaitSeverity(p, "drift:JPCP:Production", "")
 }
 
-// The tells of the inference service show at once, each once, however often they come.
+// Drift and latency events of the inference service raise alerts immediately, each once, however often they are
+// repeated.
 func TestDriftEventsFireAtOnce(t *testing.T) {
 	t.Parallel()
 	p, s := startWithServing(t, 3600)

@@ -137,7 +137,7 @@ func (r *Reconciler) ofOwners(ctx context.Context, seen map[id]Alert) (map[id]Al
 // id identifies an alert within its source.
 type id struct{ tenant, key string }
 
-// reconcileSource updates the table of one source to what was read at that time.
+// reconcileSource updates the table of one source to the alerts seen at that time.
 func reconcileSource(ctx context.Context, tx store.Tx, source string, seen map[id]Alert, at time.Time) error {
 	if err := lockSource(ctx, tx, source); err != nil {
 		return err
@@ -201,13 +201,13 @@ func lockSource(ctx context.Context, tx store.Tx, source string) error {
 	return tx.LockKeys(ctx, []string{"alerts:" + source})
 }
 
-// upsertAlert writes one alert and, if that changes what is told of it, its event.
+// upsertAlert writes one alert and, if its published fields change, its event.
 func upsertAlert(ctx context.Context, tx store.Tx, old *store.Alert, a Alert, firing bool, at time.Time) error {
 	if old != nil && old.ObservedAt.After(at) {
 		return nil
 	}
 	if !firing && old != nil {
-		a = alertFromRow(*old) // what ends is what fired
+		a = alertFromRow(*old) // the alert that ends is the stored one
 	}
 	labels, err := json.Marshal(a.Payload().Labels)
 	if err != nil {

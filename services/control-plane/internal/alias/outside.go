@@ -16,8 +16,8 @@ import (
 // Mover names of moves that did not come through this control plane.
 const (
 	external = "external" // in the history
-	// UnknownMover asks for what somebody moved past the gate. The tracker does not say who
-	// moved an alias, and a name in a tag could be anybody's.
+	// UnknownMover is the requester of a move past the gate. The tracker does not record who moved an alias, and anyone
+	// could write a name in a tag.
 	UnknownMover = "tracker:unknown"
 )
 
@@ -36,9 +36,9 @@ type Requester interface {
 	MovedPast(ctx context.Context, tx store.Tx, m OutsideMove) error
 }
 
-// reconcile handles what the tracker shows but the history does not explain. Aliases with a
-// planned move are left to whoever finishes that move. Moves of Production past an enforced
-// gate are put back, and holders then says so; all others are recorded as external.
+// reconcile handles what the tracker shows but the history does not explain. Aliases with a planned move are left to
+// the process that finishes that move. Moves of Production past an enforced gate are put back, and holders is updated
+// to match; all others are recorded as external.
 func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) error {
 	found := false
 	var past *OutsideMove

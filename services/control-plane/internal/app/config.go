@@ -31,8 +31,8 @@ type Config struct {
 	// DelegationTrust maps each service that may act on behalf of people to its public
 	// key, its tenants and the widest scopes it may delegate.
 	DelegationTrust service.Secret `env:"DELEGATION_TRUST_JSON"`
-	// SeparationOfDuties is off, or enforce: nobody can approve what they asked for or pushed, and a change whose author
-	// is unknown needs two approvals.
+	// SeparationOfDuties is off, or enforce: no one can approve what they requested or pushed, and a change whose
+	// author is unknown needs two approvals.
 	SeparationOfDuties string `env:"CONTROL_PLANE_SEPARATION_OF_DUTIES" envDefault:"off"`
 
 	// OrchestratorURL is the orchestrator's API, including /api.
@@ -89,8 +89,9 @@ type Config struct {
 	// ModelRepoCacheDir caches what was fetched from GitURL, one folder per process;
 	// empty: mlp-platform/modelrepo in the user's cache folder.
 	ModelRepoCacheDir string `env:"MODELREPO_CACHE_DIR"`
-	// Identities maps accounts of the forges to principals, as {"forge-a:<user name>": "<principal>", "forge-b:<login>":
-	// "<principal>", "local": "<principal>"}; who pushes counts as having asked for what follows. Empty: nobody is known.
+	// Identities maps accounts of the forges to principals, as {"forge-a:<user name>": "<principal>",
+	// "forge-b:<login>": "<principal>", "local": "<principal>"}; a pusher counts as a requester of what follows. Empty:
+	// no pusher is known.
 	Identities string `env:"MODELREPO_IDENTITIES_JSON"`
 	// CIProject is the id or path of a project on GitLabURL whose pipeline is triggered
 	// on each new head; empty: none.
@@ -220,7 +221,7 @@ func (c *Config) Validate() error {
 	c.checkRanges(fault)
 	c.checkModelrepo(fault)
 	c.checkSource(fault)
-	// A malformed credential map does not stop the start: every bearer is answered 503, and health says why.
+	// A malformed credential map does not prevent the start: every bearer gets 503, and health reports the reason.
 	who := auth.Load(c.Token.Reveal(), c.Credentials.Reveal(), Rules).WithDelegation(auth.Delegation{Audience: name, Trust: c.DelegationTrust.Reveal()})
 	if err := who.CheckPlaceholders(); err != nil {
 		fault("CONTROL_PLANE_TOKEN, CONTROL_PLANE_CREDENTIALS_JSON: %w", err)

@@ -101,8 +101,8 @@ func TestDelegationOverTheWire(t *testing.T) {
 	p.Want(200, "GET", "/approvals", controlplanetest.Reader, nil)
 }
 
-// While nobody can say whether a token was used, it writes nothing; reads go on,
-// and so do the service's own credentials.
+// While token reuse cannot be checked, a delegated token writes nothing; reads still work, and so do the service's own
+// credentials.
 func TestDelegationWithoutCoordinator(t *testing.T) {
 	t.Parallel()
 	mint, trust := newDashboard(t)

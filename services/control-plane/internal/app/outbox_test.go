@@ -151,8 +151,8 @@ func TestRow17OversizedEvent(t *testing.T) {
 	}
 }
 
-// Facts of the platform are everybody's to see and nobody's to move but the legacy
-// credential's, which sees and moves all; the ledger tells it to the row's readers.
+// Every tenant sees the platform's facts, but only the legacy credential, which sees and moves all rows, may move them;
+// the ledger shows each move to the row's readers.
 func TestOutboxTenants(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "EVENT_RELAY_ENABLED=false")

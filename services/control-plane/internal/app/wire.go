@@ -26,7 +26,7 @@ import (
 // clientTimeout is the net under the deadlines that each call has.
 const clientTimeout = 20 * time.Second
 
-// shared is what more than one room is built on.
+// shared holds the dependencies that several parts use.
 type shared struct {
 	cfg          Config
 	log          *slog.Logger

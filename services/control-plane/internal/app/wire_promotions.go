@@ -65,7 +65,7 @@ func (p *parts) connectGate() (err error) {
 	return err
 }
 
-// connectPromotions makes what moves aliases, and the promotions that ask for it.
+// connectPromotions wires the alias mover and the promotions that use it.
 func (p *parts) connectPromotions() (err error) {
 	rules := p.guarded.Rules()
 	settler := promotion.NewSettler(rules, time.Now, p.metrics.Promotion)
@@ -99,8 +99,9 @@ func (p *parts) connectLadder() (err error) {
 	return err
 }
 
-// mayBindRuns tells the trainer's reports of versions from those of people. Under separation of duties nobody who may
-// ask for training or decide says which version an approved run produced: they could pass their own off as its.
+// mayBindRuns distinguishes the trainer's reports of versions from those of people. Under separation of duties, a
+// caller who may request training or decide may not report which version an approved run produced: they could pass
+// their own off as its.
 func mayBindRuns(rules separation.Rules) func(auth.Principal) bool {
 	return func(p auth.Principal) bool {
 		return !rules.Duties() || separation.IsExempt(p.Name) ||

@@ -41,7 +41,7 @@ type Promotions interface {
 	RejectRecord(ctx context.Context, p auth.Principal, promotion uuid.UUID, reason string) error
 }
 
-// Parts are what a Service needs.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	Store      *store.Store
 	Commands   *command.Service
@@ -243,7 +243,7 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 				return out, err
 			}
 			facts = append(facts, more...)
-			// The older change is part of the newer one, so those behind it have asked for that too.
+			// The newer change includes the older one, so the requesters of the older one have requested that too.
 			requesters, unknown = separation.MergeNames(requesters, old.Requesters), unknown || old.PersonUnknown
 			out.Superseded = append(out.Superseded, old.ID)
 			out.gone = append(out.gone, model)
@@ -263,7 +263,7 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 	return out, tx.Emit(ctx, facts...)
 }
 
-// joining is who counts as having asked for a record that waits already, beside those who do.
+// joining holds the people who join the requesters of a record that already waits.
 type joining struct {
 	names   []string
 	unknown bool
@@ -285,7 +285,7 @@ func addRequesters(ctx context.Context, tx store.Tx, a store.Approval, j joining
 	return after, tx.Emit(ctx, event.Audit(a.Tenant, j.by, "approval."+j.fact, event.Model(a.ModelID), event.OK, auditDetails(after, nil)))
 }
 
-// addPushers adds those of whose pushes the record's notice could not know: a forge may tell of a push after CI does.
+// addPushers adds people whose pushes were unknown when the record was made: a forge may report a push after CI does.
 func (s *Service) addPushers(ctx context.Context, tx store.Tx, a store.Approval, by string) (store.Approval, error) {
 	pushers, err := tx.PushersSince(ctx, a.ModelID)
 	if err != nil {

@@ -42,8 +42,8 @@ type Decided struct {
 	FlowRunID string
 }
 
-// pick locks the record to decide. If it cannot be decided, the problem says why and
-// the record, if any, is the conflicting one.
+// pick locks the record to decide. If it cannot be decided, the problem states why and the record, if any, is the
+// conflicting one.
 func (s *Service) pick(ctx context.Context, tx store.Tx, tenant string, w Which) (store.Approval, *problem.Error, error) {
 	if w.Model == "" {
 		a, err := tx.LockApproval(ctx, store.LockApprovalParams{ID: w.ID, Tenant: tenant})
@@ -89,7 +89,7 @@ func alreadyDecided(a store.Approval) *problem.Error {
 }
 
 func approvalChanged(a store.Approval) *problem.Error {
-	return fault.ApprovalChanged.New(fmt.Sprintf("Another change waits by now: record %s of commit %s. Look at it before you decide.", a.ID, a.CommitSha)).
+	return fault.ApprovalChanged.New(fmt.Sprintf("Another change is now pending: record %s of commit %s. Review it before you decide.", a.ID, a.CommitSha)).
 		With(map[string]any{"approval_id": a.ID, "commit_sha": a.CommitSha})
 }
 

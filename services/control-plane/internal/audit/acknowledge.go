@@ -22,32 +22,32 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// signedAsk is what is asked, as a guarded change holds it, with the signature of the ledger that took it: the row alone
-// proves neither who asked nor for what.
+// signedAsk is a pending acknowledgement as a guarded change stores it, signed by the ledger that took it: the row
+// alone proves neither the requester nor the content.
 type signedAsk struct {
 	asked
 	Signature chain.RequestSignature `json:"signature"`
 }
 
-// requestOf is what the signature of a change covers.
+// requestOf returns the part of a change that its signature covers.
 func requestOf(c store.GuardedChange, what asked) chain.Request {
 	return chain.Request{ID: c.ID.String(), Kind: c.Kind, Target: c.Target, Tenant: c.Tenant, RequestedBy: c.RequestedBy, New: what}
 }
 
-// asked is what somebody wants to acknowledge.
+// asked describes a requested acknowledgement.
 type asked struct {
 	Reason   string          `json:"reason"`
 	Failures []chain.Failure `json:"failures"`
 	Chain    extent          `json:"chain"`
 }
 
-// extent is a chain up to its last entry, as it stood when somebody asked.
+// extent is a chain up to its last entry at the time of the request.
 type extent struct {
 	Seq    int64  `json:"seq"`
 	Digest string `json:"digest"`
 }
 
-// standing is what the tables say of a chain.
+// standing is the state of a chain according to the tables.
 type standing struct {
 	end store.AuditEndRow
 	chainState
@@ -67,8 +67,8 @@ func stand(ctx context.Context, q *store.Queries, tenant string) (standing, erro
 // unverified, and far fewer than there are numbers.
 const maxUnknown = 1_000_000
 
-// lastNumber is the largest number that there ever was. It refuses one that nothing signed comes near, nor the count of
-// entries: the tables alone could say that there is no number left.
+// lastNumber returns the largest number ever used. It refuses one far above both every signed number and the count of
+// entries: otherwise the tables alone could claim that no number is left.
 func (l *Ledger) lastNumber(tenant string, s standing, known chain.Memory) (int64, error) {
 	anchor, err := l.anchors.of(tenant)
 	if err != nil {
@@ -77,8 +77,8 @@ func (l *Ledger) lastNumber(tenant string, s standing, known chain.Memory) (int6
 	signed := max(anchor.Seq, known.High.Seq, known.Base().Seq)
 	told := max(s.end.LastSeq, s.end.HeadSeq, s.end.CheckpointSeq, s.end.VerifiedSeq)
 	if told-maxUnknown > signed+s.count {
-		return 0, fault.AuditUnverified.New(fmt.Sprintf("The tables say that the chain ends at %d, far beyond its %d entries and %d, the last number that is signed. "+
-			"Put right what says so in audit_heads, audit_verdicts, audit_checkpoints or audit_events, and acknowledge the chain then.", told, s.count, signed))
+		return 0, fault.AuditUnverified.New(fmt.Sprintf("According to the tables the chain ends at %d, far beyond its %d entries and the last signed number, %d. "+
+			"Correct the number in audit_heads, audit_verdicts, audit_checkpoints or audit_events, then acknowledge the chain.", told, s.count, signed))
 	}
 	return max(signed, told), nil
 }
@@ -160,14 +160,14 @@ func (l *Ledger) ApplyAcknowledgement(ctx context.Context, tx store.Tx, change s
 	return err
 }
 
-// acceptance is what two people accept.
+// acceptance is the chain state that two people accept.
 type acceptance struct {
 	asked
 	requestedBy, by string
 }
 
-// acknowledge ends the failures: the chain is accepted as it stands, and goes on behind every entry that there ever was.
-// Nothing is appended meanwhile. The acknowledgement is an entry, and part of what is remembered.
+// acknowledge ends the failures: the chain is accepted as it is, and continues after every entry that ever existed.
+// Nothing is appended meanwhile. The acknowledgement is an entry, and part of the remembered state.
 func (l *Ledger) acknowledge(ctx context.Context, tx store.Tx, tenant string, what acceptance) (chain.Acknowledgement, error) {
 	none := chain.Acknowledgement{}
 	if l.key == nil {
@@ -193,7 +193,7 @@ func (l *Ledger) acknowledge(ctx context.Context, tx store.Tx, tenant string, wh
 	}
 	for _, f := range known.Open() {
 		if !slices.Contains(ids, f.ID) {
-			return none, fault.AuditUnverified.New("Another verification has failed since this was asked for: " + f.Fault().Error() + ". Reject this change, and acknowledge all of them.")
+			return none, fault.AuditUnverified.New("Another verification has failed since this change was requested: " + f.Fault().Error() + ". Reject this change, and acknowledge all of them.")
 		}
 	}
 	if err := l.checkShown(ctx, tx, keys, chainExtent{tenant, what.Chain}); err != nil {
@@ -225,11 +225,11 @@ type chainExtent struct {
 	extent
 }
 
-// checkShown refuses a chain that is not the one that was asked for: the entries of then must be the same, and the
-// ledger must have appended, one after the other, whatever came since.
+// checkShown refuses a chain other than the one in the request: the entries of that time must be unchanged, and the
+// ledger must have appended every later one, in sequence.
 func (l *Ledger) checkShown(ctx context.Context, tx store.Tx, keys chain.Keys, was chainExtent) error {
 	refuse := func(why string) error {
-		return fault.AuditUnverified.New("The chain is not the one that was asked for: " + why + ". Reject this change, and acknowledge the chain as it is now.")
+		return fault.AuditUnverified.New("The chain is not the one in the request: " + why + ". Reject this change, and acknowledge the chain as it is now.")
 	}
 	state, err := digestChain(ctx, tx.Queries, was.tenant, was.Seq)
 	if err != nil {
@@ -273,7 +273,7 @@ func (l *Ledger) checkSince(ctx context.Context, tx store.Tx, keyed *keyedChain,
 	}
 }
 
-// accept describes the chain as it stands, and lets it go on behind all that is known to have been there.
+// accept describes the chain as it is, and continues it after everything known to have been there.
 func (l *Ledger) accept(ctx context.Context, tx store.Tx, tenant string, known recollection) (chain.Acknowledgement, error) {
 	a := chain.Acknowledgement{ID: uuid.NewString(), At: chain.Time(l.Now())}
 	state, err := stand(ctx, tx.Queries, tenant)

@@ -30,7 +30,7 @@ func startBroken(t *testing.T, tenants, n int) *bundle {
 	return b
 }
 
-// ask asks for an acknowledgement, and waits until the request is an entry.
+// ask requests an acknowledgement, and waits until the request is an entry.
 func (b *bundle) ask(i int) (path string) {
 	b.T.Helper()
 	change := b.Want(202, "POST", "/audit/acknowledgements", bearerOf("alice", i), map[string]any{"reason": "known"}).Object(b.T)
@@ -45,8 +45,8 @@ func (b *bundle) ask(i int) (path string) {
 	return "/governance/changes/" + id
 }
 
-// What is accepted is what was shown: an alteration behind the back of who approves is refused, whatever the ledger itself
-// has appended since.
+// Approval accepts only what the request showed: an alteration made between request and approval is refused, whatever
+// the ledger itself has appended since.
 func TestApprovalOfAnotherChainIsRefused(t *testing.T) {
 	t.Parallel()
 	alterations := []string{
@@ -129,7 +129,8 @@ func TestAnEndFarAwayIsNotAccepted(t *testing.T) {
 	}
 }
 
-// The chain that belongs to none is acknowledged by those who run the platform, and by nobody else who sees it.
+// The platform's chain, which belongs to no tenant, is acknowledged by platform operators only, not by others who can
+// read it.
 func TestThePlatformsChainIsItsOperators(t *testing.T) {
 	t.Parallel()
 	credentials := map[string]any{}

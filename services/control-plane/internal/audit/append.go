@@ -33,7 +33,7 @@ type record struct {
 	Details   json.RawMessage `json:"details"`
 }
 
-// entryOf is the entry of a fact, without a place; the error says why it cannot be one.
+// entryOf converts a fact to an entry without a position; the error states why it cannot be one.
 func entryOf(e outbox.Envelope) (chain.Entry, time.Time, error) {
 	var r record
 	if err := e.Decode(&r); err != nil {
@@ -83,7 +83,7 @@ func (l *Ledger) append(ctx context.Context, tx pgx.Tx, events []outbox.Envelope
 	if sealed, err := l.sealedWithoutKey(ctx, q); err != nil {
 		return err
 	} else if sealed {
-		return fmt.Errorf("the audit ledger is keyed by now, and this replica has no key: %w", outbox.ErrStop)
+		return fmt.Errorf("the audit ledger is now keyed, and this replica has no key: %w", outbox.ErrStop)
 	}
 	ids := make([]uuid.UUID, len(events))
 	for i, e := range events {
@@ -179,11 +179,10 @@ func (l *Ledger) keyHeads(ctx context.Context, q *store.Queries, heads map[strin
 	return out, nil
 }
 
-// signThousandth signs an entry that is due for its number. None is signed after one
-// that was left out, since a checkpoint that is missing below another counts as
-// removed: signDue verifies what grew meanwhile and signs all of it. Neither is one
-// above an entry that somebody put in: head is where the chain ended before this
-// batch, and what lies between it and the checkpoint before is checked.
+// signThousandth signs an entry whose number is due. It signs none after one that was left out, since a checkpoint
+// missing below another counts as removed: signDue verifies the new entries and signs all that are due. Nor does it
+// sign above a forged entry: head is the chain's end before this batch, and the entries between it and the previous
+// checkpoint are checked.
 func (l *Ledger) signThousandth(ctx context.Context, tx pgx.Tx, e chain.Link, head chain.Walk, keyed *keyedChain) error {
 	if l.key == nil || e.Seq%checkpointEntries != 0 {
 		return nil
@@ -250,8 +249,8 @@ func (l *Ledger) checkUnsigned(ctx context.Context, tx pgx.Tx, walk *chain.Walk,
 	return walk.Ends(head.Next-1, head.Prev), nil
 }
 
-// heads are where the chains go on. A head that somebody moved stops nothing, and
-// stays visible: what is appended then does not follow the entry before it.
+// heads returns where each chain continues. A tampered head does not stop appends, and stays visible: the next entry
+// does not follow the one before it.
 func (l *Ledger) heads(ctx context.Context, q *store.Queries, tenants []string) (map[string]*chain.Walk, error) {
 	out := make(map[string]*chain.Walk, len(tenants))
 	for _, t := range tenants {
@@ -284,8 +283,8 @@ func (l *Ledger) heads(ctx context.Context, q *store.Queries, tenants []string) 
 	return out, nil
 }
 
-// bringBack lets a chain go on behind what there was, if its head lies further behind the last entry than anything
-// signed tells: somebody moved it, and could leave no number behind it.
+// bringBack moves a chain's head forward past all known entries if it is further behind the last entry than anything
+// signed allows: the head was tampered with, and could otherwise leave no numbers after it.
 func (l *Ledger) bringBack(ctx context.Context, q *store.Queries, head *chain.Walk, last int64) error {
 	keys, err := l.trustedKeys(ctx, q)
 	if err != nil {

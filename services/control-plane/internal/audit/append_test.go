@@ -37,7 +37,7 @@ func envelopeJSON(id, tenant, data string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","id":%q,"type":"platform.audit.recorded","tenant":%q,"data":%s}`, id, tenant, data)
 }
 
-// What cannot be an entry becomes a dead letter, and the chain goes on.
+// A fact that cannot be an entry becomes a dead letter, and the chain continues.
 func TestPoisonousFacts(t *testing.T) {
 	t.Parallel()
 	b := startWithEntries(t, 1)
@@ -174,7 +174,7 @@ func TestCheckpointOfWhatWaits(t *testing.T) {
 	}
 }
 
-// A head that somebody moved stops nothing and stays visible.
+// A tampered head stops nothing and stays visible.
 func TestAMovedHeadStopsNothing(t *testing.T) {
 	t.Parallel()
 	b := startWithEntries(t, 4)

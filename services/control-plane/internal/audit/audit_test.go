@@ -265,7 +265,7 @@ func TestRow18LedgerTampering(t *testing.T) {
 	b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 }
 
-// Whoever is not the owner of the tables cannot alter the ledger at all.
+// A role that does not own the tables cannot alter the ledger at all.
 func TestTheLedgerIsAppendOnly(t *testing.T) {
 	t.Parallel()
 	b := startWithEntries(t, 1)

@@ -27,7 +27,7 @@ func (l *Ledger) sign(ctx context.Context, q *store.Queries, tenant string, seq 
 	if err != nil {
 		return false, err
 	}
-	// The log is a copy that whoever alters the database does not reach.
+	// The log is a copy out of reach of an attacker who alters the database.
 	l.Log.InfoContext(ctx, "audit checkpoint", slog.String("tenant", tenant), slog.Int64("seq", c.Seq), slog.String("hash", c.Hash),
 		slog.String("ts", c.TS), slog.String("key_id", c.KeyID), slog.Any("signature", c.Signature))
 	return n == 1, nil
@@ -48,9 +48,9 @@ func (l *Ledger) signDue(ctx context.Context) {
 	}
 }
 
-// signHead signs a chain's last entry, after it has verified all that no checkpoint
-// covers: a checkpoint must not vouch for what somebody altered. A checkpoint that
-// the entry has is given instead. by is who asked for it, nil for the ledger itself.
+// signHead signs a chain's last entry, after verifying all entries that no checkpoint covers: a checkpoint must not
+// vouch for altered ones. If the entry already has a checkpoint, it is returned. by is the requester, nil for the
+// ledger itself.
 func (l *Ledger) signHead(ctx context.Context, tenant string, by *string) (c chain.Checkpoint, made bool, err error) {
 	if l.key == nil {
 		return c, false, fault.AuditKeyMissing.New("This control plane has no signing key: set AUDIT_SIGNING_KEY_FILE.")

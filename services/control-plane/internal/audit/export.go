@@ -50,7 +50,7 @@ func (l *Ledger) stretch(ctx context.Context, tenant string, memory chain.Memory
 		if err == nil {
 			h.PrevHash = before.Hash
 		} else {
-			h.FromSeq = 1 // its gap is found by whoever verifies the bundle
+			h.FromSeq = 1 // verifying the bundle finds its gap
 		}
 	}
 	return h, nil

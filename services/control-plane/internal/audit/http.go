@@ -38,7 +38,7 @@ const (
 // maxDepth is how many objects and lists of a fact's details may be in each other.
 const maxDepth = 32
 
-// action is what an act may be called.
+// action matches the allowed names of an action.
 var action = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._:-]{0,127}$`)
 
 // API serves the routes under /audit.
@@ -175,14 +175,14 @@ func (a API) Post(c echo.Context) error {
 	return c.JSON(http.StatusAccepted, api.AuditFactAccepted{EventId: e.ID})
 }
 
-// isPrintableTarget keeps line feeds, marks that turn the direction of text and the like
-// out of what people read in the ledger.
+// isPrintableTarget keeps line feeds, bidirectional control characters and other unprintable ones out of what people
+// read in the ledger.
 func isPrintableTarget(s string) bool {
 	return s != "" && len(s) <= maxTarget && utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
-// detailsOf reads an object without loss; why says what is wrong with it. What has
-// no canonical form could never become an entry.
+// detailsOf parses an object without loss; why describes what is wrong with it. Details without a canonical form could
+// never become an entry.
 func detailsOf(raw json.RawMessage) (details map[string]any, why string) {
 	if len(raw) > maxDetails {
 		return nil, "must be at most " + strconv.Itoa(maxDetails) + " bytes"

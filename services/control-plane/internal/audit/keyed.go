@@ -14,9 +14,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// epochBook keeps this key's epochs beside it, out of reach for whoever owns the
-// database: MACs that were removed together with all that tells of them are missed.
-// A nil pointer knows of none.
+// epochBook stores this key's epochs beside it, out of reach of the owner of the database: it reveals that MACs and
+// every trace of them were removed. A nil pointer has no epochs.
 type epochBook struct {
 	path string
 	mu   sync.Mutex // guards those below, and is the one writer of the file
@@ -150,7 +149,7 @@ func (l *Ledger) sealChains(ctx context.Context) error {
 	err = l.Store.InTx(ctx, func(tx store.Tx) error {
 		made = nil
 		n, err := tx.FenceAuditWriter(ctx, store.FenceAuditWriterParams{Coordinator: l.Coordinator, Fence: fenceFrom(ctx)})
-		if err != nil || n == 0 { // another replica leads by now, and does it
+		if err != nil || n == 0 { // another replica leads now, and does it
 			return err
 		}
 		tenants, err := tx.AuditTenants(ctx)
@@ -210,9 +209,8 @@ func (l *Ledger) beginEpoch(ctx context.Context, q *store.Queries, c *keyedChain
 	return nil
 }
 
-// awaitKey waits, in a process without the signing key, for as long as the ledger is
-// a keyed one: what it appended could not be told from what somebody put in by hand.
-// The facts wait in the stream. It returns false when ctx ended.
+// awaitKey waits, in a process without the signing key, while the ledger is keyed: entries it appended would be
+// indistinguishable from ones inserted by hand. The facts wait in the stream. It returns false when ctx ends.
 func (l *Ledger) awaitKey(ctx context.Context) bool {
 	for told := false; ctx.Err() == nil; {
 		sealed, err := l.sealedWithoutKey(ctx, l.Store.Queries)

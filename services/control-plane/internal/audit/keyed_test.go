@@ -21,8 +21,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// insert puts a row behind the chain that links to it, as whoever can write to the
-// database can do.
+// insert appends a correctly linked row to the chain, as any writer to the database can.
 func (b *bundle) insert(tenant string, mac *string) chain.Link {
 	b.T.Helper()
 	var seq int64

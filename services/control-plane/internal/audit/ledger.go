@@ -32,7 +32,7 @@ import (
 // Consumer is the durable consumer of the stream, and its name in inbox and dead letters.
 const Consumer = "control-plane-audit"
 
-// Subject is what the ledger consumes, of every tenant and service.
+// Subject is the subject that the ledger consumes, of every tenant and service.
 const Subject = "platform.*.audit.recorded"
 
 const (
@@ -45,7 +45,7 @@ const (
 	verifications = 2
 )
 
-// Parts are what a Ledger needs.
+// Parts are the dependencies of a Ledger.
 type Parts struct {
 	Store *store.Store
 	// Conn is the broker connection; nil if events are only logged, so that none arrive.

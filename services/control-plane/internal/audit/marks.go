@@ -24,11 +24,10 @@ type checkpoints struct {
 	unsigned []chain.Head
 }
 
-// check says what is wrong with the checkpoint of an entry, or with its absence.
-// Sequences must rise.
+// check validates the checkpoint of an entry, or its absence. Sequences must rise.
 //
-// A checkpoint covers all before it, so that one that was removed below another
-// hides nothing. It is a fault nevertheless: somebody was at the tables.
+// A checkpoint covers all entries before it, so one that was removed below another hides nothing. It is a fault
+// nevertheless: it shows that the tables were tampered with.
 func (c *checkpoints) check(ctx context.Context, e chain.Link) (*chain.Fault, error) {
 	if e.Seq == c.high.Seq && e.Hash != c.high.Hash {
 		return &chain.Fault{Seq: e.Seq, Reason: chain.BadGap, Detail: "another entry stood here when it was verified: the chain was cut, or restored from a backup, and went on"}, nil

@@ -27,11 +27,11 @@ const (
 // memoryFile is its name, in the folder of the signing key.
 const memoryFile = "audit_high_water"
 
-// memoryBook is the copy of what is remembered that whoever owns the database does not reach. A nil pointer is that of
+// memoryBook is the copy of the remembered state that the owner of the database cannot reach. A nil pointer is that of
 // a ledger without a key.
 type memoryBook struct {
 	path string
-	loss string     // the failure that stands for the loss of the file, while this process runs
+	loss string     // the failure that represents the loss of the file, while this process runs
 	mu   sync.Mutex // guards told
 	told bool       // it is known that the file cannot be used
 }
@@ -40,14 +40,15 @@ func newMemoryBook(stateFile string) *memoryBook {
 	return &memoryBook{path: filepath.Join(filepath.Dir(stateFile), memoryFile), loss: uuid.NewString()}
 }
 
-// recollection is what this process remembers of a chain now.
+// recollection is this process's current memory of a chain.
 type recollection struct {
 	chain.Memory
 	state string
 	why   string // what is wrong with the memory itself
 }
 
-// recall merges the file and the table. It comes before the chain is read: what it tells of is in there by now.
+// recall merges the file and the table. It runs before the chain is read, so everything it reports is already in the
+// chain.
 func (l *Ledger) recall(ctx context.Context, q *store.Queries, keys chain.Keys, tenant string) (recollection, error) {
 	r := recollection{Memory: chain.Memory{Tenant: tenant}, state: memoryNone}
 	if l.memory == nil {
@@ -94,7 +95,8 @@ func (l *Ledger) recall(ctx context.Context, q *store.Queries, keys chain.Keys, 
 	return r, nil
 }
 
-// recallTable is what the table remembers; altered says that its signature is wrong, so that it counts for nothing.
+// recallTable reads the remembered state from the table; altered reports that its signature is wrong, so that it is
+// ignored.
 func (l *Ledger) recallTable(ctx context.Context, q *store.Queries, keys chain.Keys, tenant string) (m chain.Memory, altered bool, err error) {
 	raw, err := q.AuditMemory(ctx, tenant)
 	if store.None(err) {
@@ -110,8 +112,8 @@ func (l *Ledger) recallTable(ctx context.Context, q *store.Queries, keys chain.K
 	return signed.Memory, false, nil
 }
 
-// errMemoryLost says why the file is not made anew.
-var errMemoryLost = errors.New("it is gone: the disk was lost, or somebody removed it")
+// errMemoryLost is the reason why the file is not recreated.
+var errMemoryLost = errors.New("it is gone: the disk was lost, or the file was removed")
 
 // renewMemory makes the file of a ledger that is new, of one from a version that had none, or of one whose loss two
 // people have acknowledged. Any other absence is a loss.
@@ -203,8 +205,8 @@ func (l *Ledger) noteMemory(ctx context.Context, tx store.Tx, keys chain.Keys, m
 	return tx.PutAuditMemory(ctx, store.PutAuditMemoryParams{Tenant: m.Tenant, Document: string(raw), Now: l.Now()})
 }
 
-// memorize keeps what a verification found, in the file first, and lets the verdict tell of what is open. A head is not
-// reported as verified before it is remembered.
+// memorize stores the result of a verification, in the file first, and adds the open failures to the verdict. A head is
+// not reported as verified before it is remembered.
 func (l *Ledger) memorize(ctx context.Context, keys chain.Keys, v *Verdict, r recollection, raises bool) error {
 	known := r.Memory
 	if v.Fault == nil && r.state == memoryKept && r.why != "" {
@@ -259,7 +261,8 @@ func (l *Ledger) keepMemory(ctx context.Context, keys chain.Keys, known chain.Me
 	})
 }
 
-// errAcknowledged says that two people accepted the chain while it was verified: what was found may be what they accepted.
+// errAcknowledged reports that two people accepted the chain while it was verified: the failure found may be the one
+// they accepted.
 var errAcknowledged = errors.New("the chain was acknowledged while it was verified")
 
 // lockMemory keeps failures and acknowledgements of one chain apart: either knows of the other.
@@ -274,7 +277,7 @@ func (l *Ledger) filed(keys chain.Keys, m chain.Memory) bool {
 	return err == nil && have.High == m.High && len(have.Failures) == len(m.Failures) && len(have.Acknowledgements) == len(m.Acknowledgements) && (m.High.Seq == 0 || keys.Remembers(have))
 }
 
-// openFailures reports whether a chain has a failure that nobody has acknowledged: nothing is signed then.
+// openFailures reports whether a chain has unacknowledged failures: nothing is signed then.
 func (l *Ledger) openFailures(ctx context.Context, q *store.Queries, keys chain.Keys, tenant string) (recollection, bool, error) {
 	r, err := l.recall(ctx, q, keys, tenant)
 	return r, r.state == memoryLost || len(r.Open()) > 0, err

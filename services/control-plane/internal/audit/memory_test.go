@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// tampering is what a database administrator does to one chain of 16 entries, whose twelfth is signed.
+// tampering is an alteration by a database administrator of one chain of 16 entries, whose twelfth is signed.
 type tampering struct {
 	name       string
 	statements []string // $T is the tenant
@@ -65,7 +65,7 @@ var tamperings = []tampering{
 	{"memory in the database changed", []string{"update audit_memory set document = replace(document, '\"seq\":16', '\"seq\":11') where tenant = $T"}, 0, "memory"},
 }
 
-// tenantsOf gives each tampering a tenant of its own, with two people who govern.
+// tenantsOf gives each tampering its own tenant, with two people who govern.
 func tenantsOf(n int) (credentials string) {
 	all := map[string]any{}
 	for i := range n {
@@ -132,8 +132,8 @@ func (b *bundle) backup() (restore func()) {
 	}
 }
 
-// acknowledge lets one person ask and another approve, with between run in between. The leader verifies too: what it finds
-// after the request is not in it, and then the approval is refused and all is asked for again.
+// acknowledge lets one person request and another approve, and runs between in between. The leader verifies too: a
+// failure it finds after the request is not in it, so the approval is refused and a new request is made.
 func (b *bundle) acknowledge(alice, bob string, between func()) {
 	b.T.Helper()
 	testenv.Eventually(b.T, 30*time.Second, func() error {

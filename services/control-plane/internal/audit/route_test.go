@@ -140,7 +140,7 @@ func TestListing(t *testing.T) {
 		t.Errorf(`pages %v; want strings.Join(seqs, " ") == "9 8 7 6 5 4 3 2 1"`, seqs)
 	}
 
-	// One's own chain and that of nobody, no other.
+	// The caller's own chain and the platform's, no other.
 	for _, path := range []string{"/audit/events", "/audit/verify", "/audit/checkpoints", "/audit/export"} {
 		b.Want(200, "GET", path+"?tenant=platform", controlplanetest.Reader, nil)
 		b.Want(200, "GET", path+"?tenant=other", controlplanetest.Foreign, nil)
@@ -196,15 +196,15 @@ func TestCheckpointsAndKeys(t *testing.T) {
 		b.Refused(403, "insufficient_scope", "POST", "/audit/checkpoints", scope, nil)
 	}
 
-	// A new key: what the old one signed counts for nothing as long as nobody says
-	// whose it was. Whoever owns the database could have put it there.
+	// A new key: signatures of the old one are untrusted until an operator vouches for it. The owner of the database
+	// could have added it.
 	stop()
 	p.Setenv("AUDIT_SIGNING_KEY_FILE=" + filepath.Join(dir, "second"))
 	stop = p.Serve()
 	b.fails("a key that nobody vouches for", "", 2, "checkpoint")
 	b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	var old map[string]any
-	for _, k := range itemsOf(t, b.Want(200, "GET", "/audit/keys", controlplanetest.Reader, nil)) { // the new one may have signed another chain by now
+	for _, k := range itemsOf(t, b.Want(200, "GET", "/audit/keys", controlplanetest.Reader, nil)) { // the new key may also have signed
 		if k["vouched"] != k["active"] {
 			t.Errorf(`key %v; want k["vouched"] == %v`, k, k["active"])
 		}
@@ -367,7 +367,7 @@ func TestMetricsAndHealthTellOfTampering(t *testing.T) {
 	metric("platform_audit_verified 0")
 	awaitAuditCheck(t, b, "warn: the audit ledger does not verify")
 	b.Want(200, "GET", "/readyz", "", nil)
-	// So does whoever asks.
+	// The caller notices too.
 	b.alter("update audit_events set actor = 'alice' where tenant = 'default' and seq = 2")
 	if v := b.verify(""); v["verified"] != false {
 		t.Errorf("got %v of an entry that was put right again, want the failure to stay", v)
@@ -377,8 +377,8 @@ func TestMetricsAndHealthTellOfTampering(t *testing.T) {
 	metric("platform_audit_verified 1")
 }
 
-// What lies in the stream while the broker or the ledger is away is the lag; here
-// nobody leads, because another replica does and stands still.
+// Facts that wait in the stream while the broker or the ledger is away are the lag; here no replica appends, because
+// another one leads and is stopped.
 func TestLagCountsWhatWaits(t *testing.T) {
 	t.Parallel()
 	b := startWithEntries(t, 1)

@@ -10,8 +10,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// A request as large as a body may be, of characters that the envelope encodes in
-// six bytes, starts its run and stands in the ledger.
+// A request of the maximum body size, of characters that the envelope encodes in six bytes, starts its run and reaches
+// the ledger.
 func TestLargeRequestReachesTheLedger(t *testing.T) {
 	t.Parallel()
 	b := startLedger(t)

@@ -10,9 +10,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// anchors are kept beside the signing key, out of reach for whoever owns the
-// database: the end of a chain is known although all its rows were removed. A nil
-// pointer knows of none.
+// anchors are stored beside the signing key, out of reach of the owner of the database: the end of a chain is known
+// even if all its rows were removed. A nil pointer has no anchors.
 type anchors struct {
 	path string
 	mu   sync.Mutex // one writer of the file
@@ -56,7 +55,7 @@ func (l *Ledger) anchorDue(ctx context.Context) {
 	}
 	keys, err := l.keys(ctx)
 	if err != nil {
-		return // health tells of the database
+		return // health reports the database
 	}
 	rows, err := l.Store.LastAuditCheckpoints(ctx)
 	if err != nil {
@@ -92,9 +91,8 @@ func (l *Ledger) listed(ctx context.Context, q *store.Queries) ([]chain.BundleKe
 	return out, nil
 }
 
-// keys are those whose checkpoints count: those from outside of the database, and
-// whom they vouch for. A row of audit_keys alone proves nothing, since whoever can
-// rewrite a chain can add one.
+// keys returns the keys whose checkpoints count: those from outside the database, and those they vouch for. A row of
+// audit_keys alone proves nothing, since an attacker who can rewrite a chain can add one.
 func (l *Ledger) keys(ctx context.Context) (chain.Keys, error) {
 	return l.trustedKeys(ctx, l.Store.Queries)
 }

@@ -54,7 +54,7 @@ func (b *bundle) forge(from int64, key ed25519.PrivateKey) {
 	b.alter("delete from audit_verdicts")
 }
 
-// The rest of row 18: what whoever owns the database does with more care.
+// The rest of row 18: careful tampering by the owner of the database.
 func TestRow18TamperingByTheOwner(t *testing.T) {
 	t.Parallel()
 	_, forger, err := ed25519.GenerateKey(nil)
@@ -196,8 +196,8 @@ func TestATimeWithoutAKey(t *testing.T) {
 		return nil
 	})
 	stop()
-	// Without the key again: facts wait, since an entry without a MAC behind those with
-	// one could not be told from one that somebody put in.
+	// Without the key again: facts wait, since an entry without a MAC after entries with one would be indistinguishable
+	// from a forged one.
 	p.Setenv("AUDIT_SIGNING_KEY_FILE=")
 	stop = p.Serve()
 	b.emit(auditFact("default", 1501))
@@ -225,7 +225,7 @@ func TestATimeWithoutAKey(t *testing.T) {
 	}
 }
 
-// A replica with a file of its own, or an old one, never gives a false alarm.
+// A replica with a separate file, or an old one, never gives a false alarm.
 func TestAnOldAnchorIsTrue(t *testing.T) {
 	t.Parallel()
 	key := filepath.Join(t.TempDir(), "key")

@@ -19,7 +19,7 @@ import (
 // pageRows are read at a time: a chain is never held in memory.
 const pageRows = 1000
 
-// Verdict is what a verification found.
+// Verdict is the result of a verification.
 type Verdict struct {
 	Checked int64 // entries whose hash was recomputed
 	HeadSeq int64 // 0 for an empty chain
@@ -31,7 +31,7 @@ type Verdict struct {
 	SignedSeq int64
 	// LastSeq is the last entry that the chain ever had, whatever is left of it; 0: none.
 	LastSeq int64
-	// Memory is what is known of the chain beyond its tables, and State whether it is kept.
+	// Memory is the knowledge of the chain beyond its tables, and State reports whether it is stored.
 	Memory chain.Memory
 	State  string
 
@@ -41,7 +41,7 @@ type Verdict struct {
 // Verified reports whether the chain holds.
 func (v Verdict) Verified() bool { return v.Fault == nil }
 
-// errBeyond says that a range begins after the chain's end.
+// errBeyond reports that a range begins after the chain's end.
 var errBeyond = errors.New("the range begins after the last entry")
 
 // Verify recomputes a tenant's chain from one sequence to another; 0 is the first
@@ -82,7 +82,7 @@ type chainRange struct {
 // verifyChain compares the tables with themselves and with what is remembered.
 func (l *Ledger) verifyChain(ctx context.Context, which chainRange, keys chain.Keys, memory chain.Memory) (Verdict, error) {
 	tenant, from, to := which.tenant, which.from, which.to
-	anchor, err := l.anchors.of(tenant) // before the chain: what it tells of is in there by now
+	anchor, err := l.anchors.of(tenant) // before the chain is read, so its entry is already there
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -96,7 +96,7 @@ func (l *Ledger) verifyChain(ctx context.Context, which chainRange, keys chain.K
 	}
 	last := max(end.LastSeq, end.HeadSeq, end.CheckpointSeq, end.VerifiedSeq, anchor.Seq, memory.High.Seq, memory.Base().Seq)
 	v.LastSeq = last
-	keyed, err := l.keyedChains(ctx, l.Store.Queries, keys, tenant) // after the end: what lies before it has its epoch by now
+	keyed, err := l.keyedChains(ctx, l.Store.Queries, keys, tenant) // after the end is read, so that entries before it have their epoch
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -159,7 +159,7 @@ func (l *Ledger) checkAcknowledged(ctx context.Context, tenant string, base chai
 	return state.count, nil, nil
 }
 
-// chainState is a stretch from the first entry on, as it stands in the tables.
+// chainState is a range from the first entry on, according to the tables.
 type chainState struct {
 	count  int64
 	hash   string // of the last entry

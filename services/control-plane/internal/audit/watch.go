@@ -20,8 +20,7 @@ import (
 // watchEvery is how often a replica looks at what it reports of the ledger.
 const watchEvery = 5 * time.Second
 
-// gauges are what this replica last saw; nil before it saw anything. A value that
-// cannot be read stays what it was.
+// gauges are the last values this replica read; nil before the first. A value that cannot be read keeps its last value.
 type gauges struct {
 	mu       sync.Mutex // guards those below
 	lag      *float64
@@ -99,7 +98,7 @@ func (l *Ledger) allVerified(ctx context.Context) (*float64, error) {
 // lag counts what waits in the stream; nil without a broker.
 func (l *Ledger) lag(ctx context.Context) (*float64, error) {
 	if l.Conn == nil || !l.Conn.IsConnected() {
-		return nil, nil // health tells of it
+		return nil, nil // health reports it
 	}
 	js, err := jetstream.New(l.Conn)
 	if err != nil {
@@ -109,7 +108,7 @@ func (l *Ledger) lag(ctx context.Context) (*float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("consumer %s: %w", Consumer, err)
 	}
-	info := c.CachedInfo() // just asked for
+	info := c.CachedInfo() // just fetched
 	v := float64(info.NumPending) + float64(info.NumAckPending)
 	return &v, nil
 }

@@ -203,7 +203,7 @@ func TestDriftAsksForApproval(t *testing.T) {
 	}
 }
 
-// Whoever else triggers, and rejects what came of it, uses no cooldown but its own.
+// A trigger of another tenant, and its rejected record, use only that tenant's cooldown.
 func TestCooldownIsTheTenantsOwn(t *testing.T) {
 	t.Parallel()
 	p, s := startWithServing(t)
@@ -360,7 +360,7 @@ func TestKindsAndLevels(t *testing.T) {
 	s.Mu.Unlock()
 	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(5), "")
 	enableAutoRetrain(p, "JPCP", map[string]any{"kind": "any"})
-	expectOutcome(p, "would_trigger", map[string]any{"dry_run": true}) // predictions are what there is
+	expectOutcome(p, "would_trigger", map[string]any{"dry_run": true}) // predictions are the only drift data
 	enableAutoRetrain(p, "JPCP", map[string]any{"kind": "input"})
 	expectOutcome(p, "failed", map[string]any{"dry_run": true})
 }
@@ -510,7 +510,7 @@ func TestReplicasTriggerOnce(t *testing.T) {
 	}
 }
 
-// The leader looks by itself, as nobody in particular.
+// The leader triggers on its own schedule, as the system principal.
 func TestLeaderTriggers(t *testing.T) {
 	t.Parallel()
 	s := controlplanetest.NewServing(t)
@@ -567,8 +567,7 @@ func TestCrashBetweenDispatchAndStamp(t *testing.T) {
 	}
 }
 
-// A process dies after it claimed and before its command: whoever comes next
-// continues as the one who began.
+// A process dies after its claim and before its command: the next one continues in the name of the one that began.
 func TestClaimOfADeadProcessIsContinued(t *testing.T) {
 	t.Parallel()
 	p, s := startWithServing(t)

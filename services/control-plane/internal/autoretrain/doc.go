@@ -1,7 +1,6 @@
-// Package autoretrain trains models again because they drift, for those for which
-// somebody has enabled it: that is the standing authorisation. The leader looks
-// each minute, and POST /drift/trigger at once. Looked at is what Production
-// serves. Of a model that drifts enough, one trigger leads to training:
+// Package autoretrain retrains models that drift, if an authorised person has enabled it for them: that is the standing
+// authorisation. The leader checks each minute, and POST /drift/trigger at once. It checks the version that Production
+// serves. When a model drifts enough, one trigger leads to training:
 //
 //	gate approval  a record that waits for a decision (requested)
 //	gate direct    a training run (dispatched)

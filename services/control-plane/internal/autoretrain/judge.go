@@ -25,7 +25,7 @@ const (
 	Failed         = "failed"          // drift could not be read, or training not be started
 )
 
-// Result is what became of one model.
+// Result is the outcome for one model.
 type Result struct {
 	Model      string
 	Z          *float64 // the largest looked at; nil where there is none
@@ -46,7 +46,7 @@ type levels map[string]struct {
 	err      error
 }
 
-// read asks for the kinds that the rows look at, of all models or the one.
+// read fetches the drift kinds that the rows use, of all models or the one.
 func (s *Service) read(ctx context.Context, rows []store.AutoRetrain, model string) levels {
 	out := levels{}
 	for _, row := range rows {
@@ -75,7 +75,7 @@ func judgeDrift(row store.AutoRetrain, l levels) Result {
 	for _, kind := range kindsToJudge(row.Kind) {
 		got := l[kind]
 		if errors.Is(got.err, drift.ErrNotServed) && row.Kind == Any {
-			continue // predictions alone are what there is to look at
+			continue // only predictions are available
 		}
 		if got.err != nil {
 			return out.with(Failed, "%s drift: %v", kind, got.err)

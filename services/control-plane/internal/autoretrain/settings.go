@@ -115,7 +115,7 @@ func (b settingsOf) over(row store.AutoRetrain) store.PutAutoRetrainParams {
 	return out
 }
 
-// terms are the settings of a model as the ledger and whoever decides about a change see them.
+// terms are the settings of a model as shown in the ledger and to the people who decide about a change.
 type terms struct {
 	Enabled         bool    `json:"enabled"`
 	DatasetName     *string `json:"dataset_name"`
@@ -133,7 +133,7 @@ func proposed(r store.PutAutoRetrainParams) terms {
 	return terms{Enabled: r.Enabled, DatasetName: r.DatasetName, MinZ: r.MinZ, CooldownSeconds: r.CooldownSeconds, Gate: r.Gate, Kind: r.Kind}
 }
 
-// row is what carries out a change of a model's settings to t.
+// row returns the parameters that set a model's settings to t.
 func (t terms) row(model string) store.PutAutoRetrainParams {
 	return store.PutAutoRetrainParams{
 		ModelID: model, Enabled: t.Enabled, DatasetName: t.DatasetName, MinZ: t.MinZ, CooldownSeconds: t.CooldownSeconds, Gate: t.Gate, Kind: t.Kind,

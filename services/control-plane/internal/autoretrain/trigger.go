@@ -30,7 +30,7 @@ import (
 // Origin of records and runs that drift led to.
 const Origin = "drift"
 
-// System is who triggers when nobody asked.
+// System is the principal of triggers without a caller.
 var System = auth.Principal{Name: "system:drift", Tenant: auth.LegacyTenant}
 
 const (
@@ -42,7 +42,7 @@ const (
 	releaseTimeout = 5 * time.Second
 )
 
-// Parts are what a Service needs.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	Store     *store.Store
 	Drift     *drift.Reader
@@ -91,8 +91,8 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// Trigger looks at the model, or at all that are enabled, and trains those that
-// drift. A dry run only tells what would happen. The error is the store's.
+// Trigger checks the model, or all enabled models, and trains those that drift. A dry run only reports what would
+// happen. The error is the store's.
 func (s *Service) Trigger(ctx context.Context, p auth.Principal, model string, dry bool) ([]Result, error) {
 	var tenant *string // nil: of every tenant, each in its name
 	if !auth.System(p.Name) {
@@ -164,7 +164,7 @@ func (s *Service) gate(row store.AutoRetrain) string {
 	return row.Gate
 }
 
-// undecided is a record that waits already, where the gate asks for one.
+// undecided returns a record that already waits, where the gate requires one.
 func (s *Service) undecided(ctx context.Context, tenant string, row store.AutoRetrain) (*uuid.UUID, error) {
 	if s.gate(row) != Approval {
 		return nil, nil
@@ -229,8 +229,7 @@ type hindered struct{ Result }
 
 func (h hindered) Error() string { return h.Reason }
 
-// request asks for an approval. The record, the stamp of the trigger, event and
-// audit fact are one transaction.
+// request creates an approval record. The record, the stamp of the trigger, event and audit fact are one transaction.
 func (s *Service) request(ctx context.Context, p auth.Principal, row store.AutoRetrain, res Result) (Result, error) {
 	commit, err := s.commit(ctx, row.ModelID)
 	if err != nil {
@@ -285,8 +284,7 @@ func (s *Service) request(ctx context.Context, p auth.Principal, row store.AutoR
 	return res.with(Requested, "%s", res.Reason), nil
 }
 
-// commit is what the model would be trained from: the registry's commit, else the
-// last one known.
+// commit returns the commit to train the model from: the registry's, else the last one known.
 func (s *Service) commit(ctx context.Context, model string) (string, error) {
 	if head := s.Registry.Head(); head != "" {
 		return head, nil
@@ -298,8 +296,7 @@ func (s *Service) commit(ctx context.Context, model string) (string, error) {
 	return cmp.Or(wire.Deref(f.LatestModelrepoCommit), wire.Deref(f.LastRetrainCommit)), nil
 }
 
-// stamp notes in a transaction that a trigger led to something; the cooldown of
-// whoever it was for begins.
+// stamp records in a transaction that a trigger had an effect; the cooldown of the tenant it acted for begins.
 func (s stamper) stamp(ctx context.Context, tx store.Tx, p auth.Principal, model, outcome string, z *float64, details map[string]any) error {
 	now := s.now()
 	if err := tx.SetTriggered(ctx, store.SetTriggeredParams{ModelID: model, Tenant: p.Tenant, Now: now, Outcome: &outcome}); err != nil {
@@ -326,8 +323,8 @@ func (s *Service) dispatch(ctx context.Context, p auth.Principal, row store.Auto
 			return err
 		}
 		claimed = now
-		// A claim that ran out is continued by whoever comes, as the one who made it:
-		// its command may be there. One that was let go of is continued by its maker.
+		// A claim that ran out is continued by the next process, in the name of its maker: its command may exist. A
+		// claim that was released is continued by its maker.
 		died := now.Claim != nil && now.ClaimUntil != nil
 		own := now.Claim != nil && wire.Deref(now.ClaimTenant) == p.Tenant && wire.Deref(now.ClaimBy) == p.Name && wire.Deref(now.ClaimDataset) == dataset
 		if !died && !own {
@@ -345,8 +342,8 @@ func (s *Service) dispatch(ctx context.Context, p auth.Principal, row store.Auto
 		return *stop, nil
 	}
 	who := auth.Principal{Name: *claimed.ClaimBy, Tenant: *claimed.ClaimTenant}
-	// Its length ends what is before the sending, so that a process that was
-	// stopped for long does not go on where another has continued.
+	// This timeout covers everything before the dispatch, so that a process that was stopped for long does not continue
+	// where another has taken over.
 	sendCtx, cancel := context.WithTimeout(ctx, prepareFor)
 	defer cancel()
 	run, err := s.Retrain.Dispatch(sendCtx, who, fmt.Sprintf("drift:%s:%s", row.ModelID, claimed.Claim), dispatch.Request{
@@ -376,8 +373,8 @@ func (s *Service) dispatch(ctx context.Context, p auth.Principal, row store.Auto
 	return res.with(Failed, "%s: %s", why.Kind.Code, why.Detail), nil
 }
 
-// settle keeps the outcome of a look and tells of one that should have led to
-// training and did not, once until it changes. A cooldown is told by its stamp.
+// settle stores the outcome of a check and reports one that should have led to training and did not, once until it
+// changes. A cooldown is reported by its stamp.
 func (s *Service) settle(ctx context.Context, p auth.Principal, res Result) error {
 	switch res.Outcome {
 	case Requested, Dispatched, CoolingDown:

@@ -51,7 +51,7 @@ type Settler interface {
 	Failed(ctx context.Context, tx store.Tx, c store.Command, cause *problem.Error) error
 }
 
-// Parts are what a Service needs.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	Store  *store.Store
 	Sender *dispatch.Sender

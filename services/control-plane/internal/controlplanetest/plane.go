@@ -116,7 +116,7 @@ func (p *Plane) Serve(change ...func(*controlplane.Config)) (stop func()) {
 	if err != nil {
 		p.T.Fatal(err)
 	}
-	if cfg.Token != "" || cfg.Credentials != "" { // where nobody has a credential, the platform's own components have none either
+	if cfg.Token != "" || cfg.Credentials != "" { // else the platform's own components have none either
 		cfg.SystemCredentials = service.Secret(systemCredentials)
 	}
 	cfg.Listener, err = net.Listen("tcp", "127.0.0.1:0")

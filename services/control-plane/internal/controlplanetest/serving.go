@@ -40,7 +40,7 @@ func NewServing(t testing.TB) *Serving {
 	return f
 }
 
-// Env is what makes a control plane ask it.
+// Env returns the environment that makes a control plane query it.
 func (f *Serving) Env() []string {
 	return []string{"SERVING_URL=" + f.URL, "SERVING_TOKEN=" + ServingToken}
 }

@@ -34,7 +34,7 @@ type Tracker struct {
 	Looks  int // at the aliases of a model
 	Seen   chan struct{}
 	Go     chan struct{}
-	Idle   bool // no trainer has begun a run for the flow runs that are asked for
+	Idle   bool // no trainer has begun a run for the requested flow runs
 }
 
 type trackedModel struct {
@@ -90,14 +90,14 @@ func (f *Tracker) Holder(model, alias string) string {
 	return ""
 }
 
-// Looked is how often somebody looked at the aliases of one model.
+// Looked returns how often the aliases of one model were read.
 func (f *Tracker) Looked() int {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	return f.Looks
 }
 
-// Move sets an alias as somebody else would; an empty version removes it.
+// Move sets an alias as another client would; an empty version removes it.
 func (f *Tracker) Move(model, alias, version string) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -108,7 +108,7 @@ func (f *Tracker) Move(model, alias, version string) {
 	f.Models[model].Aliases[alias] = version
 }
 
-// Change edits a version as whoever reaches the tracker can.
+// Change edits a version as any client of the tracker can.
 func (f *Tracker) Change(model, version string, edit func(*Version)) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -117,7 +117,7 @@ func (f *Tracker) Change(model, version string, edit func(*Version)) {
 	f.Models[model].Versions[version] = v
 }
 
-// Remove deletes a version and the aliases that it holds, as somebody else would.
+// Remove deletes a version and the aliases that it holds, as another client would.
 func (f *Tracker) Remove(model, version string) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -316,7 +316,7 @@ func (f *Tracker) begunRuns(w http.ResponseWriter, r *http.Request) {
 	}}})
 }
 
-// SetIdle says whether the trainer has yet to begin its runs.
+// SetIdle sets whether the trainer has yet to begin its runs.
 func (f *Tracker) SetIdle(idle bool) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()

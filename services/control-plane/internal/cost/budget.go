@@ -68,7 +68,7 @@ func formatDecimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64
 
 func auditTarget(project string) string { return "project:" + project }
 
-// budgetKey is what a budget is locked by.
+// budgetKey returns the lock key of a budget.
 func budgetKey(tenant, project string) string { return "budget:" + tenant + ":" + project }
 
 func auditBudgetFacts(b store.Budget) any {

@@ -154,7 +154,7 @@ func TestConcurrentBudgetPuts(t *testing.T) {
 	if len(rows) != 1 {
 		t.Fatalf("%v; want len(rows) == 1", rows)
 	}
-	// The facts tell who came after whom: each old value is the new one of another, and one had none.
+	// The facts show the order of the writes: each old value is the new one of another, and one had none.
 	old, set := map[any]bool{}, map[any]bool{}
 	for _, a := range p.Audits("budget.set") {
 		d := a["details"].(map[string]any)
@@ -218,7 +218,7 @@ func TestBudgetAlerts(t *testing.T) {
 	}
 }
 
-// A budget that is removed while it is set is there afterwards or not; nobody hears of a fault.
+// A budget that is removed while it is set exists afterwards or not; no caller sees a fault.
 func TestConcurrentBudgetPutAndDelete(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -244,7 +244,7 @@ func TestConcurrentBudgetPutAndDelete(t *testing.T) {
 			t.Errorf("DELETE: %d %s", r.Status, r.Body)
 		}
 	}
-	// A removal tells what it removed, and what is set after one was not there before.
+	// A removal reports what it removed, and a budget set after one is new.
 	fresh := 0
 	for _, a := range p.Audits("budget.set") {
 		if _, was := a["details"].(map[string]any)["old"]; !was {

@@ -1,13 +1,11 @@
-// Package cost keeps what jobs used, prices it and estimates its emissions.
+// Package cost records what jobs used, prices it and estimates its emissions.
 //
-// Hours and money are decimals with six places in the store, so that sums are
-// exact in any order of their rows; one record is rounded once, half away from
-// zero, when it is made. Answers carry sums unrounded and quotients, kWh and
-// grams to six places: rounding for people is left to who shows them.
+// Hours and money are decimals with six places in the store, so sums are exact in any order of their rows; one record
+// is rounded once, half away from zero, when it is made. Answers carry sums unrounded and quotients, kWh and grams to
+// six places: rounding for display is left to the client.
 //
-// A record is priced at the rates in force when it was last reported. Energy and
-// emissions are worked out when asked for, so they always agree with the rates
-// that the methodology names.
+// A record is priced at the rates in force when it was last reported. Energy and emissions are computed per request, so
+// they always agree with the rates that the methodology names.
 package cost
 
 import (
@@ -61,7 +59,7 @@ func (r Rates) Energy(gpuHours, coreHours float64) Energy {
 	return Energy{KWh: Round(kwh), CO2eG: Round(kwh * r.GridGramsPerKWh)}
 }
 
-// Methodology says how Energy was worked out, with the values in force.
+// Methodology describes how Energy is computed, with the values in force.
 func (r Rates) Methodology() string {
 	n := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	return fmt.Sprintf("An estimate from the allocated share of GPUs and cores, not a measurement: "+

@@ -47,7 +47,8 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// containsDocument says where got lacks what want shows; members that want leaves out may be anything.
+// containsDocument returns an error at the first value of want that got lacks; members absent from want may be
+// anything.
 func containsDocument(got, want any) error {
 	switch want := want.(type) {
 	case map[string]any:

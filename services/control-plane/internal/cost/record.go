@@ -68,8 +68,8 @@ func (s *Service) requireModel(ctx context.Context, tenant, id string) error {
 	return nil
 }
 
-// put inserts or updates. project is the one asked for, if any: without it, spend
-// stays in the project that bore it first.
+// put inserts or updates. project is the requested one, if any: without it, spend stays in the project that bore it
+// first.
 func (s *Service) put(ctx context.Context, tx store.Tx, in store.InsertCostParams, project *string) (row store.Cost, recorded bool, err error) {
 	row, err = tx.InsertCost(ctx, in)
 	if err == nil {

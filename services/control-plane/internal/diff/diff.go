@@ -20,7 +20,7 @@ import (
 // timeout bounds what one diff asks of the repository.
 const timeout = 10 * time.Second
 
-// maxBytes bounds the answer. frame is what it holds beside the files.
+// maxBytes limits the answer. frame is its size without the files.
 const (
 	maxBytes = 1 << 20
 	frame    = 1 << 10

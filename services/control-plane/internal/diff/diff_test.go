@@ -77,7 +77,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// The answer stays within 1 MiB and says that it is cut.
+// The answer stays within 1 MiB and reports that it is truncated.
 func TestDiffIsBounded(t *testing.T) {
 	t.Parallel()
 	repo := forgetest.New(t)

@@ -103,7 +103,7 @@ func (s *Sender) Send(ctx context.Context, r Request, key string) (Accepted, err
 	return Accepted{}, fault.OrchestratorUnreachable.New(fmt.Sprintf("The orchestrator did not answer in %d attempts; %s", attempts, unknownStart)).WithCause(last)
 }
 
-// unknownStart says what a caller may do after an attempt that may have been carried out.
+// unknownStart is the advice to a caller after an attempt that may have been carried out.
 const unknownStart = "nothing is known to have started. Try again: a run that did start is found, not doubled."
 
 // unreachable is the fault of a run that was not sent; last is the failure of an earlier attempt, which may have been

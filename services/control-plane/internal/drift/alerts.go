@@ -47,7 +47,7 @@ func (w Watch) Firing(ctx context.Context) ([]alert.Alert, error) {
 	return out, nil
 }
 
-// alert is what a reading means; too few predictions are no fault.
+// alert returns the alert of a reading; too few predictions are no fault.
 func (r Reading) alert() (a alert.Alert, fires bool) {
 	a = alert.Alert{
 		Source: Source, Key: r.Model + ":" + r.Alias, Tenant: event.PlatformTenant, Severity: alert.Warn,

@@ -1,6 +1,4 @@
-// Package drift is what the control plane knows of drift: the levels that the
-// inference service measures, as it answers and as it announces them, and the
-// alerts they make.
+// Package drift reads drift levels, as the inference service answers and announces them, and derives alerts from them.
 package drift
 
 import (
@@ -37,7 +35,7 @@ const (
 	Corrupt      = "CORRUPT"
 )
 
-// Reading is what was measured for one model and alias.
+// Reading is one measurement of a model and alias.
 type Reading struct {
 	Model, Alias, Kind string
 	Status             string   // the level of z alone
@@ -190,7 +188,7 @@ func measureName(s string) string {
 	return ""
 }
 
-// sound reports whether a reading tells of a model, alias and level that there can be.
+// sound reports whether a reading has a valid model, alias and level.
 func (r Reading) sound() bool {
 	return registry.ValidName(r.Model) && slices.Contains(modelrepo.Aliases, r.Alias) && validLevel(r.Status) && validLevel(r.Overall)
 }

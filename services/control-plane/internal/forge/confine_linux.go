@@ -19,8 +19,8 @@ const (
 	childFiles   = 256
 )
 
-// childAttributes start a child in a process group of its own: a signal to this process is not meant for it, and what
-// the child started ends with it.
+// childAttributes start a child in its own process group: a signal to this process does not reach it, and whatever the
+// child started ends with it.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // killChild ends a child and what it started and left in its group.

@@ -16,10 +16,10 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// A repository is what others wrote: a pack of 1.5 MB can unfold to gigabytes, and git's formats have had faults that
-// made a reader run out of memory. So every look at one happens in a child process of its own, which has limits and
-// ends with its answer. The child is this program, started again: nothing needs to be installed, and what a child does
-// is what the tests of this package run.
+// A repository is untrusted: a pack of 1.5 MB can unfold to gigabytes, and git's formats have had faults that made a
+// reader run out of memory. So every read of one happens in a separate child process, which has limits and ends with
+// its answer. The child is this program, started again: nothing needs to be installed, and the tests of this package
+// run the same child code.
 
 // childEnv asks a process to answer one request about a repository and to end.
 const childEnv = "CONTROL_PLANE_MODELREPO_CHILD"
@@ -45,7 +45,7 @@ const (
 	opExport = "export"
 )
 
-// request is what a child is asked.
+// request is the request to a child.
 type request struct {
 	Op string `json:"op"`
 	// URL and Slot are of a Remote, Dir is of a Local.
@@ -60,7 +60,7 @@ type request struct {
 	Timeout time.Duration `json:"timeout,omitempty"`
 }
 
-// response is one line of a child. The last one has Done; one before tells how far the child came.
+// response is one line of a child. The last one has Done; one before reports the child's progress.
 type response struct {
 	Done   bool     `json:"done,omitempty"`
 	Stage  string   `json:"stage,omitempty"`
@@ -78,7 +78,7 @@ const stageReading = "reading"
 // kinds are the faults that mean something to a caller.
 var kinds = map[string]error{"no_branch": ErrNoBranch, "unknown": ErrUnknown, "malformed": ErrMalformed, "deadline": context.DeadlineExceeded}
 
-// childFault is a fault that a child told of.
+// childFault is a fault that a child reported.
 type childFault struct {
 	msg  string
 	kind error // nil: none that means something
@@ -147,7 +147,7 @@ func askCommand(ctx context.Context, cmd *exec.Cmd, r request) (response, error)
 	return last, fmt.Errorf("read the model repository: %w", errors.Join(err, readErr, waitErr))
 }
 
-// timeoutOf says why a child was ended.
+// timeoutOf describes why a child was ended.
 func timeoutOf(ctx context.Context, r request) error {
 	switch {
 	case !errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -179,7 +179,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// reason is the one line that says why the child died, without its stacks.
+// reason returns the one line that states why the child died, without its stacks.
 func (t *tail) reason(err error) string {
 	if line, _, _ := strings.Cut(t.String(), "\n"); strings.HasPrefix(line, "fatal error: ") || strings.HasPrefix(line, "runtime: ") {
 		return strings.TrimPrefix(line, "fatal error: ")
@@ -203,7 +203,7 @@ func serveChild(in io.ReadCloser, out io.Writer) int {
 		fmt.Fprintln(os.Stderr, "request:", err)
 		return 1
 	}
-	go func() { // whoever asked is gone
+	go func() { // the caller is gone
 		_, _ = lines.ReadByte()
 		os.Exit(1)
 	}()
@@ -259,7 +259,7 @@ func answerRequest(ctx context.Context, r request, out *response, tell func(resp
 
 func diffResult(d Diff, err error) (*Diff, error) { return &d, err }
 
-// askReader is ask for what may be asked at any time, a few at once.
+// askReader is ask with a limit on parallel requests, for reads that may happen at any time.
 func askReader(ctx context.Context, r request) (response, error) {
 	select {
 	case <-ctx.Done():

@@ -50,7 +50,7 @@ func (r *Remote) Export(ctx context.Context, sha string) (string, error) {
 	return out.Dir, err
 }
 
-// export writes the files of a commit to a folder of its own.
+// export writes the files of a commit to a new folder.
 func (r *fetcher) export(ctx context.Context, sha string) (string, error) {
 	repo, err := r.open()
 	if err != nil {
@@ -129,7 +129,7 @@ func writeTree(ctx context.Context, store storer.EncodedObjectStorer, tree *obje
 	defer root.Close()
 	w := &writer{ctx: ctx, store: store, root: root}
 	for _, e := range tree.Entries {
-		// Also of what is not laid out: such a commit is an attack on whoever checks it out.
+		// Names of files that are not written are checked too: such a commit attacks any client that checks it out.
 		if err := checkName(e.Name); err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ const haves = 100
 
 // fetcher is the child's side of a Remote: it alone reads what a server sends.
 type fetcher struct {
-	slot     string // the folder to work in, which nobody else uses
+	slot     string // the folder to work in, not shared
 	endpoint *transport.Endpoint
 	client   transport.Transport
 	refused  string
@@ -177,7 +177,7 @@ func (r *fetcher) update(ctx context.Context, branch string) (plumbing.Hash, err
 
 func (r *fetcher) fetchCommit(ctx context.Context, session transport.UploadPackSession, adv *packp.AdvRefs, repo *git.Repository, want plumbing.Hash) error {
 	req := packp.NewUploadPackRequestFromCapabilities(adv.Capabilities)
-	req.Capabilities.Delete(capability.ThinPack) // every pack must be readable by itself
+	req.Capabilities.Delete(capability.ThinPack) // every pack must be readable on its own
 	req.Wants = []plumbing.Hash{want}
 	var err error
 	if req.Haves, err = listCompleteCommits(repo); err != nil {
@@ -248,7 +248,7 @@ func listCompleteCommits(repo *git.Repository) ([]plumbing.Hash, error) {
 	return out, err
 }
 
-// gitFault says what went wrong with the server, without its URL.
+// gitFault describes a fault of the server, without its URL.
 func gitFault(err error) error {
 	switch {
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):

@@ -39,7 +39,7 @@ type File struct {
 	Patch     string // unified hunks without file headers, as forges show them
 }
 
-// Diff is what lies between two commits.
+// Diff is the difference between two commits.
 type Diff struct {
 	From      string // empty: To is the first commit
 	To        string
@@ -61,11 +61,11 @@ type Source interface {
 	Diff(ctx context.Context, from, to string) (Diff, error)
 }
 
-// Exporter is a Source that can lay the files of a commit out in a folder of its own.
+// Exporter is a Source that can write the files of a commit to a separate folder.
 type Exporter interface {
 	Source
-	// Export gives the folder with the models, data sets and registries of a
-	// commit that Head has told of. It stays until Prune.
+	// Export returns the folder with the models, data sets and registries of a commit that Head has returned. It stays
+	// until Prune.
 	Export(ctx context.Context, sha string) (dir string, err error)
 	// Prune removes the folders of all commits but those.
 	Prune(ctx context.Context, keep ...string) error
@@ -76,8 +76,7 @@ type Exporter interface {
 // ErrNoBranch means that the repository answers and has no such branch.
 var ErrNoBranch = errors.New("no such branch")
 
-// ErrUnknown means that the repository does not have a commit, or cannot say what
-// changed between two.
+// ErrUnknown means that the repository does not have a commit, or cannot tell the changes between two.
 var ErrUnknown = errors.New("unknown to the model repository")
 
 // ErrMalformed means that a commit holds what cannot be laid out in a folder.

@@ -120,8 +120,7 @@ func TestDiffBounds(t *testing.T) {
 	}
 }
 
-// A folder stands for what is checked out where no branch is, and a branch
-// without a commit is no error.
+// Without a branch, the checked-out commit is the head, and a branch without a commit is no error.
 func TestLocal(t *testing.T) {
 	t.Parallel()
 	p := forgetest.New(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge/forgetest"
 )
 
-// memoryCeiling is what no reader of a repository may exceed, in bytes of resident memory.
+// memoryCeiling limits the resident memory of a reader of a repository, in bytes.
 const memoryCeiling = 1 << 30
 
 // checkMemory compares the largest child of this process, and this process, with the ceiling.
@@ -232,7 +232,7 @@ func TestReaderOutOfMemory(t *testing.T) {
 	t.Log(err)
 }
 
-// A child ends when nobody waits for it any more.
+// A child ends when its caller no longer waits for it.
 func TestReaderEndsWithItsRequest(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

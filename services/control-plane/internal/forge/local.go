@@ -47,8 +47,8 @@ func (l localReader) open() (*git.Repository, error) {
 	return repo, nil
 }
 
-// Head is part of Source. Where no branch is checked out, as deployments that
-// pin a commit do, the commit that is checked out stands for every branch.
+// Head is part of Source. Where no branch is checked out, as in deployments that pin a commit, the checked-out commit
+// is the head of every branch.
 func (l *Local) Head(ctx context.Context, branch string) (Commit, error) {
 	out, err := ask(ctx, request{Op: opHead, Dir: l.dir, Branch: branch})
 	if err != nil {

@@ -29,7 +29,7 @@ func tooLargePack(format string, a ...any) error {
 }
 
 // checkPack reads a pack once, holding none of it, and refuses one that unfolds to more than git's readers should be
-// given. Objects and the results of deltas say how large they are; what they hold is counted all the same.
+// given. Objects and the results of deltas declare their size; their content is counted all the same.
 func checkPack(ctx context.Context, r io.Reader) error {
 	scanner := packfile.NewScanner(r)
 	_, n, err := scanner.Header()
@@ -98,7 +98,7 @@ func (c *counted) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// resultSize is what a delta says its result has: the second of the two numbers that it begins with.
+// resultSize returns the declared size of a delta's result: the second of the two numbers that it begins with.
 func (c *counted) resultSize() (int64, bool) {
 	b, size := c.begin, int64(0)
 	for range 2 {

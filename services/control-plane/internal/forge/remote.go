@@ -40,7 +40,7 @@ type Remote struct {
 	url      service.Secret
 	timeout  time.Duration // of each exchange with the server
 	cache    string        // of this repository, for all processes
-	fetching chan struct{} // holds a token while nobody writes to the folder; guards the next three
+	fetching chan struct{} // holds a token while the folder has no writer; guards the next three
 
 	refused string // the newest head that could not be read; it is not fetched again
 	why     error

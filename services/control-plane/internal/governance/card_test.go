@@ -49,7 +49,7 @@ func formatCoverage(doc map[string]any) string {
 func TestCards(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "MODELREPO_DIR="+copyRepository(t))
-	// READMEs stand in for cards.
+	// READMEs serve as cards.
 	got := p.Want(200, "GET", "/model-cards/runtimeregressor", controlplanetest.Reader, nil).Object(t)
 	if got["model"] != "RUNTIMEREGRESSOR" || got["source"] != "repository" || got["version"] != nil || got["tenant"] != nil || got["updated_by"] != nil || !strings.HasPrefix(got["markdown"].(string), "#") {
 		t.Fatalf(`card %v; want got["model"] == "RUNTIMEREGRESSOR" && got["source"] == "repository" && got["version"] == nil && got["tenant"] == nil && got["updated_by"] == nil && …`, got)
@@ -159,7 +159,7 @@ func TestCardsRefuseBadInput(t *testing.T) {
 	p.Refused(422, "validation_error", "GET", "/model-cards?cursor=x", controlplanetest.Reader, nil)
 }
 
-// Of first writers at once each tells what it found.
+// Of concurrent first writers, each reports the state it found.
 func TestConcurrentCardWriters(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

@@ -99,7 +99,7 @@ func TestClassificationsRefuseBadInput(t *testing.T) {
 	}
 }
 
-// Of two first writers the second tells what the first wrote.
+// Of two concurrent first writers, the second reports what the first wrote.
 func TestConcurrentClassifiers(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

@@ -36,7 +36,7 @@ type endpointInput struct {
 	Enabled        *bool   `json:"enabled"`
 }
 
-// endpointKey is what a tenant's record of a model is locked by.
+// endpointKey returns the lock key of a tenant's record of a model.
 func endpointKey(tenant, model string) string { return "llm:" + tenant + ":" + model }
 
 func (b endpointInput) row(model string) (store.PutLLMEndpointParams, error) {

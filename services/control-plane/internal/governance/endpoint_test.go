@@ -118,8 +118,7 @@ func TestEndpointsRefuseBadInput(t *testing.T) {
 	p.Refused(403, "insufficient_scope", "DELETE", "/llm/endpoints/a", controlplanetest.Reader, nil)
 }
 
-// Each of ten changes at once tells what it changed: what one made is what the
-// next found.
+// Each of ten concurrent changes reports its own change: the old value is the new one of the change before.
 func TestConcurrentEndpointWriters(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

@@ -70,7 +70,7 @@ func (s *Evals) Record(ctx context.Context, p auth.Principal, r EvalRun) (store.
 		}
 		same, err := r.is(row)
 		if err == nil && !same {
-			err = fault.EvalConflict.New(fmt.Sprintf("Run %s was recorded before, and said something else; a record never changes. Record a new run under an id of its own.", *r.ID)).
+			err = fault.EvalConflict.New(fmt.Sprintf("Run %s is already recorded with other content; a record never changes. Record the new run under a new id.", *r.ID)).
 				With(map[string]any{"id": row.ID})
 		}
 		return err

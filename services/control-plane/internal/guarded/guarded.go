@@ -1,8 +1,8 @@
-// Package guarded keeps what guards everything else from being changed by one person: promotion policies, gates that
-// let training start without a decision, the scopes of credentials, and separation of duties itself.
+// Package guarded stores the settings that must not be changed by one person: promotion policies, gates that let
+// training start without a decision, the scopes of credentials, and separation of duties itself.
 //
-// While separation of duties is enforced, such a change waits until somebody else who holds the scope govern approves
-// it. Where nobody knows who made it, because it came by the environment, two have to.
+// While separation of duties is enforced, such a change waits until someone else who holds the scope govern approves
+// it. Where its author is unknown, because it came from the environment, two must approve.
 package guarded
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Scope is what a credential needs to make or decide such a change.
+// Scope is the scope that a credential needs to make or decide such a change.
 const Scope = "govern"
 
 // The kinds of change.
@@ -52,7 +52,7 @@ const (
 // Apply carries an approved change out, in the transaction that decides it.
 type Apply func(ctx context.Context, tx store.Tx, change store.GuardedChange, by auth.Principal) error
 
-// Parts are what a Service needs.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	Store *store.Store
 	// Settings are those of the environment.
@@ -97,9 +97,9 @@ type Change struct {
 	Old, New any
 }
 
-// Propose keeps the change until somebody else approves it, and returns it; nil means that p may make it at once.
-// Under separation of duties p needs Scope, and otherwise only what writing the setting needs anyway. The platform's
-// own components act without a second person, so they need Scope always: the trainer does not hold it.
+// Propose stores the change until someone else approves it, and returns it; nil means that p may make it at once. Under
+// separation of duties p needs Scope, and otherwise only the scope that writing the setting needs anyway. The
+// platform's own components act without a second person, so they always need Scope: the trainer does not hold it.
 func (s *Service) Propose(ctx context.Context, tx store.Tx, p auth.Principal, c Change) (*store.GuardedChange, error) {
 	if (s.Duties() || auth.System(p.Name)) && !p.Has(Scope) {
 		return nil, auth.InsufficientScope.New(fmt.Sprintf("This change needs the scope %s; %s does not hold it.", Scope, p.Name)).
@@ -111,8 +111,8 @@ func (s *Service) Propose(ctx context.Context, tx store.Tx, p auth.Principal, c 
 	return s.propose(ctx, tx, p, c, false)
 }
 
-// ProposeToOther keeps the change until somebody else approves it, also where separation of duties is off. Only those
-// whom it never concerns make it at once: then it returns nil.
+// ProposeToOther stores the change until someone else approves it, even where separation of duties is off. Only callers
+// exempt from separation of duties make it at once: then it returns nil.
 func (s *Service) ProposeToOther(ctx context.Context, tx store.Tx, p auth.Principal, c Change) (*store.GuardedChange, error) {
 	if separation.IsExempt(p.Name) {
 		return nil, s.Supersede(ctx, tx, p, c.Kind, c.Target)
@@ -134,7 +134,7 @@ func (s *Service) rulesFor(c store.GuardedChange) separation.Rules {
 	return r
 }
 
-// Supersede ends a pending change of what p changes at once: whoever approved it later would undo what p has set.
+// Supersede ends a pending change of the setting that p changes at once: approving it later would undo p's change.
 func (s *Service) Supersede(ctx context.Context, tx store.Tx, p auth.Principal, kind, target string) error {
 	return s.endPending(ctx, tx, p, kind, target, p.Name+" has changed the same since")
 }

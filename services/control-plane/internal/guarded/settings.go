@@ -37,7 +37,7 @@ type Environment struct {
 	Value any // a string, a bool or a list of strings
 }
 
-// environment is who changes a setting: nobody knows the person.
+// environment is the principal of settings changed by the environment: the person is unknown.
 var environment = auth.Principal{Name: "system:environment", Tenant: event.PlatformTenant}
 
 // followEvery is how soon a replica sees a setting that another one has let into force.
@@ -56,7 +56,7 @@ func loosens(name string, old, next json.RawMessage) bool {
 	case name == DriftGate:
 		return !is(next, `"approval"`)
 	case name == Identities:
-		return true // whom an account belongs to decides who may not approve
+		return true // the mapping of an account to a person decides who may not approve
 	}
 	had := scopes(old)
 	return slices.ContainsFunc(scopes(next), func(s string) bool { return s != "read" && !slices.Contains(had, s) })
@@ -140,9 +140,9 @@ func (s *Service) compare(ctx context.Context, tx store.Tx, e Environment, old j
 	return s.put(ctx, tx, e.Name, old, next, environment)
 }
 
-// withdraw ends a pending change of a setting that the environment does not ask for any more.
+// withdraw ends a pending change of a setting that the environment no longer requests.
 func (s *Service) withdraw(ctx context.Context, tx store.Tx, name string) error {
-	return s.endPending(ctx, tx, environment, Setting, name, "the environment does not ask for it any more")
+	return s.endPending(ctx, tx, environment, Setting, name, "the environment no longer requests it")
 }
 
 func (s *Service) put(ctx context.Context, tx store.Tx, name string, old, next json.RawMessage, by auth.Principal) error {
@@ -222,8 +222,8 @@ func (s *Service) Text(name, strict string) string {
 // On returns a setting that is a switch; off until it is known.
 func (s *Service) On(name string) bool { return sameJSON(s.value(name), json.RawMessage(`true`)) }
 
-// Limit takes those scopes from a caller that are withheld. Until Load has read which, all but reading are, and the error
-// says that this will pass.
+// Limit removes withheld scopes from a caller. Until Load has read which ones, all but reading are withheld, and the
+// error states that this will pass.
 func (s *Service) Limit(p auth.Principal) (auth.Principal, error) {
 	name := Credential + auth.FoldName(p.Name)
 	switch {

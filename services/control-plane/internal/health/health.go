@@ -34,7 +34,7 @@ type Facts struct {
 	ModelRepoOwn bool
 }
 
-// Parts are what a Service reports on.
+// Parts are the components that a Service reports on.
 type Parts struct {
 	Facts    Facts
 	Server   *service.Server
@@ -114,9 +114,8 @@ func (s *Service) register() {
 	s.Server.Check("poller", s.checkPoller)
 }
 
-// checkDatabase fails if the database does not answer or lacks migrations. One that a newer version has migrated is as an
-// upgrade leaves it before it replaces this replica: were the replicas of before unready then, nobody would answer until
-// the first new one is ready.
+// checkDatabase fails if the database does not answer or lacks migrations. A schema newer than this version is normal
+// during an upgrade: were the old replicas unready then, none would answer until the first new one is ready.
 func (s *Service) checkDatabase(ctx context.Context) service.Check {
 	err := s.Migrated(ctx)
 	if errors.Is(err, postgres.ErrNewer) {
@@ -125,7 +124,7 @@ func (s *Service) checkDatabase(ctx context.Context) service.Check {
 	return failCheck(err)
 }
 
-// keepRead keeps what was read, or that it could not be.
+// keepRead stores the value read, or that it could not be read.
 func keepRead[T any](into *atomic.Pointer[T], v T, err error) {
 	if err != nil {
 		into.Store(nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Parts are what a Service needs.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	Store *store.Store
 	Now   func() time.Time
@@ -78,7 +78,7 @@ func (s *Service) Get(c echo.Context) error {
 	row, err := s.Store.FindJob(c.Request().Context(), q)
 	switch {
 	case store.None(err):
-		return fault.JobNotFound.New("No scheduler or cluster that was asked for has reported such a job; GET /jobs lists those there are.")
+		return fault.JobNotFound.New("None of the requested schedulers or clusters has reported such a job; GET /jobs lists the known jobs.")
 	case err != nil:
 		return err
 	}

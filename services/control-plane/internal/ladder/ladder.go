@@ -46,7 +46,7 @@ const (
 	resumeEvery = 10 * time.Second
 )
 
-// Parts are what a Service needs.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	Store      *store.Store
 	Tracker    *tracker.Client
@@ -158,7 +158,7 @@ func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersion
 			return err
 		}
 		if known {
-			in.Tenant = row.Tenant // the version belongs to who asked for the run, not to the trainer
+			in.Tenant = row.Tenant // the version belongs to the run's requester, not to the trainer
 		}
 	}
 	owner, err := s.Registry.Owner(ctx, tx.Queries, in.ModelID)
@@ -166,7 +166,7 @@ func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersion
 		return err
 	}
 	if !known {
-		// Without a run the trainer reports for the owner. Nobody else may: a version is reported once.
+		// Without a run the trainer reports for the owner. Other tenants may not: a version is reported once.
 		if in.Tenant != auth.LegacyTenant {
 			if err := s.Registry.RequireOwned(ctx, tx.Queries, in.Tenant, in.ModelID); err != nil {
 				return err
@@ -201,7 +201,7 @@ func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersion
 }
 
 // mayProduce reports whether a run may still turn out to have produced a version: one that ended otherwise than
-// completed has none, so nobody may pass theirs off as its own.
+// completed has none, so no caller may pass theirs off as its own.
 func mayProduce(row store.Run) bool {
 	return !row.Terminal || row.StateType == string(orchestrator.Completed)
 }
@@ -214,7 +214,7 @@ func finiteMetrics(metrics map[string]float64) map[string]float64 {
 	return out
 }
 
-// origin is what a version was made of, as far as it keeps it from rising.
+// origin holds the properties of a version's sources that keep it from rising.
 type origin struct{ dummy, generated, dirty bool }
 
 // rungs judges the metrics, and holds back what must not rise whatever they say.
@@ -246,8 +246,8 @@ func (s *Service) rungs(m *modelrepo.Model, metrics map[string]float64, from ori
 	return out
 }
 
-// notOwned is why a version that another tenant has trained takes no alias: the model's policy, and whoever approves
-// under it, speak for its owner alone.
+// notOwned is the reason why a version trained by another tenant takes no alias: the model's policy, and the people who
+// approve under it, act only for the model's owner.
 var notOwned = "passed, but the version was trained for another tenant than the model's owner"
 
 // climb does what the rungs allow, and settles the report.
@@ -352,8 +352,7 @@ func (s *Service) set(ctx context.Context, row store.Version, name string) (reas
 	return reason, err
 }
 
-// isDummy asks the tracker about a version that holds an alias; one that is gone
-// keeps nobody out.
+// isDummy asks the tracker about a version that holds an alias; a deleted one does not block others.
 func (s *Service) isDummy(ctx context.Context, model, version string) (bool, error) {
 	mv, err := promotion.Version(ctx, s.Tracker, s.Registry.TrackerName(model), version)
 	if errors.Is(err, tracker.ErrNotFound) {
@@ -398,9 +397,8 @@ func (s *Service) promote(ctx context.Context, row store.Version) (*uuid.UUID, s
 	return &out.Promotion.ID, "", nil
 }
 
-// asker is who started the version's run with no approval: they have asked for
-// its promotion too, and not the trainer that reports it. Empty where somebody
-// approved the run, or it is not known.
+// asker returns the person who started the version's run without approval: they, not the trainer that reports the
+// version, count as a requester of its promotion. Empty where the run was approved, or the person is not known.
 func (s *Service) asker(ctx context.Context, row store.Version) (string, error) {
 	if row.FlowRunID == nil {
 		return "", nil

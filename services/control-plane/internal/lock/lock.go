@@ -1,5 +1,4 @@
-// Package lock is the coordinator's lease as a short lock: taken, used, given
-// back, and over by itself if its holder dies.
+// Package lock uses the coordinator's lease as a short lock: acquired, used, released, and expired if its holder dies.
 package lock
 
 import (

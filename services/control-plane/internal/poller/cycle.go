@@ -25,14 +25,14 @@ const recordTimeout = time.Minute
 // maxError bounds what is kept of an error, in bytes.
 const maxError = 500
 
-// found is what a poll came to.
+// found is the result of a poll.
 type found struct {
 	New    bool // the head was not known
 	SHA    string
 	Marked []string
 }
 
-// poll runs one cycle, which askedBy asked for; empty: nobody. An error is of the repository, errBusy, or of the
+// poll runs one cycle, requested by askedBy; empty: no one. An error is of the repository, errBusy, or of the
 // platform's own stores; the first kind is kept for /health.
 func (s *Service) poll(ctx context.Context, askedBy string) (found, error) {
 	held, unlock, ok, err := s.Locks.Keep(ctx, cycle, cycleTTL)
@@ -140,8 +140,9 @@ func (s *Service) look(ctx context.Context, askedBy string) (out found, err erro
 	return out, s.Store.PollSucceeded(ctx, after)
 }
 
-// refuseHead notes a head that cannot even be read. That is a fact about the commit and no fault of polling: whoever
-// can push must not be able to make the platform unready. Nothing is made stale and nothing trained because of it.
+// refuseHead records a head that cannot be read. That is a property of the commit and not a failure to poll: a person
+// who can push must not be able to make the platform unready. Nothing becomes stale and nothing is trained because of
+// it.
 func (s *Service) refuseHead(ctx context.Context, sha, branch string, row store.GetPollerRow, cause error) error {
 	why := s.Registry.Unreadable(sha, cause.Error()).Error()
 	after := store.PollSucceededParams{Source: s.SourceID, Branch: branch, HeadCommit: &sha, ForceCommit: row.ForceCommit, Fault: &why}

@@ -12,7 +12,7 @@ import (
 // readTimeout limits one read of the shared row.
 const readTimeout = 3 * time.Second
 
-// followState is what this replica has seen of the shared row.
+// followState is this replica's view of the shared row.
 type followState struct {
 	read     bool // a row was seen
 	readings int64
@@ -21,7 +21,7 @@ type followState struct {
 	fault    string    // why the newest head is not in force anywhere
 	retry    time.Time // not before
 	nudged   time.Time // since when a nudge waits for its poll; zero: none does
-	overdue  bool      // the leader should have polled by now
+	overdue  bool      // the leader's poll is late
 	tried    time.Time // when this replica last polled in its place
 }
 
@@ -105,7 +105,7 @@ func (s *Service) follow(ctx context.Context, f *followState) error {
 		return err
 	}
 	if local, ok := s.Source.(*forge.Local); ok && !reread && s.interval() > 0 {
-		// Somebody may check out another commit without notice.
+		// Another commit may be checked out without notice.
 		now, err := local.CheckedOut()
 		if err != nil {
 			return nil // the next poll reports it
@@ -126,8 +126,8 @@ func valueOrEmpty(s *string) string {
 	return *s
 }
 
-// checkout brings a commit into force on this replica. An empty one means that
-// nobody has polled yet: then a replica without models takes the head.
+// checkout brings a commit into force on this replica. An empty one means that no replica has polled yet: then a
+// replica without models takes the head.
 func (s *Service) checkout(ctx context.Context, source forge.Exporter, want string, reread bool, f *followState) error {
 	have := s.Registry.Head()
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge/forgetest"
 )
 
-// A head that cannot be read is a fact about the commit: the platform starts, is ready, polls on and says why.
+// An unreadable head is a property of the commit: the platform starts, is ready, keeps polling and reports the reason.
 func TestHostileHeadKeepsNobodyFromStarting(t *testing.T) {
 	t.Parallel()
 	pack := forgetest.Pack(0, forgetest.Object{Type: forgetest.Commit, Zeros: 64 << 20})

@@ -30,7 +30,7 @@ func newSampleRepository(t *testing.T) (*forgetest.Project, string) {
 	return p, p.Commit("samples", map[string]string{"README.md": "models\n"})
 }
 
-// never keeps the poller from polling by itself after its first look.
+// never sets an interval that ends after the test, so the poller does not poll again after its first time.
 const never = "MODELREPO_POLL_SECONDS=86400"
 
 // startFollowing starts a control plane that polls the served repository and has no folder.
@@ -107,7 +107,7 @@ func syncNow(t *testing.T, p *controlplanetest.Plane) (out syncResult) {
 	return out
 }
 
-// awaitFirstPoll waits for the first success, whoever had it.
+// awaitFirstPoll waits for the first successful poll of any replica.
 func awaitFirstPoll(t *testing.T, p *controlplanetest.Plane) {
 	t.Helper()
 	testenv.Eventually(t, 20*time.Second, func() error {

@@ -241,7 +241,7 @@ func TestReplicas(t *testing.T) {
 	})
 }
 
-// A lease that followed the interval would leave nobody to poll for a quarter of an hour.
+// If the lease's length followed the interval, no replica would poll for a quarter of an hour.
 func TestASuccessorPollsSoonWhateverTheInterval(t *testing.T) {
 	t.Parallel()
 	repo, _ := newSampleRepository(t)

@@ -65,7 +65,7 @@ func TestNoSource(t *testing.T) {
 	p.Refused(404, "diff_unavailable", "GET", "/approvals/"+id+"/diff", controlplanetest.Reader, nil)
 }
 
-// GitLab's interface tells of heads and files; the folder is read again.
+// GitLab's API reports heads and files; the folder is read again.
 func TestGitLabSource(t *testing.T) {
 	t.Parallel()
 	const token = "glpat-0123456789-secret"

@@ -68,7 +68,7 @@ func (g *Gate) Firing(ctx context.Context) ([]alert.Alert, error) {
 	return out, nil
 }
 
-// waiting lists the moves past the gate that were put back and that nobody has decided.
+// waiting lists the undecided moves past the gate that were put back.
 func (g *Gate) waiting(ctx context.Context) ([]alert.Alert, error) {
 	rows, err := g.Store.PendingOutsidePromotions(ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ func (g *Gate) waiting(ctx context.Context) ([]alert.Alert, error) {
 	for _, p := range rows {
 		out = append(out, alert.Alert{
 			Source: DeploySource, Key: p.ModelID + ":" + p.ToAlias + ":" + ExternalMove, Severity: alert.Error, Tenant: event.PlatformTenant,
-			Title:  fmt.Sprintf("%s moved %s of %s to version %s, past the gate; it was put back, and promotion %s asks for it.", p.RequestedBy, p.ToAlias, p.ModelID, p.Version, p.ID),
+			Title:  fmt.Sprintf("%s moved %s of %s to version %s, past the gate; it was put back, and promotion %s requests it.", p.RequestedBy, p.ToAlias, p.ModelID, p.Version, p.ID),
 			Labels: map[string]string{"model": p.ModelID, "alias": p.ToAlias, "version": p.Version, "promotion_id": p.ID.String(), "fault": ExternalMove},
 		})
 	}

@@ -143,7 +143,7 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 
 // artifactChanged is the 409 for a decision on other files than those that were shown.
 func artifactChanged(p store.Promotion, digest string) *problem.Error {
-	detail := fmt.Sprintf("The digest of version %s of %s was not known when this promotion was opened; it is %s and stands in the promotion now. Look at it and decide again.",
+	detail := fmt.Sprintf("The digest of version %s of %s was not known when this promotion was opened; it is %s and the promotion now has it. Review it and decide again.",
 		p.Version, p.ModelID, digest)
 	if p.Digest != nil {
 		detail = fmt.Sprintf("The files of version %s of %s changed since this promotion was opened: their digest was %s and is %s now. It is superseded; look at the new files and open another.",

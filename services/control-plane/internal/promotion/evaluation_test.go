@@ -95,7 +95,7 @@ func TestPlatformEval(t *testing.T) {
 			t.Errorf(`gate %v, %s; want doc["pass"] == true && strings.HasPrefix(checks, "true ")`, doc, checks)
 		}
 	}
-	// The ladder asks for them in the name of who reported the version.
+	// The ladder requests them in the name of the version's reporter.
 	if out := p.Report("JPCP", p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 11.0))); out["promotion_id"] != nil || !strings.Contains(fmt.Sprint(out["rungs"]), "none of version 2 is recorded") {
 		t.Fatalf(`report %v; want out["promotion_id"] == nil && strings.Contains(fmt.Sprint(out["rungs"]), "none of version 2 is recorded")`, out)
 	}
@@ -106,8 +106,8 @@ func TestPlatformEval(t *testing.T) {
 	}
 }
 
-// The gate shows what the latest evaluation measured, also where the policy does
-// not ask for one; a failed one is then shown and does not hold back.
+// The gate shows the latest evaluation, even where the policy does not require one; a failed one is then shown and does
+// not block.
 func TestGateShowsEval(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

@@ -29,7 +29,7 @@ const (
 	gateTimeout  = 20 * time.Second
 )
 
-// GateParts are what a Gate needs.
+// GateParts are the dependencies of a Gate.
 type GateParts struct {
 	Store    *store.Store
 	Tracker  *tracker.Client
@@ -56,8 +56,8 @@ type Question struct {
 	Tenant                   string
 	Model, Version, From, To string
 	Conditions               []api.Condition
-	// Outside means that somebody asked by moving the alias at the tracker: the version then
-	// need not hold From, and every other check stays.
+	// Outside means that the request was a move of the alias at the tracker: the version then need not hold From, and
+	// every other check stays.
 	Outside bool
 }
 

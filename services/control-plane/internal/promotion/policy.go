@@ -24,7 +24,7 @@ const (
 	ApproveRun  = "run"  // the person who approved the training run has decided it
 )
 
-// PoliciesParts are what Policies needs.
+// PoliciesParts are the dependencies of Policies.
 type PoliciesParts struct {
 	Store    *store.Store
 	Registry *registry.Registry
@@ -139,7 +139,7 @@ func decodeChange(c store.GuardedChange) (row store.PutPolicyParams, err error) 
 	}, nil
 }
 
-// terms are a policy as whoever decides about a change of it sees it.
+// terms are a policy as shown to the people who decide about a change of it.
 type terms struct {
 	Metric       string  `json:"metric"`
 	Operator     string  `json:"operator"`

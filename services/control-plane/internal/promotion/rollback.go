@@ -52,7 +52,7 @@ func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name,
 			return err
 		}
 		if name == alias.Production && held.Digest == nil && s.Rules.Duties() {
-			reasons = append(reasons, fmt.Sprintf("no digest was admitted with version %s, so nothing tells whether its files are those that served; move Staging to it and ask with POST /promotions, which judges them", *held.Version))
+			reasons = append(reasons, fmt.Sprintf("no digest was admitted with version %s, so its files cannot be compared with those that served; move Staging to it and request it with POST /promotions, which evaluates them", *held.Version))
 		}
 		if len(reasons) > 0 {
 			return s.refuseRollback(ctx, who, model, name, *held.Version, reasons)

@@ -77,7 +77,8 @@ func TestRollbackGoesToTheVersionBefore(t *testing.T) {
 	}
 }
 
-// A rollback admits the files of the first admission. Where nobody kept which those were, it would admit whatever lies there now.
+// A rollback admits the files of the first admission. Without a record of those, it would admit the files now in their
+// place.
 func TestRollbackToFilesThatNobodyAdmittedIsRefused(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// space is what YAML calls white space, and no more.
+// space is YAML's white space, and no more.
 const space = " \t\r\n"
 
 // hasSignature reports whether an MLmodel file names the inputs of its model, in any form in which YAML is written by

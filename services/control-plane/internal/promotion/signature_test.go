@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv/hostiletest"
 )
 
-// mlflowFile is what MLflow writes; its own writer folds long lines.
+// mlflowFile is a file as MLflow writes it; its writer folds long lines.
 const mlflowFile = `artifact_path: model
 flavors:
   onnx:

@@ -63,7 +63,7 @@ type Push struct {
 	PushedBy string
 	// Pusher is the account that the forge vouches for; PushedBy is only what it is called.
 	Pusher identity.Identity
-	// AskedBy is the principal who asked for the poll that found it; empty: nobody.
+	// AskedBy is the principal who requested the poll that found it; empty: no one.
 	AskedBy string
 	// Source is Webhook or Poll.
 	Source string
@@ -91,7 +91,7 @@ type Outcome struct {
 	CITriggered                   bool
 }
 
-// Parts are what a Service needs.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	Store     *store.Store
 	Config    *repoconfig.Service
@@ -100,7 +100,7 @@ type Parts struct {
 	Retrain   *retrain.API
 	// Pipeline is triggered by new heads; nil: there is none.
 	Pipeline *Pipeline `part:"optional"`
-	// People tells which principal an account of a forge belongs to.
+	// People returns the map from forge accounts to principals.
 	People func() identity.Map
 	// OnHead is called after a new head was recorded.
 	OnHead func()
@@ -237,7 +237,7 @@ func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome,
 	)
 }
 
-// byOwner groups models by the tenant that they belong to: the records that a push asks for are that tenant's.
+// byOwner groups models by the tenant that they belong to: the records that a push requests are that tenant's.
 func (s *Service) byOwner(models []string) map[string][]string {
 	out := map[string][]string{}
 	for _, id := range models {
@@ -248,8 +248,8 @@ func (s *Service) byOwner(models []string) map[string][]string {
 	return out
 }
 
-// putPush keeps one record per commit and branch, the newest, whatever number of deliveries tell of it. A known head
-// stays where it is; a former one that the branch was set back to becomes the newest.
+// putPush keeps one record per commit and branch, the newest, however many deliveries report it. A known head stays
+// where it is; a former one that the branch was reset to becomes the newest.
 func putPush(ctx context.Context, tx store.Tx, add store.InsertPushParams, known bool, last store.Push) (store.Push, error) {
 	if known {
 		return tx.JoinPush(ctx, store.JoinPushParams{ID: last.ID, Requesters: separation.MergeNames(last.Requesters, add.Requesters), PersonUnknown: add.PersonUnknown})

@@ -17,21 +17,22 @@ import (
 )
 
 const (
-	// followEvery is how soon a model that somebody logged at the tracker is listed.
+	// followEvery limits how long a model logged at the tracker takes to be listed.
 	followEvery = 30 * time.Second
-	// lookEvery limits the looks at the tracker for names that nobody has heard of.
+	// lookEvery limits queries to the tracker for unknown names.
 	lookEvery = time.Second
 )
 
-// trackerLooks are looks between two rounds of FollowTracker, by whoever asks for a model that was logged since.
+// trackerLooks are queries between two rounds of FollowTracker, made for callers that request a model logged since the
+// last round.
 type trackerLooks struct {
 	mu     sync.Mutex // guards what follows; held during a look, so that those who come meanwhile wait for it
 	client *tracker.Client
 	last   time.Time
 }
 
-// Tracked is a model that the tracker may hold: one of the repository, or an
-// external one, which somebody logged with a plain client and no definition names.
+// Tracked is a model that the tracker may hold: one of the repository, or an external one, logged with a plain client
+// and without a definition.
 type Tracked struct {
 	ID          string
 	TrackerName string
@@ -70,8 +71,8 @@ func (r *Registry) readTracker(ctx context.Context, c *tracker.Client) error {
 	return nil
 }
 
-// SetTracked tells what the tracker calls its models. Names that cannot be an id of
-// the platform are left out; of two that differ only in case the first one counts.
+// SetTracked sets the tracker's model names. Names that cannot be an id of the platform are left out; of two that
+// differ only in case the first one counts.
 func (r *Registry) SetTracked(names []string) {
 	external := map[string]string{}
 	for _, name := range slices.Sorted(slices.Values(names)) {
@@ -121,8 +122,8 @@ func (r *Registry) FindTracked(name string) (Tracked, bool) {
 	return r.FindExternal(name)
 }
 
-// LookUpTracked is FindTracked, and asks the tracker about a name that was not there a moment ago: somebody may have logged
-// the model since, and another replica may have told of it.
+// LookUpTracked is FindTracked, but queries the tracker for a name that was not there a moment ago: the model may have
+// been logged since, and another replica may have listed it.
 func (r *Registry) LookUpTracked(ctx context.Context, name string) (Tracked, bool) {
 	t, ok := r.FindTracked(name)
 	if ok || !ValidName(name) {
@@ -159,7 +160,7 @@ func (r *Registry) TrackedFromPath(c echo.Context) (Tracked, error) {
 	return Tracked{}, err
 }
 
-// noDefinition is what an external model lacks for whatever trains it.
+// noDefinition states that an external model lacks a definition, which training needs.
 func noDefinition(t Tracked) string {
 	return fmt.Sprintf("Model %s is external: the tracker holds it, and no definition of it exists in the model repository.", t.ID)
 }

@@ -35,23 +35,22 @@ type Registry struct {
 	refused atomic.Pointer[string]            // why the newest reading is not in force; nil if it is
 }
 
-// reading is what one folder held at one time.
+// reading is the content of one folder at one time.
 type reading struct {
 	repo *modelrepo.Repo
 	dir  string
 	head string
-	// taken is the commit that Take was told of; else git is asked.
+	// taken is the commit given to Take; otherwise git is queried.
 	taken string
 	warn  string
 }
 
 func (r reading) sound() bool { return len(r.repo.Faults) == 0 && len(r.repo.Models) > 0 }
 
-// Open reads the model repository in dir under the registry of env. A folder
-// that cannot be read gives an empty registry whose Warning says why: approvals
-// and runs must stay readable without it. Faulty files of the first reading are
-// left out, since nothing is in force that could stay. An empty dir is filled by Take.
-// onSwap is called after each later swap; its error is that of Reload and Take.
+// Open reads the model repository in dir under the registry of env. An unreadable folder gives an empty registry with
+// the reason in Warning: approvals and runs must stay readable without it. Faulty files of the first reading are left
+// out, since there is no earlier state to keep. An empty dir is filled by Take. onSwap is called after each later swap;
+// Reload and Take return its error.
 func Open(dir, env string, onSwap func(context.Context) error, log *slog.Logger) *Registry {
 	r := &Registry{env: env, onSwap: onSwap, log: log}
 	first, err := r.read(dir, "")
@@ -197,7 +196,7 @@ func (r *Registry) Label(id string) string {
 	return "other"
 }
 
-// TrackerName is what the tracker calls the model.
+// TrackerName returns the tracker's name of the model.
 func (r *Registry) TrackerName(id string) string {
 	if m, ok := r.Find(id); ok {
 		return m.TrackerName()
@@ -234,8 +233,7 @@ func (r *Registry) Require(name string) (*modelrepo.Model, error) {
 	return nil, fault.UnknownModel.New(fmt.Sprintf("There is no model %q; known: %s.", ID(name), known))
 }
 
-// RequireDataset is the data set's declared name; "" asks for the default. The
-// problem 400 lists the known ones.
+// RequireDataset returns the data set's declared name; "" selects the default. The problem 400 lists the known ones.
 func (r *Registry) RequireDataset(m *modelrepo.Model, name string) (*modelrepo.ModelDataset, error) {
 	d, ok := m.Dataset(name)
 	switch {
@@ -255,10 +253,10 @@ func Backend(m *modelrepo.Model, d *modelrepo.ModelDataset) string {
 	return m.Backend
 }
 
-// name is what a model or data set can be called.
+// name matches the allowed names of models and data sets.
 var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 
-// NameRule says what ValidName accepts.
+// NameRule describes the names that ValidName accepts.
 const NameRule = "must be 1 to 128 letters, digits, '.', '_' or '-', and begin with a letter or digit"
 
 // ValidName reports whether s can be the name of a model or data set.

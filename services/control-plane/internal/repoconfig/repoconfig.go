@@ -61,7 +61,7 @@ type Settings struct {
 	Gate string `json:"gate"`
 }
 
-// Check says what is wrong with the settings, by the name of the key; empty when nothing is.
+// Check describes the faults of the settings, by key; empty if there are none.
 func (s Settings) Check() map[string]string {
 	faults := map[string]string{}
 	if n := s.PollIntervalSeconds; n != 0 && (n < minInterval || n > maxInterval) {
@@ -79,9 +79,8 @@ func (s Settings) Check() map[string]string {
 	return faults
 }
 
-// validBranch holds a name against git's rules for branches, and wants it short
-// and readable: refs/heads/main would match no push, and what cannot be seen is
-// no name that somebody chose.
+// validBranch checks a name against git's rules for branches, and requires it to be short and readable: refs/heads/main
+// would match no push, and a name with invisible characters is not one that a person chose.
 func validBranch(name string) bool {
 	return name != "HEAD" && !strings.HasPrefix(name, "refs/") && len(name) <= maxBranch && utf8.ValidString(name) &&
 		strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 &&
@@ -213,10 +212,10 @@ func (s *Service) take(now Settings) {
 	s.changed = make(chan struct{})
 }
 
-// target is what the ledger calls the settings.
+// target is the settings' name in the ledger.
 const target = "modelrepo:config"
 
-// dispatches reports whether a push starts training that nobody decides on.
+// dispatches reports whether a push starts training without a decision.
 func (s Settings) dispatches() bool { return s.AutoRetrain && s.Gate == Direct }
 
 // applyChange carries out an approved change.

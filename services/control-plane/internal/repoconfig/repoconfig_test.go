@@ -133,7 +133,7 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// The environment holds for the first start only; the settings survive restarts.
+// The environment applies to the first start only; the settings survive restarts.
 func TestFirstStart(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t, "MODELREPO_AUTO_RETRAIN=true", "MODELREPO_POLL_SECONDS=60", "MODELREPO_WATCH_BRANCH=trunk")
@@ -226,7 +226,7 @@ func openSecondReplica(t *testing.T, p *controlplanetest.Plane) *repoconfig.Serv
 	return s
 }
 
-// Whoever waits on Changed is woken by the change of another replica.
+// A waiter on Changed is woken by the change of another replica.
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

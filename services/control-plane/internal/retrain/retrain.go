@@ -37,7 +37,7 @@ const keepKeys = 30 * 24 * time.Hour
 // lockFor is how long a lock outlives its holder's process.
 const lockFor = 30 * time.Second
 
-// Parts are what an API needs.
+// Parts are the dependencies of an API.
 type Parts struct {
 	Store     *store.Store
 	Commands  *command.Service

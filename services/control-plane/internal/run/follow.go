@@ -23,7 +23,7 @@ const (
 // replica runs it, under a lease.
 type Follower struct{ FollowerParts }
 
-// FollowerParts are what a Follower needs.
+// FollowerParts are the dependencies of a Follower.
 type FollowerParts struct {
 	Book         *Book
 	Orchestrator *orchestrator.Client

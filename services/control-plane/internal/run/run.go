@@ -47,7 +47,7 @@ func Record(ctx context.Context, tx store.Tx, r dispatch.Request, flowRunID stri
 	}))
 }
 
-// requestersOf are those who asked for the run; of a command from before they were kept, who sent it.
+// requestersOf returns the requesters of the run; for a command from before they were stored, its sender.
 func requestersOf(r dispatch.Request) []string {
 	if len(r.Requesters) == 0 {
 		return []string{r.RequestedBy}
@@ -69,7 +69,7 @@ func seenFromRun(r orchestrator.FlowRun) Seen {
 	return Seen{Type: r.StateType, Name: r.StateName, Message: r.Message(), StartTime: r.StartTime, EndTime: r.EndTime}
 }
 
-// BookParts are what a Book needs.
+// BookParts are the dependencies of a Book.
 type BookParts struct {
 	Store *store.Store
 	// TrackerRun finds the tracker's run of a flow run; empty while the trainer has not begun one.
@@ -111,7 +111,7 @@ func (b *Book) Apply(ctx context.Context, flowRunID string, s Seen) (store.Run, 
 	return after, err
 }
 
-// begun is what is known of a run that the orchestrator sees running for the first time.
+// begun describes a run that the orchestrator reports as running for the first time.
 type begun struct {
 	announce     bool // now: its tracker run is known, or will not be
 	trackerRunID *string
@@ -238,9 +238,9 @@ func (b *Book) end(ctx context.Context, tx store.Tx, row store.Run, s Seen) erro
 	return Trained(ctx, tx, row, version, b.Head(), b.Now())
 }
 
-// Trained updates the model's freshness for a completed run and its version. It takes
-// effect when the second of the two is reported. A version that claims no commit, such as one trained from files that no
-// commit holds, changes nothing, whatever commit its run was asked for.
+// Trained updates the model's freshness for a completed run and its version. It takes effect when the second of the two
+// is reported. A version that claims no commit, such as one trained from files that no commit holds, changes nothing,
+// whatever commit its run requested.
 func Trained(ctx context.Context, tx store.Tx, row store.Run, version store.Version, head string, now time.Time) error {
 	if version.CommitSha == nil || row.IsDummy || version.IsDummy || row.StateType != string(orchestrator.Completed) {
 		return nil

@@ -84,7 +84,7 @@ func TestStatus(t *testing.T) {
 	p.Refused(403, "insufficient_scope", "GET", "/status", controlplanetest.Trainer, nil)
 }
 
-// What is not configured is unknown and says so; what nobody listens on is down.
+// A component that is not configured is reported as unknown; one without a listener is down.
 func TestStatusUnconfigured(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "SERVING_URL=http://127.0.0.1:1")

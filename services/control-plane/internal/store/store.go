@@ -45,7 +45,7 @@ func Open(pool *pgxpool.Pool) *Store { return &Store{Queries: New(pool), pool: p
 // Pool is for what is not the control plane's own SQL: outbox and coordinator.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
-// Tx is an open transaction: state changes and the events that tell of them.
+// Tx is an open transaction: state changes and their events.
 type Tx struct {
 	*Queries
 	tx pgx.Tx

@@ -19,9 +19,8 @@ const (
 	// laneMemory bounds the bodies of one forge that are being read or parsed, in
 	// bytes; both forges together have 64 MiB.
 	laneMemory = 32 << 20
-	// firstRoom is what each body has in bytes, beside that memory: less than the
-	// connection's own buffers. It doubles when it is full, so that a stranger must
-	// send what they occupy.
+	// firstRoom is each body's initial buffer in bytes, not counted in that memory: less than the connection's own
+	// buffers. It doubles when it is full, so that a stranger must send as much as they occupy.
 	firstRoom = 512
 	// stride must arrive within strideTimeout, and so must the first byte and what is
 	// left at the end; the whole has bodyTimeout: a forge itself gives up after 10 s.
@@ -30,8 +29,8 @@ const (
 	bodyTimeout   = 10 * time.Second
 )
 
-// intake is a body as far as it has arrived, and its share of the memory. Whoever
-// keeps a connection open and sends nothing has none, whatever length they declared.
+// intake is a body as far as it has arrived, and its share of the memory. A client that keeps a connection open and
+// sends nothing has none, whatever length it declared.
 type intake struct {
 	memory *semaphore.Weighted
 	held   int64

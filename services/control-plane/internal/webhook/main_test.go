@@ -35,7 +35,7 @@ var everyModel = []string{"JPCP", "MACK", "MCBOUND", "RUNTIMECLASS", "RUNTIMEREG
 
 type parsePayload = map[string]any
 
-// payloadFromSample is a payload in testdata with some members in place of its own; nil removes one.
+// payloadFromSample returns a payload from testdata with some members replaced; nil removes one.
 func payloadFromSample(t testing.TB, name string, over parsePayload) string {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/" + name)

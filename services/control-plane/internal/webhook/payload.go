@@ -20,8 +20,7 @@ const notPush = "not a push"
 // cutAt is the number of commits at which forge B's list may have been cut.
 const cutAt = 20
 
-// commitID is what names a commit: a digest in either length, and room for
-// forges that abbreviate.
+// commitID matches a commit id: a digest in either length, and room for forges that abbreviate.
 var commitID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // payload is a JSON object by its keys, exactly as they are written.
@@ -102,7 +101,7 @@ func firstNonEmpty(values ...string) string {
 	return ""
 }
 
-// parseA reads a push of forge A; skip says why it is none.
+// parseA parses a push of forge A; skip is the reason if it is not one.
 func parseA(h http.Header, p payload) (out push.Push, skip string, err error) {
 	var kind string
 	if err := p.read("object_kind", &kind); err != nil {
@@ -136,7 +135,7 @@ func parseA(h http.Header, p payload) (out push.Push, skip string, err error) {
 	return out, "", err
 }
 
-// parseB reads a push of forge B; skip says why it is none.
+// parseB parses a push of forge B; skip is the reason if it is not one.
 func parseB(h http.Header, p payload) (out push.Push, skip string, err error) {
 	if event := h.Get("X-GitHub-Event"); event != "" && !strings.EqualFold(event, "push") {
 		return out, notPush, nil

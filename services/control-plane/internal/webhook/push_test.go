@@ -217,8 +217,8 @@ func TestHugePush(t *testing.T) {
 	}
 }
 
-// A new delivery of the head that is known is a duplicate: only models that were
-// not trained from it are stale, and nothing is asked for again.
+// A new delivery of the known head is a duplicate: only models not trained from it are stale, and no training is
+// requested again.
 func TestDuplicateHead(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
@@ -258,7 +258,7 @@ func TestDuplicateHead(t *testing.T) {
 	}
 }
 
-// One record per commit and branch, whatever number of deliveries tell of it, and also if the branch goes back and forth.
+// One record per commit and branch, however many deliveries report it, and also if the branch goes back and forth.
 func TestPushIsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)

@@ -20,8 +20,8 @@ const (
 	classFile = "models/performance_prediction/RuntimeClass/model.yaml"
 )
 
-// With auto_retrain and the gate approval a push asks for the training of the
-// models it touched, whatever becomes stale; a newer push takes its place.
+// With auto_retrain and the gate approval a push requests training of the models it touched, whatever becomes stale; a
+// newer push supersedes it.
 func TestAutoRetrainByApproval(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
@@ -48,7 +48,7 @@ func TestAutoRetrainByApproval(t *testing.T) {
 	if a := p.Approval(ids[0]); a["status"] != "expired" || !strings.HasPrefix(a["reject_reason"].(string), "superseded by") {
 		t.Errorf(`superseded: %v; want a["status"] == "expired" && strings.HasPrefix(a["reject_reason"].(string), "superseded by")`, a)
 	}
-	// Files that are not known ask for every model.
+	// Unknown files request training of every model.
 	unknown := deliverA(p, sampleA(t, parsePayload{"checkout_sha": strings.Repeat("0c", 20), "total_commits_count": 90}))
 	if len(stringsOf(unknown["approvals_created"])) != len(everyModel) {
 		t.Errorf(`unknown files: %v; want len(stringsOf(unknown["approvals_created"])) == len(everyModel)`, unknown)

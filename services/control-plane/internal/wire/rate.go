@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 )
 
-// window is what limits are counted over.
+// window is the period of the limits.
 const window = time.Minute
 
 // Limiter bounds how often a tenant may write. Counts are in the coordinator,

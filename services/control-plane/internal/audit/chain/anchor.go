@@ -13,9 +13,8 @@ import (
 // AnchorFormat names the format of a file of anchors.
 const AnchorFormat = "platform-audit-anchors/v1"
 
-// Anchors are the last known checkpoint of each tenant's chain, kept apart from it.
-// Each tells truly of a past state, so that the chain must hold it for ever, whoever
-// wrote it down and however long ago.
+// Anchors are the last known checkpoint of each tenant's chain, kept apart from it. Each records a true past state, so
+// the chain must contain it for ever, no matter who wrote it down and how long ago.
 type Anchors map[string]Checkpoint
 
 type anchorFile struct {

@@ -16,11 +16,9 @@ import (
 
 // BundleFormat names the format of a bundle.
 //
-// A bundle is NDJSON: a header, the entries of a stretch of one chain, its
-// checkpoints and a trailer. Each line is in the form of RFC 8785, so that no byte
-// can change without a trace, and an entry can be hashed as it stands. The trailer
-// tells how long the chain was and whether the server could verify it; version 1
-// did not, so that a cut chain looked like a short one.
+// A bundle is NDJSON: a header, the entries of a range of one chain, its checkpoints and a trailer. Each line is in RFC
+// 8785 form, so that no byte can change undetected, and an entry can be hashed as is. The trailer records the chain's
+// length and whether the server could verify it; version 1 did not, so a truncated chain looked like a short one.
 const BundleFormat = "platform-audit-bundle/v2"
 
 // BadFormat is the reason of a fault in a bundle that is none of the chain's own.
@@ -45,9 +43,8 @@ type Header struct {
 	Acknowledgements []Acknowledgement `json:"acknowledgements,omitempty"`
 }
 
-// BundleKey is a public key that a bundle, or a table, brings along. It shows who is
-// said to have signed; trust needs a key from elsewhere, which this is or vouches
-// for it.
+// BundleKey is a public key that a bundle, or a table, includes. It names the claimed signer; trusting it needs a key
+// from elsewhere that equals it or vouches for it.
 type BundleKey struct {
 	KeyID     string  `json:"key_id"`
 	PublicKey []byte  `json:"public_key"`           // base64 in JSON
@@ -55,7 +52,7 @@ type BundleKey struct {
 	Vouches   []Vouch `json:"vouches,omitempty"`
 }
 
-// genuine reports whether the key is what it is called.
+// genuine reports whether the key's name is derived from the key.
 func (c BundleKey) genuine() bool {
 	return len(c.PublicKey) == ed25519.PublicKeySize && KeyID(c.PublicKey) == c.KeyID
 }
@@ -78,7 +75,7 @@ type Head struct {
 	Hash string `json:"hash"`
 }
 
-// Verification is what the server that exports found when it verified the whole chain.
+// Verification is the exporting server's result of verifying the whole chain.
 type Verification struct {
 	Verified    bool    `json:"verified"`
 	Checked     int64   `json:"checked"`
@@ -89,11 +86,11 @@ type Verification struct {
 	VerifiedAt  string  `json:"verified_at"` // as Time gives it
 }
 
-// Ending is what the trailer tells beyond the lines before it.
+// Ending is the content of the trailer beyond the lines before it.
 type Ending struct {
 	LastSeq      int64 // the last entry that the chain ever had; 0: none
 	Verification Verification
-	Key          ed25519.PrivateKey // signs the trailer; nil: nobody does
+	Key          ed25519.PrivateKey // signs the trailer; nil: unsigned
 }
 
 type trailer struct {
@@ -153,8 +150,7 @@ func (b *Writer) raw(line []byte) error {
 	return err
 }
 
-// Entry adds an entry, whether it holds or not: an altered one must be found by
-// whoever gets the bundle.
+// Entry adds an entry, valid or not: the recipient of the bundle must be able to find an altered one.
 func (b *Writer) Entry(l Link) error {
 	b.count++
 	b.head = Head{l.Seq, l.Hash}
@@ -188,7 +184,7 @@ func (b *Writer) Close(end Ending) error {
 	return b.line(t)
 }
 
-// Report is what a bundle proves.
+// Report is the result of verifying a bundle.
 type Report struct {
 	Tenant      string   `json:"tenant"`
 	Verified    bool     `json:"verified"`
@@ -198,7 +194,7 @@ type Report struct {
 	Checkpoints int64    `json:"checkpoints"`
 	SignedSeq   int64    `json:"signed_seq"` // the last entry under a signature; 0: none
 	KeyIDs      []string `json:"key_ids"`    // that signed
-	OwnKeys     bool     `json:"own_keys"`   // the bundle's own keys were used: nobody vouches for them
+	OwnKeys     bool     `json:"own_keys"`   // the bundle's own keys were used: no trusted key vouches for them
 	LastSeq     int64    `json:"last_seq"`   // the last entry that the chain ever had
 	Signed      bool     `json:"signed"`     // the trailer is
 	FirstBadSeq *int64   `json:"first_bad_seq,omitempty"`
@@ -217,16 +213,15 @@ type reader struct {
 	report Report
 	walk   Walk
 	to     int64
-	whole  bool             // the header asks for all entries to the end of the chain
+	whole  bool             // the header requests all entries to the end of the chain
 	hashes map[int64]string // of entries, for their checkpoints
 	marked int64            // the last checkpoint's sequence
 	base   Acknowledgement  // entries up to its Seq are compared with its digest alone
 	state  *Digester        // of those entries; nil once they are past
 }
 
-// VerifyBundle reads a bundle and checks all of it, with trusted keys and those that
-// they vouch for, or with its own when trusted is nil. The error is that of reading; what is wrong
-// with the bundle stands in the report.
+// VerifyBundle reads a bundle and checks all of it, with trusted keys and those that they vouch for, or with its own
+// when trusted is nil. The error is a read error; faults of the bundle are in the report.
 func VerifyBundle(in io.Reader, trusted Keys) (Report, error) {
 	r := &reader{in: bufio.NewReaderSize(in, 1<<16), sum: sha256.New(), keys: trusted, hashes: map[int64]string{}, walk: Walk{Next: 1}}
 	r.report.OwnKeys, r.report.KeyIDs = trusted == nil, []string{}
@@ -403,7 +398,7 @@ func (r *reader) acknowledged(raw []byte, l Link) error {
 	return nil
 }
 
-// leaveAcknowledged goes on behind the entries that were accepted as they are. Their digest is that of the whole chain
+// leaveAcknowledged continues after the entries that were accepted as they are. Their digest is that of the whole chain
 // up to there: a bundle that begins or ends within relies on its signed trailer.
 func (r *reader) leaveAcknowledged(complete bool) error {
 	if r.state == nil {
@@ -462,11 +457,11 @@ func (r *reader) trailer(raw []byte) error {
 	}
 	switch {
 	case len(r.report.Acknowledgements) > 0 && t.KeyID == "":
-		return r.bad("the bundle names acknowledgements, and nobody has signed them")
+		return r.bad("the bundle names acknowledgements without a signature")
 	case t.Count != r.report.Checked || t.Head != r.report.Head:
-		return r.bad("the trailer tells of other entries than there are")
+		return r.bad("the trailer names other entries than the bundle has")
 	case t.Checkpoints != r.report.Checkpoints:
-		return r.bad("the trailer tells of %d checkpoints, there are %d", t.Checkpoints, r.report.Checkpoints)
+		return r.bad("the trailer names %d checkpoints, the bundle has %d", t.Checkpoints, r.report.Checkpoints)
 	case t.SHA256 != hex.EncodeToString(r.sum.Sum(nil)):
 		return r.bad("the bundle was changed: its digest is another")
 	}
@@ -484,8 +479,8 @@ func (r *reader) trailer(raw []byte) error {
 	return nil
 }
 
-// signature checks that of the trailer. A server without a key gives none, which
-// only counts where no key was asked for.
+// signature checks the trailer's signature. A server without a key gives none, which is accepted only where no key was
+// required.
 func (r *reader) signature(t trailer) error {
 	if t.KeyID == "" && len(t.Signature) == 0 {
 		if !r.report.OwnKeys {
@@ -508,8 +503,7 @@ func (r *reader) signature(t trailer) error {
 	return nil
 }
 
-// completeness holds the lines, which agree with each other by now, against what
-// the server knows of the chain.
+// completeness compares the lines, already checked against each other, with what the server knows of the chain.
 func (r *reader) completeness(t trailer) error {
 	r.report.LastSeq = t.LastSeq
 	v := t.Verification

@@ -76,7 +76,7 @@ func makeBundle(t testing.TB, all []chain.Link, from int) []byte {
 	return buf.Bytes()
 }
 
-// endingOf is what the trailer tells of a chain that holds.
+// endingOf returns the trailer's content for a valid chain.
 func endingOf(all []chain.Link, key ed25519.PrivateKey) chain.Ending {
 	last := all[len(all)-1]
 	return chain.Ending{LastSeq: last.Seq, Key: key, Verification: chain.Verification{

@@ -46,7 +46,7 @@ func KeysOf(public ...ed25519.PublicKey) Keys {
 	return out
 }
 
-// Check says what is wrong with a checkpoint of tenant's chain by itself.
+// Check validates a checkpoint of tenant's chain without the chain's entries.
 func (k Keys) Check(tenant string, c Checkpoint) *Fault {
 	public, ok := k[c.KeyID]
 	switch {

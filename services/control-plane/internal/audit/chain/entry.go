@@ -1,8 +1,7 @@
-// Package chain is the form of the audit ledger, apart from where it is kept: the
-// canonical form of an entry, the hash that links it to the one before, signed
-// checkpoints, and bundles that prove themselves without this platform.
+// Package chain defines the form of the audit ledger, independent of its storage: the canonical form of an entry, the
+// hash that links it to the one before, signed checkpoints, and bundles that can be verified without this platform.
 //
-// It touches no network and no database; what it says holds for any copy.
+// It uses no network and no database, so its results are valid for any copy.
 package chain
 
 import (
@@ -25,10 +24,10 @@ const Version = 1
 // Genesis is the previous hash of a chain's first entry.
 var Genesis = strings.Repeat("0", 2*sha256.Size)
 
-// timeForm has microseconds, which is what Postgres keeps.
+// timeForm has microseconds, the precision of Postgres.
 const timeForm = "2006-01-02T15:04:05.000000Z"
 
-// Time is t as it stands in entries, checkpoints and bundles.
+// Time formats t for entries, checkpoints and bundles.
 func Time(t time.Time) string { return t.UTC().Format(timeForm) }
 
 // ParseTime reads what Time gives.

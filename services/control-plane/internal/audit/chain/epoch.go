@@ -35,8 +35,8 @@ func SignEpoch(key ed25519.PrivateKey, tenant string, fromSeq int64, at time.Tim
 	return e
 }
 
-// Seal says that every chain that existed without MACs has an epoch of its own by
-// now, so that a chain without one was put in by hand.
+// Seal states that every chain that existed without MACs now has its epoch, so that a chain without one was inserted by
+// hand.
 func Seal(key ed25519.PrivateKey, at time.Time) Epoch { return SignEpoch(key, "", 1, at) }
 
 // Signed reports whether one of the keys has signed the epoch.

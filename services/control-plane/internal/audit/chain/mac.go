@@ -39,8 +39,8 @@ func AppendKeyed(e Entry, prev string, key []byte) (Link, error) {
 	return Link{Entry: e, PrevHash: prev, Hash: hashEntry(prev, form), MAC: computeMAC(key, prev, form)}, nil
 }
 
-// CheckKeyed recomputes hash and MAC. An entry without the right MAC was put in by
-// somebody who can write to the database but does not hold the signing key.
+// CheckKeyed recomputes hash and MAC. An entry without the right MAC was inserted by a writer to the database who does
+// not hold the signing key.
 func (l Link) CheckKeyed(key []byte) *Fault {
 	form, err := l.Canonical()
 	if err != nil {

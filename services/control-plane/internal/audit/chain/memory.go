@@ -19,16 +19,16 @@ import (
 // BadMemory is the reason of a fault in what is remembered of a chain, not in the chain.
 const BadMemory = "memory"
 
-// MemoryTenant stands in a list of epochs for the file of memories: an epoch of it, signed, says that the file
-// exists since then, so that its absence is a loss.
+// MemoryTenant is the name of the memory file in a list of epochs: its signed epoch states since when the file exists,
+// so that its absence is a loss.
 const MemoryTenant = "~memory"
 
 // maxOpen limits the failures of one chain that are open at a time: one is enough to
 // keep it from verifying.
 const maxOpen = 16
 
-// Memory is what stays known of a chain whatever its tables say: the largest head that was ever verified, and every
-// verification that failed. It only grows, so that two copies, of whatever age, are merged without losing anything.
+// Memory is the state remembered of a chain independently of its tables: the largest head ever verified, and every
+// failed verification. It only grows, so two copies of any age merge without losing anything.
 type Memory struct {
 	Tenant           string            `json:"tenant"`
 	High             Head              `json:"high"`
@@ -62,7 +62,7 @@ type Acknowledgement struct {
 	Digest      string   `json:"digest"` // of the entries that there are, as Digester makes it
 }
 
-// Open lists the failures that nobody has acknowledged.
+// Open lists the failures that are not acknowledged.
 func (m Memory) Open() []Failure {
 	out := []Failure{}
 	for _, f := range m.Failures {
@@ -233,8 +233,8 @@ func (d *Digester) addLine(raw []byte) {
 // Sum is the digest of what was added.
 func (d *Digester) Sum() string { return hex.EncodeToString(d.sum.Sum(nil)) }
 
-// lineOf is an entry's line in a bundle. Details that an administrator wrote in a form that RFC 8785 cannot express
-// become a text: such an entry never holds, and must be found by whoever gets the bundle.
+// lineOf returns an entry's line in a bundle. Details that an administrator wrote in a form that RFC 8785 cannot
+// express become a string: such an entry is never valid, and the recipient of the bundle must be able to find it.
 func lineOf(l Link) ([]byte, error) {
 	raw, err := canonicalOf(entryLine{"entry", l.Entry, l.PrevHash, l.Hash})
 	if err == nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Vouch is what the key By says by its signature: that another key is genuine.
+// Vouch is the statement of the key By, with its signature, that another key is genuine.
 type Vouch struct {
 	By        string `json:"by"`
 	Signature []byte `json:"signature"` // base64 in JSON
@@ -23,8 +23,8 @@ func VouchFor(key ed25519.PrivateKey, public ed25519.PublicKey, createdAt string
 	return Vouch{KeyID(key.Public().(ed25519.PublicKey)), ed25519.Sign(key, vouchText(public, createdAt))}
 }
 
-// Reach adds to k those of the keys that one of k vouches for, or one that is
-// reached so. A key that nobody vouches for is worth nothing, wherever it stands.
+// Reach adds to k the keys that one of k vouches for, directly or through others. A key without such a voucher is never
+// trusted, wherever it is stored.
 func (k Keys) Reach(keys []BundleKey) Keys {
 	out := maps.Clone(k)
 	for more := true; more; {

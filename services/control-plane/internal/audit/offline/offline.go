@@ -121,7 +121,7 @@ func verifyBundle(o options, in io.Reader) (chain.Report, error) {
 	return chain.VerifyBundle(in, trusted)
 }
 
-// printReport says what a report means.
+// printReport explains a report.
 func printReport(out io.Writer, r chain.Report) error {
 	var b strings.Builder
 	if !r.Verified {
@@ -131,7 +131,7 @@ func printReport(out io.Writer, r chain.Report) error {
 		fmt.Fprintf(&b, "VERIFIED: %d entries of the chain of %q, from %d to %d, head %s\n", r.Checked, r.Tenant, r.FromSeq, r.Head.Seq, r.Head.Hash)
 		switch {
 		case r.SignedSeq == 0 && r.Checked > 0:
-			fmt.Fprintln(&b, "No checkpoint: the entries agree with each other, and nobody has signed them.")
+			fmt.Fprintln(&b, "No checkpoint: the entries are consistent, but unsigned.")
 		case r.SignedSeq > 0:
 			fmt.Fprintf(&b, "%d checkpoints, signed by %s: entries up to %d are signed, %d after it are not.\n",
 				r.Checkpoints, strings.Join(r.KeyIDs, ", "), r.SignedSeq, r.Head.Seq-r.SignedSeq)

@@ -21,10 +21,10 @@ const (
 	RefDelta = 7
 )
 
-// Object is one of a pack, as somebody who means harm would write it.
+// Object is one of a pack, as an attacker would write it.
 type Object struct {
 	Type int
-	// Size is what the header says; 0: what Body has.
+	// Size is the size in the header; 0: the size of Body.
 	Size int64
 	Base [20]byte // of a RefDelta
 	Body []byte
@@ -32,7 +32,7 @@ type Object struct {
 	Zeros int64
 }
 
-// Pack is git's format of these objects. count is what its header says; 0: how many there are.
+// Pack encodes these objects in git's format. count is the count in its header; 0: the number of objects.
 func Pack(count uint32, objects ...Object) []byte {
 	var b bytes.Buffer
 	if count == 0 {
