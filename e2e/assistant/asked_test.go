@@ -47,8 +47,8 @@ spec:
   containers: [{name: far, image: registry.test/far:1}]
 `
 
-// TestAsked asks for numbers, relations and what is not read, and types lines as kubectl takes them, on a
-// real control plane.
+// TestAsked requests numbers, relations and data that is not read, and types lines in kubectl's syntax, on a real
+// control plane.
 func TestAsked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, []kube.Node{{Name: "node-a", CPU: "8", Memory: "16Gi"}}, "ASSISTANT_ENGINE=playbooks")

@@ -74,7 +74,7 @@ func (k *talk) say(query string, more ...func(*turn)) answer {
 	return a
 }
 
-// turn is what a request may carry beyond its message.
+// turn holds the optional parts of a request beyond its message.
 type turn struct {
 	requestID   string
 	autoApprove bool

@@ -31,7 +31,7 @@ type door struct {
 
 	mu     sync.Mutex
 	calls  []call               // guarded by mu
-	before func(*http.Request)  // guarded by mu: called before a write goes on
+	before func(*http.Request)  // guarded by mu: called before a write is forwarded
 	after  func(*http.Response) // guarded by mu: called before the answer to a write goes back
 }
 
@@ -104,7 +104,7 @@ func (d *door) note(r *http.Request) (write bool) {
 	return c.write
 }
 
-// hook is what to call before the answer to this request goes back.
+// hook returns the function to call before the response to this request is sent.
 func (d *door) hook(r *http.Request) func(*http.Response) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

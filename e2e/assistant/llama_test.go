@@ -41,10 +41,10 @@ func startLlama(t *testing.T, context string) (url string) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = cmd.Wait() // how it ended stands in its log
+		_ = cmd.Wait() // its log shows how it ended
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
+		_ = cmd.Process.Kill() // it may have ended already
 		<-done
 		if t.Failed() {
 			t.Logf("the model server's log:\n%s", logTail(log.Name()))

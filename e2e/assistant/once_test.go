@@ -87,7 +87,7 @@ func TestExactlyOnce(t *testing.T) {
 	t.Run("killed in front of the write", func(t *testing.T) {
 		w.web(t, "front")
 		own := openDoor(t, w.Config)
-		database := newDatabase(t) // nobody else may rescue it
+		database := newDatabase(t) // no other replica may rescue it
 		mine := launchAssistant(t, database, own.kubeconfig)
 		k := w.talk(t, "front")
 		k.url = mine.url
@@ -101,7 +101,7 @@ func TestExactlyOnce(t *testing.T) {
 		<-reached
 		mine.kill()
 		<-ended
-		// The held request never arrived: whoever takes over finds the target unmoved and makes the call.
+		// The held request never arrived: the replica that takes over finds the target unmoved and makes the call.
 		mine = launchAssistant(t, database, own.kubeconfig)
 		k.url = mine.url
 		if err := retryUntil(90*time.Second, func() error {

@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// TestPlatform is the newcomer's way: the platform starts the assistant with a cluster of its own, says so in
-// every answer, asks before it changes anything, and the ledger names who asked, who approved and what came of it.
+// TestPlatform follows a newcomer: the platform starts the assistant with its own cluster, says so in every answer,
+// asks before it changes anything, and the ledger names the requester, the approver and the outcome.
 func TestPlatform(t *testing.T) {
 	t.Parallel()
 	p := harness.New(t, "PLATFORM_SEED=false")
@@ -77,7 +77,8 @@ func TestPlatform(t *testing.T) {
 	requireMatches(t, k.say("what is wrong in shop?"), `^3 things are wrong`)
 }
 
-// TestPlatformDeadCluster: a kubeconfig that leads nowhere keeps nothing else from starting, and is told where it matters.
+// TestPlatformDeadCluster: with a kubeconfig of an unreachable cluster everything else starts, and the affected answers
+// report it.
 func TestPlatformDeadCluster(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "kubeconfig")

@@ -99,7 +99,7 @@ func (p *process) waitReady(t testing.TB) {
 
 // kill ends the process as a crash does.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it may have ended by itself
+	_ = p.cmd.Process.Kill() // it may have ended already
 	<-p.done
 }
 

@@ -56,7 +56,7 @@ scrape_configs:
 	}
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait() // how it ended stands in its log
+		_ = p.cmd.Wait() // its log shows how it ended
 	}()
 	t.Cleanup(func() {
 		p.kill()
@@ -68,11 +68,11 @@ scrape_configs:
 }
 
 func (p *prometheus) kill() {
-	_ = p.cmd.Process.Kill() // it may have ended by itself
+	_ = p.cmd.Process.Kill() // it may have ended already
 	<-p.done
 }
 
-// value is what an expression gives: an error when nothing.
+// value returns the value of an expression; an error if it has none.
 func (p *prometheus) value(promql string) (string, error) {
 	resp, err := http.Get(p.url + "/api/v1/query?query=" + url.QueryEscape(promql))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// clusterDNS is a cluster's DNS that somebody has scaled to nothing: every name stays unknown on this node.
+// clusterDNS is a cluster's DNS scaled to zero: no name resolves on this node.
 const clusterDNS = `
 apiVersion: v1
 kind: Service

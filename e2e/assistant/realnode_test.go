@@ -29,10 +29,10 @@ type realFault struct {
 	name    string
 	objects string // in a namespace of the fault's name
 	shows   func(w *world, namespace string) func() error
-	symptom string   // how somebody puts it who knows only what it looks like
+	symptom string   // the question of a user who sees only the symptom
 	truth   []string // each is in a right answer
 	never   []string // none is
-	// clear is for what breaks nothing: an answer may say that nothing is wrong
+	// clear is set for what breaks nothing: an answer may report that nothing is wrong
 	clear bool
 	// symptomOnly leaves out the question what is wrong in the namespace, which the assistant does not answer yet
 	symptomOnly bool
@@ -136,7 +136,7 @@ func (f realFault) judge(text string) string {
 	return "right"
 }
 
-// verdictTable is what the test prints in the end.
+// verdictTable is the table that the test prints at the end.
 type verdictTable struct {
 	mu   sync.Mutex
 	rows []verdictRow // guarded by mu

@@ -60,7 +60,7 @@ func (w *world) deploy(t *testing.T, d diagnosis) {
 	}
 }
 
-// sameDigest: what ran is what was approved, and the ledger's document tells who and what came of it.
+// sameDigest: the executed action is the approved one, and the ledger's document names it, its people and its outcome.
 func (k *talk) sameDigest(p approval, state string) {
 	k.t.Helper()
 	doc := k.action(p.ID)
@@ -198,7 +198,7 @@ spec:
 		}},
 		{"B8", "kill -9 inside an approved write", func(t *testing.T, w *world, ns string) row {
 			w.deploy(t, diagnosis{id: ns, deployment: apiDeployment(ns, 1, goodImage, program.Program{}), visible: func(w *world) func() error { return w.readyPods(ns, 1) }})
-			// A door of its own: the write that is held must not be another scenario's.
+			// A separate door: the write that is held must not be another scenario's.
 			own := openDoor(t, w.Config)
 			mine := w.launch(t, own)
 			k := w.talk(t, ns)
@@ -210,7 +210,7 @@ spec:
 				_, err := k.try("yes", withRequestID("b8"))
 				ended <- err
 			}()
-			<-reached // the cluster has carried it out, and nobody was told
+			<-reached // the cluster has carried it out, and no client has its answer
 			mine.kill()
 			if err := <-ended; err == nil {
 				t.Error("the stream of a killed process came to its end")
@@ -293,7 +293,7 @@ func approvalScenarios() []scenario {
 		}},
 		{"C3", "what always asks", func(t *testing.T, w *world, ns string) row {
 			k, _ := started(t, w, ns)
-			// A door of its own: nothing at all may be written, and others write meanwhile.
+			// A separate door: nothing at all may be written, and others write meanwhile.
 			quiet := openDoor(t, w.Config)
 			k.url = w.launch(t, quiet).url
 			for i, q := range []string{
@@ -391,7 +391,7 @@ func approvalScenarios() []scenario {
 				a := k.say(q)
 				requireMatches(t, a, `(?i)refused|not accepted|cannot|not allowed|not known|unknown|not possible|not a name|no name|not taken|is not`)
 				for _, c := range quiet.since(before) {
-					// The watch over the cluster's presence goes on by itself.
+					// The watch over the cluster's presence continues regardless.
 					if !strings.HasPrefix(c.path, "/version") && !strings.HasPrefix(c.path, "/livez") && !strings.HasPrefix(c.path, "/readyz") && !strings.HasSuffix(c.path, "/namespaces/kube-system") {
 						t.Errorf("%q: it called %s", q, c)
 					}

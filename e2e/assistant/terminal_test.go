@@ -52,7 +52,7 @@ func atTerminal(t testing.TB, cmd *exec.Cmd) *terminal {
 	reading.Go(k.read)
 	go func() { k.ended <- cmd.Wait() }()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
+		_ = cmd.Process.Kill() // it may have ended already
 		person.Close()
 		reading.Wait()
 	})
@@ -81,7 +81,7 @@ func (k *terminal) read() {
 	}
 }
 
-// shown is what came since the last thing that was waited for.
+// shown returns the output since the last awaited text.
 func (k *terminal) shown() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

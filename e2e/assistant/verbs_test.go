@@ -21,7 +21,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/kube"
 )
 
-// change is one write, from what is asked for to what the API server holds afterwards. In its texts NS stands for the
+// change is one write, from the request to the state that the API server holds afterwards. In its texts NS is the
 // case's own namespace, which is also in the names of its nodes and kinds.
 type change struct {
 	name    string
@@ -30,7 +30,7 @@ type change struct {
 	before  func(t *testing.T, c *corner) // what else has to be so before
 	ask     string
 	command string   // that the prompt shows
-	risk    string   // and its risk; a ! says that it always asks
+	risk    string   // and its risk; a trailing ! means that it always needs approval
 	shows   []string // patterns in the prompt
 	hides   []string // that nothing may show
 	writes  []string // patterns of the calls, each of which comes once
@@ -106,7 +106,7 @@ func (c *corner) wait(t *testing.T, holds map[string]string) {
 	}
 }
 
-// edit is what somebody else does meanwhile.
+// edit is a concurrent change by another client.
 func (c *corner) edit(t *testing.T, object, patch string) {
 	t.Helper()
 	if err := c.Client.Discovery().RESTClient().Patch(types.MergePatchType).AbsPath(c.path(object)).Body([]byte(patch)).Do(t.Context()).Error(); err != nil {
@@ -228,7 +228,7 @@ func (x change) run(t *testing.T, w *world, ns string) {
 	}
 }
 
-// exactly holds the calls against patterns, each of which stands for one call.
+// exactly compares the calls with patterns, one pattern per call.
 func (c *corner) exactly(t *testing.T, from *door, mark int, patterns []string) {
 	t.Helper()
 	calls := c.written(from, mark)

@@ -168,7 +168,7 @@ func joinChecks(checks ...func() error) func() error {
 	}
 }
 
-// table is what TestScenarios prints in the end.
+// table is the table that TestScenarios prints at the end.
 type table struct {
 	mu   sync.Mutex
 	rows map[string]row // guarded by mu
@@ -177,7 +177,7 @@ type table struct {
 type row struct {
 	what             string
 	diagnosed, fixed string // yes, no, or a dash
-	unapproved       int    // writes that nobody had approved
+	unapproved       int    // writes without an approval
 }
 
 func (x *table) add(id string, r row) {

@@ -1,6 +1,6 @@
 //go:build e2e
 
-// Package audit lets somebody who has only a public key judge the ledger of a running platform.
+// Package audit verifies the ledger of a running platform with only a public key.
 package audit
 
 import (

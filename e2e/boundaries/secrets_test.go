@@ -60,7 +60,7 @@ var (
 	}
 )
 
-// A caller's guess never meets a secret in == or !=, whose time tells how much of it was right.
+// A caller's guess is never compared with a secret by == or !=, whose time reveals how much of it was right.
 func TestSecretsAreComparedInConstantTime(t *testing.T) {
 	t.Parallel()
 	files, constant, used := 0, 0, map[string]bool{}
@@ -110,7 +110,7 @@ func TestSecretsAreComparedInConstantTime(t *testing.T) {
 	}
 }
 
-// isPlainEqual reports whether a function is bytes.Equal, strings.EqualFold or the like.
+// isPlainEqual reports whether a function compares in variable time, as bytes.Equal and strings.EqualFold do.
 func isPlainEqual(fun ast.Expr) bool {
 	sel, ok := fun.(*ast.SelectorExpr)
 	return ok && slices.Contains([]string{"bytes", "strings", "slices"}, lastName(sel.X))

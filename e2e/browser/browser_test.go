@@ -28,7 +28,7 @@ const (
 	scenarioTime = 3 * time.Minute
 )
 
-// scenario is what a script of this folder is told.
+// scenario is the input of a script of this folder.
 type scenario struct {
 	Name       string   `json:"name"` // of its screenshots
 	URL        string   `json:"url"`
@@ -115,7 +115,7 @@ func runSvc(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// address is what a serving command prints last: where to open its page.
+// address matches the last line of a serving command: the URL of its page.
 var address = regexp.MustCompile(`(?m)^(?:open once|steward-[a-z]+-ui): (http://127\.0\.0\.1:\S+)$`)
 
 // servePage starts a command that serves a page, and gives the address to open. The command ends with the test, by a signal

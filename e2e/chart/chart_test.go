@@ -42,7 +42,7 @@ func helm(t *testing.T, args ...string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home := t.TempDir() // no repositories or plugins of whoever runs the test
+	home := t.TempDir() // without the repositories and plugins of the user who runs the test
 	cmd := exec.Command(strings.TrimSpace(string(path)), args...)
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	var stdout, stderr bytes.Buffer
@@ -131,7 +131,7 @@ func TestChartRefusesWrongValues(t *testing.T) {
 	}
 }
 
-// The end of the audit ledger is not forgotten with a pod unless somebody says so.
+// The end of the audit ledger is not lost with a pod unless the values allow it.
 func TestChartRefusesALedgerWithoutMemory(t *testing.T) {
 	t.Parallel()
 	if _, err := helm(t, "template", "ml", chartDir(t)); err == nil || !strings.Contains(err.Error(), "in controlPlane.auditClaim, or") {

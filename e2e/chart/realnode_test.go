@@ -19,8 +19,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// realValues ask for less processor than the defaults: one node of two cores carries everything, and during an upgrade
-// one pod more of each service. The loop trains on generated data.
+// realValues request less CPU than the defaults: one node of two cores carries everything, and during an upgrade one
+// more pod of each service. The loop trains on generated data.
 const realValues = `
 worker: {enabled: true, resources: {requests: {cpu: 100m, memory: 256Mi}, limits: {memory: 2Gi}}}
 inference: {resources: {requests: {cpu: 100m, memory: 256Mi}, limits: {memory: 1536Mi}}}

@@ -107,7 +107,7 @@ func (tr *traffic) try(r request, n int) (int, []byte, error) {
 		}
 		body = bytes.NewReader(text)
 	}
-	req, err := http.NewRequest(r.method, r.url, body) // it ends by itself: cancelling it midway would look like a failure of the service
+	req, err := http.NewRequest(r.method, r.url, body) // never cancelled: that would look like a failure of the service
 	if err != nil {
 		return 0, nil, err
 	}

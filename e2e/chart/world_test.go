@@ -30,7 +30,7 @@ import (
 //go:embed neighbours.yaml
 var neighbours string
 
-// neighbourPorts are what the chart leaves to others, as the release's Secrets and defaults name them.
+// neighbourPorts are the dependencies that the chart does not deploy, as the release's Secrets and defaults name them.
 var neighbourPorts = map[string]int{"postgres": 5432, "redis": 6379, "nats": 4222, "tracker": 5000, "orchestrator": 4200}
 
 // ownImages are those that the release runs.
@@ -118,8 +118,8 @@ func saveImages(t *testing.T, ctx context.Context, n *node.Node, names []string,
 	}
 }
 
-// importCommit gives the node the images of a commit, and returns its chart. The dashboard's have no pages, which
-// nobody looks at here.
+// importCommit gives the node the images of a commit, and returns its chart. The dashboard's have no pages, which these
+// tests do not use.
 func (w *world) importCommit(t *testing.T, ctx context.Context, commit string) version {
 	t.Helper()
 	dir := t.TempDir()

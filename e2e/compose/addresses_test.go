@@ -78,7 +78,7 @@ func TestReplacedServersHaveFixedAddresses(t *testing.T) {
 	}
 }
 
-// Whoever moves the network by its variable moves what the secrets say of it.
+// Changing the network by its variable changes its addresses in the secrets.
 func TestSecretsFollowTheDataNetwork(t *testing.T) {
 	t.Parallel()
 	secrets := t.TempDir()

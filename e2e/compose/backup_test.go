@@ -14,10 +14,10 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// engine plays a docker with three running containers, or without volumes, which writes down what it is asked for.
+// engine simulates a docker with three running containers, or without volumes, and records the requests it gets.
 type engine struct {
 	dir, secrets, log string
-	// tool is what the stack tool does, and volumes what there is.
+	// tool is the action of the stack tool, and volumes the existing volumes.
 	tool, volumes string
 }
 

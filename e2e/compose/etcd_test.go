@@ -65,8 +65,8 @@ func etcdOf(t *testing.T, secrets string) (clients, peers []string) {
 	return clients, peers
 }
 
-// Whoever writes to etcd decides what runs beside the databases, and every user of the machine reaches the containers'
-// addresses: it answers Patroni's certificate alone, and its members take each other's alone.
+// A client that can write to etcd decides which containers run beside the databases, and every user of the machine
+// reaches the containers' addresses: it accepts only Patroni's certificate, and its members only each other's.
 func TestEtcdAnswersCertificatesAlone(t *testing.T) {
 	t.Parallel()
 	secrets := t.TempDir()
@@ -121,7 +121,7 @@ func TestEtcdAnswersCertificatesAlone(t *testing.T) {
 			t.Errorf("%s: %v; want a refusal by TLS", addr, err)
 		}
 	}
-	// Nor does a certificate of somebody else's authority help.
+	// Nor does a certificate of another authority help.
 	other := t.TempDir()
 	if out, err := exec.Command(harness.Bin(t, "stack"), "secrets", other).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

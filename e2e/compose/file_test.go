@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// file is what docker compose makes of compose.yaml.
+// file is docker compose's parsed form of compose.yaml.
 type file struct {
 	Services map[string]service `json:"services"`
 	Networks map[string]struct {
@@ -75,7 +75,7 @@ func loadFile(t *testing.T, more ...string) file {
 	}
 	cmd := exec.Command(dockerCompose(t), append(args, "--project-directory", root, "--profile", "*", "config", "--format", "json")...)
 	cmd.Stderr = t.Output()
-	// Without a variable that somebody may have set, as for a person who has only this repository.
+	// Without variables set in this environment, as for a person who has only this repository.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 	out, err := cmd.Output()
 	if err != nil {

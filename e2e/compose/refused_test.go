@@ -26,7 +26,7 @@ func TestRefusedUps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		docker string // what stands in for the command
+		docker string // the stand-in for the command
 		env    []string
 		want   string
 	}{

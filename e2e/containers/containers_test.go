@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package containers runs the tests' own Postgres, NATS and Redis as containers, which a machine without these
-// servers would use: on the engine that runs here, or on one of its own.
+// Package containers runs the tests' own Postgres, NATS and Redis as containers, which a machine without these servers
+// would use: on the engine that runs here, or on one that it starts.
 package containers
 
 import (

@@ -25,7 +25,7 @@ type engine struct {
 	pid     int      // of a daemon that this test started; 0 for one that was running
 }
 
-// openEngine gives the engine that answers, or else one of its own that ends with the test.
+// openEngine returns the running engine, or else a new one that ends with the test.
 func openEngine(t *testing.T) *engine {
 	t.Helper()
 	running := &engine{environ: os.Environ()}
@@ -35,7 +35,7 @@ func openEngine(t *testing.T) *engine {
 	return startEngine(t)
 }
 
-// startDaemon runs as the first process of namespaces of its own. What a daemon leaves behind when it ends (bridge,
+// startDaemon runs as the first process of new namespaces. Everything a daemon leaves behind when it ends (bridge,
 // firewall rules, sysctls, mounts) ends with them, also when this test is killed.
 const startDaemon = `set -e
 mount --make-rprivate /
@@ -144,7 +144,7 @@ func (e *engine) command(ctx context.Context, program string, args ...string) *e
 	return cmd
 }
 
-// event is what the engine records of a container.
+// event is the engine's record of a container event.
 type event struct {
 	Action string `json:"Action"`
 	Actor  struct {

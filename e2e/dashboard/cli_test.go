@@ -22,7 +22,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// publicClient is what the issuer knows of command lines: refresh tokens, which it takes once each, and devices.
+// publicClient is the issuer's state for command lines: refresh tokens, each usable once, and devices.
 type publicClient struct {
 	mu      sync.Mutex        // guards those below
 	refresh map[string]string // subject by token
@@ -58,7 +58,7 @@ func (c *publicClient) revoke(_ http.ResponseWriter, r *http.Request) {
 	delete(c.refresh, r.PostFormValue("token"))
 }
 
-// exchangePublic gives a token to whoever proves to have begun the sign-in, without a secret.
+// exchangePublic gives a token to a client that proves that it began the sign-in, without a secret.
 func (i *issuer) exchangePublic(w http.ResponseWriter, r *http.Request) {
 	i.cli.mu.Lock()
 	defer i.cli.mu.Unlock()
@@ -158,7 +158,7 @@ func (s *shell) signIn(act func(said string), code int, want string, line ...str
 
 var printedAddress = regexp.MustCompile(`https?://\S+`)
 
-// browse opens the printed address as a browser in which somebody is signed in at the issuer.
+// browse opens the printed address in a browser that is signed in at the issuer.
 func (s *shell) browse(subject string) func(string) {
 	return func(said string) {
 		s.t.Helper()
@@ -251,7 +251,7 @@ func TestCommandLineSignsIn(t *testing.T) {
 		t.Errorf("got %s (%v), want no token left", data, err)
 	}
 
-	// By a code on another device, into a context of its own.
+	// By a code on another device, into a new context.
 	s.mlp(0, "", "--context", "lab", "config", "set", "dashboard", w.url)
 	device := regexp.MustCompile(`enter the code (\S+)`)
 	s.signIn(func(said string) {

@@ -48,7 +48,7 @@ func newIssuer() *issuer {
 	mux.HandleFunc("POST /{realm}/token", i.exchange)
 	mux.HandleFunc("POST /{realm}/device", i.cli.startDevice)
 	mux.HandleFunc("POST /{realm}/revoke", i.cli.revoke)
-	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {}) // stands in for the bus bridge, which the platform does not run
+	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {}) // in place of the bus bridge, which is not run
 	i.server = httptest.NewServer(mux)
 	return i
 }
@@ -78,7 +78,7 @@ func (i *issuer) serveKeys(w http.ResponseWriter, _ *http.Request) {
 	}}})
 }
 
-// authorize signs in whom the query names, without asking anything.
+// authorize signs in the user that the query names, without asking anything.
 func (i *issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	code := rand.Text()

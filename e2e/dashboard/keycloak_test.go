@@ -44,7 +44,7 @@ providers:
 	}
 }
 
-// startOrganisation starts the dashboard first, with a trust file of nobody: the provider must know its address.
+// startOrganisation starts the dashboard first, with an empty trust file: the provider must know its address.
 func startOrganisation(t *testing.T) *organisation {
 	t.Helper()
 	o := &organisation{file: filepath.Join(t.TempDir(), "trust.yaml")}
@@ -65,14 +65,14 @@ func startOrganisation(t *testing.T) *organisation {
 	return o
 }
 
-// person is a browser, from which somebody signs in.
+// person is a person's browser.
 type person struct {
 	*keycloak.Browser
 	t *testing.T
 	o *organisation
 }
 
-// person has a browser without cookies, at an address of its own.
+// person has a browser without cookies, at a separate address.
 func (o *organisation) person(t *testing.T) *person {
 	o.people++
 	p := &person{keycloak.NewBrowser(t, o.url), t, o}
@@ -82,7 +82,7 @@ func (o *organisation) person(t *testing.T) *person {
 
 const login = "/api/auth/sso/university/login"
 
-// back opens the callback and says where it leads.
+// back opens the callback and returns where it leads.
 func (p *person) back(callback string) string {
 	p.t.Helper()
 	page := p.Do(http.MethodGet, callback, nil)
@@ -141,7 +141,7 @@ func TestSingleSignOnAtARealProvider(t *testing.T) {
 	t.Run("stepping up as another person is refused", o.testOtherSubject)
 	t.Run("logout ends the session here and there", o.testLogout)
 	t.Run("in Chromium", o.testBrowser)
-	t.Run("a provider that is taken away", o.testRemoved) // nobody signs in after it
+	t.Run("a provider that is taken away", o.testRemoved) // no sign-in works after it
 	t.Run("no secret is left behind", o.testSecrets)
 }
 
@@ -192,7 +192,7 @@ func (o *organisation) testNobody(t *testing.T) {
 
 func (o *organisation) testReplay(t *testing.T) {
 	p, other := o.person(t), o.person(t)
-	other.Walk(o.url+login, "carol") // has a browser key of its own
+	other.Walk(o.url+login, "carol") // has its own browser key
 	callback := p.Walk(o.url+login, "bob")
 	if got := other.back(callback); got != "/?sso_error=state_mismatch" {
 		t.Errorf("in another browser: %q, want state_mismatch", got)

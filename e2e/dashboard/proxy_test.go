@@ -27,7 +27,7 @@ const (
 	scenarioTime = 10 * time.Minute
 )
 
-// toolsScenario is what tools.cjs is told.
+// toolsScenario is the input of tools.cjs.
 type toolsScenario struct {
 	Chromium     string `json:"chromium"`
 	Shots        string `json:"shots"`
@@ -62,7 +62,8 @@ func TestRealToolsBehindTheProxy(t *testing.T) {
 	d := harness.StartDashboard(t, "PLATFORM_SEED=false", "ORCHESTRATOR_API_URL="+orchestrator+"/api", "METRICS_STORE_URL="+metricsStore,
 		"DASHBOARDS_URL="+hostile.URL, "DASHBOARD_UPSTREAM_ALLOW="+allowed)
 	token := d.Login(t, "admin")
-	// The platform tells its services where its own tracker is; the dashboard is told of the real one as an operator does.
+	// The platform sets its own tracker's address in its services; the dashboard gets the real one's through its API,
+	// as an operator would set it.
 	harness.Want(t, http.StatusOK, http.MethodPut, d.URL+"/api/config", token, map[string]string{"tracker_url": tracker})
 	harness.Eventually(t, 20*time.Second, func() error {
 		a, err := harness.TryCall(http.MethodGet, d.URL+"/api/proxy/tracker/", token, nil)
@@ -138,13 +139,13 @@ func startServer(t *testing.T, name, health string, cmd *exec.Cmd) {
 		t.Fatal(err)
 	}
 	cmd.Stdout, cmd.Stderr = log, log
-	// A group of its own: the server starts workers, and all of them must end.
+	// A new process group: the server starts workers, and all of them must end.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%v: run scripts/setup.sh e2e", err)
 	}
 	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // gone if it ended by itself
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // gone if it has ended already
 		_ = cmd.Wait()
 		_ = log.Close()
 		if b, err := os.ReadFile(log.Name()); err == nil && t.Failed() {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// access is what a route needs.
+// access lists the requirements of a route.
 type access struct {
 	role     string // public, viewer, admin
 	operator bool   // a tenant of the operators
@@ -60,7 +60,7 @@ var undocumented = map[string]access{
 // columns of the matrix.
 var columns = []string{"nobody", "viewer", "admin", "cookie viewer", "cookie admin", "cookie, no proof", "other tenant's viewer", "other tenant's admin"}
 
-// expect is the answer of a route that lets nobody through: empty where the caller passes.
+// expect returns the refusal of a route: empty where the caller passes.
 func (a access) expect(column, method string) string {
 	if a.role == "public" {
 		return ""

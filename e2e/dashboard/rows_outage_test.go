@@ -47,7 +47,7 @@ type viewRead struct {
 	partial []string
 }
 
-// TestRow11EachServiceStopsInTurn runs alone: what it says about time holds for a machine that does only this.
+// TestRow11EachServiceStopsInTurn runs alone: its time limits apply to a machine that does only this.
 func TestRow11EachServiceStopsInTurn(t *testing.T) {
 	w := sharedWorld(t)
 	settings := map[string]string{"tracker": "TRACKING_URI", "serving": "SERVING_URL", "control plane": "CONTROL_PLANE_URL", "orchestrator": "ORCHESTRATOR_API_URL", "assistant": "ASSISTANT_URL"}

@@ -22,7 +22,7 @@ import (
 func TestRow16FlagsAgreeAndKillSwitchesHold(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
-	admin := w.foreigner("row16", "admin") // a tenant of its own: overrides are per tenant
+	admin := w.foreigner("row16", "admin") // a separate tenant: overrides are per tenant
 	const rollout = "incidentTimeline"     // half of the subjects, once it is on
 	w.want(t, http.StatusOK, http.MethodPost, w.url+"/api/v1/flags/"+rollout, admin, map[string]bool{"enabled": true})
 	t.Cleanup(func() { w.call(t, http.MethodDelete, w.url+"/api/v1/flags/"+rollout, admin, nil) })
@@ -72,7 +72,7 @@ func TestRow16FlagsAgreeAndKillSwitchesHold(t *testing.T) {
 	}
 }
 
-// rolloutBucket is where a subject stands in a flag's rollout: the digest as a number, modulo 100.
+// rolloutBucket returns a subject's bucket in a flag's rollout: the digest as a number, modulo 100.
 func rolloutBucket(flag, subject string) int64 {
 	digest := sha256.Sum256([]byte(flag + ":" + subject))
 	return new(big.Int).Mod(new(big.Int).SetBytes(digest[:]), big.NewInt(100)).Int64()

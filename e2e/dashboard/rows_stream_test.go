@@ -96,7 +96,7 @@ func openIdleStream(t *testing.T, dashboard string, c who) (net.Conn, *bufio.Rea
 	}
 	fmt.Fprintf(conn, "GET /api/v1/stream?channels=job HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", strings.TrimPrefix(dashboard, "http://"), c.bearer)
 	head := bufio.NewReaderSize(conn, 1<<10)
-	for { // to the hello, which says that the client is there
+	for { // to the hello, which confirms that the client is connected
 		line, err := head.ReadString('\n')
 		if err != nil {
 			t.Fatal(err)
@@ -287,7 +287,7 @@ func TestRow27TheBrokerGoesAndComesBack(t *testing.T) {
 		bus.publish(t, "default", "job.started", map[string]any{"model": "ROW27", "run_id": "away-1"}),
 		bus.publish(t, "default", "job.started", map[string]any{"model": "ROW27", "run_id": "away-2"}),
 	}
-	// Whoever polls finds what changed meanwhile.
+	// Polling finds the changes made meanwhile.
 	w.want(t, http.StatusOK, http.MethodPost, r.url+"/api/v1/collab/model/ROW27/comments", viewer, map[string]string{"body": "written without a broker"})
 	if text := string(w.want(t, http.StatusOK, http.MethodGet, r.url+"/api/v1/collab/model/ROW27/comments", viewer, nil).Body); !strings.Contains(text, "without a broker") {
 		t.Errorf("comments: got %s, want the one written meanwhile", text)

@@ -117,7 +117,7 @@ type driftStatus struct {
 	Status       string
 }
 
-// driftOf is what mlp says of JPCP's Production version.
+// driftOf returns mlp's drift status of JPCP's Production version.
 func (w *world) driftOf(t *testing.T) driftStatus {
 	t.Helper()
 	var all []driftStatus
@@ -357,7 +357,7 @@ type ledgerView struct {
 // TestRow15EditedLedger runs alone: once a row is edited, the ledger of the tenant is false for everybody.
 func TestRow15EditedLedger(t *testing.T) {
 	w := sharedWorld(t)
-	admin := w.foreigner("row15", "admin") // a ledger of its own
+	admin := w.foreigner("row15", "admin") // with a separate ledger
 	w.want(t, http.StatusOK, http.MethodPost, w.url+"/api/v1/selfobs/action", admin, map[string]string{"action": "row15", "target": "ledger", "details": "the truth"})
 	await := func(want bool) {
 		t.Helper()

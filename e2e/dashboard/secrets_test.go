@@ -146,7 +146,7 @@ func (w *world) secrets() (map[string]string, error) {
 	return out, nil
 }
 
-// searchSecrets looks for each secret in the logs, in a dump of the database and in every answer, and says where it
+// searchSecrets looks for each secret in the logs, in a dump of the database and in every answer, and returns where it
 // found one.
 func (w *world) searchSecrets() []string {
 	secrets, err := w.secrets()
@@ -170,7 +170,8 @@ func (w *world) searchFor(secrets map[string]string) []string {
 	return searchPlaces(places, secrets)
 }
 
-// leftBehind is what a running platform has written so far: its log and further ones, what it printed, and its tables.
+// leftBehind returns everything a running platform has written so far: its log and further ones, its output, and its
+// tables.
 func leftBehind(p *harness.Platform, logs ...string) (map[string][]byte, error) {
 	places := map[string][]byte{"the output": []byte(p.Output())}
 	for _, log := range append(logs, filepath.Join(p.Dir, "platform.log")) {
@@ -203,7 +204,7 @@ func leftBehind(p *harness.Platform, logs ...string) (map[string][]byte, error) 
 	return places, nil
 }
 
-// searchPlaces looks for each secret, as it is and encoded, and says where it found one.
+// searchPlaces looks for each secret, as it is and encoded, and returns where it found one.
 func searchPlaces(places map[string][]byte, secrets map[string]string) (leaks []string) {
 	for name, secret := range secrets {
 		if len(secret) < 16 {

@@ -22,7 +22,7 @@ import (
 // walkTime limits one part of a walk: 31 pages, each judged by axe, on a machine that others work on.
 const walkTime = 15 * time.Minute
 
-// walk is what walk.cjs and sso.cjs are told.
+// walk is the input of walk.cjs and sso.cjs.
 type walk struct {
 	Part         string `json:"part"` // a key of the script's parts
 	Name         string `json:"name"` // of its screenshots
@@ -85,7 +85,7 @@ func playWalk(t *testing.T, w walk) {
 	w.play(t, p, "walk.cjs")
 }
 
-// play runs one part of a script in a Chromium of its own.
+// play runs one part of a script in a new Chromium.
 func (w walk) play(t *testing.T, p *harness.Platform, script string) {
 	t.Helper()
 	root := harness.Root(t)
@@ -144,12 +144,12 @@ func TestEveryPageInEveryLook(t *testing.T) {
 	}
 }
 
-// A wrong password is told in words, a right one opens the page that was asked for, and signing out ends the session.
+// A wrong password is reported as text, a right one opens the requested page, and signing out ends the session.
 func TestPasswordLoginAndLogout(t *testing.T) {
 	playWalk(t, walk{Part: "login", Name: "login"})
 }
 
-// change commits an edit to the model repository, as somebody would, for a notice by CI to name.
+// change commits an edit to the model repository, as a person would, for a notice by CI to name.
 func change(t *testing.T, p *harness.Platform, model string) (commit, file string) {
 	t.Helper()
 	repo := p.Env["PLATFORM_MODELREPO"]

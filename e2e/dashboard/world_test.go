@@ -27,7 +27,7 @@ import (
 )
 
 // world is a seeded platform with two identity providers: the realm campus belongs to the tenant default, as password
-// sessions do, and other to a tenant of its own. Further replicas of the dashboard work on the same database.
+// sessions do, and other to another tenant. Further replicas of the dashboard work on the same database.
 type world struct {
 	*harness.Platform
 	url, tools string // the platform's own dashboard
@@ -273,7 +273,7 @@ func decode[T any](t testing.TB, a answer) T {
 	return out
 }
 
-// freshAddress is a client address that nobody used: limits count by it.
+// freshAddress is an unused client address: limits count by it.
 func (w *world) freshAddress() string {
 	n := w.addresses.Add(1)
 	return fmt.Sprintf("198.51.%d.%d", n/250, n%250+1)

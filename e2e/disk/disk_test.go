@@ -52,8 +52,8 @@ func fillDisk(t *testing.T, dir string) (file string) {
 	return file
 }
 
-// While its disk is full a platform says so, keeps what it acknowledged and writes nothing half; once there is space it
-// goes on without a restart.
+// While its disk is full a platform reports it, keeps what it acknowledged and writes nothing half; once there is space
+// it resumes without a restart.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	p := harness.New(t, "PLATFORM_SEED=false")

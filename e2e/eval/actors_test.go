@@ -38,7 +38,7 @@ type actor struct {
 	pending         bool // no node; nothing is written
 }
 
-// part is what one container does in one pod.
+// part is the behaviour of one container in one pod.
 type part struct {
 	*Container
 	log, previous []kubelet.Line

@@ -72,7 +72,7 @@ func startAssistant(t testing.TB, c *cluster, limit time.Duration, env ...string
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
-	go func() { defer close(done); _ = cmd.Wait() }() // how it ended stands in its log
+	go func() { defer close(done); _ = cmd.Wait() }() // its log shows how it ended
 	t.Cleanup(func() { _ = cmd.Process.Kill(); <-done })
 	testenv.Eventually(t, time.Minute, func() error {
 		resp, err := http.Get(a.url + "/readyz")

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// options say what is run.
+// options select the scenarios to run and how.
 type options struct {
 	limit    time.Duration // of the whole run
 	answer   time.Duration // of one answer
@@ -117,7 +117,7 @@ func (e *evaluation) setUp(ctx context.Context, list []Scenario) {
 
 func (e *evaluation) engage(s *Scenario) { e.actors.engage(s) }
 
-// questions asks every wording of a scenario, each in a session of its own.
+// questions asks every wording of a scenario, each in a separate session.
 func (e *evaluation) questions(ctx context.Context, s *Scenario) {
 	if e.failed[s.ID] != nil {
 		fmt.Fprintf(e.progress, "%s: %v\n", s.ID, e.failed[s.ID])
@@ -140,7 +140,7 @@ func (e *evaluation) questions(ctx context.Context, s *Scenario) {
 		r.Took, r.Calls, r.Answer = time.Since(began), e.calls.Load()-calls, text
 		r.Seconds = r.Took.Seconds()
 		r.Verdict = judge(s.Expect, text)
-		if r.Verdict == AllClear && s.Group == "count" { // nobody asked whether something is wrong
+		if r.Verdict == AllClear && s.Group == "count" { // the question was not whether something is wrong
 			r.Verdict = Missed
 		}
 		if err != nil {

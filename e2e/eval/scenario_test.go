@@ -31,7 +31,7 @@ type Scenario struct {
 	Class     string `json:"class"`     // of fault, such as image or dns
 	Group     string `json:"group"`     // one of Groups: where the truth is to be found
 	Namespace string `json:"namespace"` // no other scenario's
-	HeldOut   bool   `json:"held_out"`  // its figures are reported apart, and nobody mends the rules by it
+	HeldOut   bool   `json:"held_out"`  // its figures are reported apart, and no rule is tuned on it
 	// Alone scenarios change what the cluster shares, such as nodes or webhooks. They run one after the other, after all
 	// others, and what they made is removed.
 	Alone bool `json:"alone"`

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// token is what the towers of these tests are called with.
+// token is the credential of these tests' calls to the towers.
 const token = "e2e-0123456789-abcdefghijklmnopqrstuv"
 
 // runCommand runs a command in a folder; it must succeed.

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// plan says how much is killed while how much is asked for.
+// plan sets the number of kills and of requests during them.
 type plan struct {
 	kills      int           // of each process
 	each       int           // retrains, and as many approvals

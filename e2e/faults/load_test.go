@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// patience is how long a client asks for one command. A command whose owner was killed is taken over
-// after its lease of 15 s, and its lock runs out after 30 s.
+// patience limits a client's retries of one command. A command whose owner was killed is taken over after its lease of
+// 15 s, and its lock runs out after 30 s.
 const patience = 4 * time.Minute
 
 // command is one retrain, or one notice with its approval, as a client sees it.

@@ -2,7 +2,7 @@
 
 // Package faults kills every process of an installation under load and then asks whether anything was
 // lost or done twice. The installation is real: two control planes, Postgres, Redis, NATS with a disk
-// that is synced, the orchestrator's stand-in in a process of its own, and a consumer of all events.
+// that is synced, the orchestrator's stand-in in a separate process, and a consumer of all events.
 //
 //	FAULTS_KILLS     kill -9 of each process, default 10 (make faults)
 //	FAULTS_COMMANDS  retrains, and as many notices with approvals, default 500 (make faults)
@@ -79,5 +79,5 @@ func runConsumer() error {
 	}, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 }
 
-// untilAskedToEnd waits for the end of stdin, by which a parent asks for a clean stop.
+// untilAskedToEnd waits for the end of stdin, by which a parent requests a clean stop.
 func untilAskedToEnd() { _, _ = io.Copy(io.Discard, os.Stdin) }

@@ -137,7 +137,7 @@ func (l *load) amid(t *testing.T, neighbour *part, whileDead func()) {
 	}
 }
 
-// reckon checks everything there is by now.
+// reckon checks everything there is now.
 func (w *world) reckon(t *testing.T, l *load) {
 	t.Helper()
 	w.allAlive()
@@ -145,7 +145,7 @@ func (w *world) reckon(t *testing.T, l *load) {
 	w.ranOnce(t, l.commands)
 	w.ledgerHolds(t)
 	w.arrivedOnce(t)
-	// An attempt that was repeated by the proxy's side is not told of in the next test.
+	// An attempt that the proxy's side repeated is not carried into the next test.
 	for len(w.proxy.Swallowed()) > 0 {
 		<-w.proxy.Swallowed()
 	}

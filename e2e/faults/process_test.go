@@ -21,7 +21,7 @@ type part struct {
 	start func()        // in the test's goroutine
 	kill  func()        // kill -9, and wait for the end
 	up    func() error  // whether it does its work
-	ended func() bool   // by itself, which none should
+	ended func() bool   // reports whether it ended without being told to, which none should
 	back  time.Duration // the longest time from the start after a kill until it worked
 	kills int
 }
@@ -47,7 +47,7 @@ func (p *part) returns(t *testing.T) {
 	p.back = max(p.back, time.Since(begin))
 }
 
-// letTimePass lets time pass where the time itself is what is tested.
+// letTimePass lets time pass in tests of time itself.
 func letTimePass(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {

@@ -99,7 +99,7 @@ func (w *world) part(name string) *part {
 	return nil
 }
 
-// allAlive fails when a process ended that nobody killed.
+// allAlive fails when a process ended without being killed.
 func (w *world) allAlive() {
 	w.t.Helper()
 	for _, p := range w.parts {
@@ -214,8 +214,8 @@ func (w *world) addBroker() (url string) {
 	return "nats://" + addr
 }
 
-// addOrchestrator runs the platform for its stand-in of the orchestrator, with a database of its own.
-// The deployment belongs to a work pool, so the stand-in only keeps the runs; see [world.work].
+// addOrchestrator runs the platform for its stand-in of the orchestrator, with a separate database. The deployment
+// belongs to a work pool, so the stand-in only keeps the runs; see [world.work].
 func (w *world) addOrchestrator() {
 	p := harness.New(w.t, "PLATFORM_SEED=false", "PLATFORM_KEEP_TOKENS=true") // the control planes live on when it is killed
 	w.add(&part{

@@ -108,11 +108,11 @@ func preparePlatform(t testing.TB, dir string, extra []string) *Platform {
 	return p
 }
 
-// The ports handed out lie below those that the kernel gives to whoever asks for any, so that nobody gets one by
-// chance before its user listens. Each test process claims a band of them, as packages run side by side.
+// The ports handed out lie below the kernel's ephemeral range, so that no process gets one by chance before its user
+// listens. Each test process claims a band of them, as packages run side by side.
 const firstPort, bandPorts, bands = 12_002, 500, 40
 
-// DefaultPorts are those of a platform that nobody configured. None is handed out: some tests start one that has them.
+// DefaultPorts are those of a platform without configuration. None is handed out: some tests start one that has them.
 var DefaultPorts = []int{14200, 15000, 18001, 18002, 18003, 18004, 18005}
 
 // claimBand listens on the first port of a band, which is then this process's own for as long as the process lives.
@@ -165,7 +165,7 @@ func FreePortRow(t testing.TB, n int) int {
 	return 0
 }
 
-// FreePorts finds n loopback addresses that nobody listens on.
+// FreePorts finds n loopback addresses without a listener.
 func FreePorts(t testing.TB, n int) (addrs []string) {
 	t.Helper()
 	for range n {
@@ -186,7 +186,7 @@ func (p *Platform) Environ() []string {
 // Set adds or replaces a setting for the next start.
 func (p *Platform) Set(name, value string) { p.extra = append(p.extra, name+"="+value) }
 
-// Start runs the binary and waits until it says that it is ready, at most timeout.
+// Start runs the binary and waits until it reports that it is ready, at most timeout.
 func (p *Platform) Start(t testing.TB, timeout time.Duration) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -204,7 +204,7 @@ func (p *Platform) Launch(t testing.TB) {
 	p.mu.Unlock()
 	cmd := exec.Command(p.bin)
 	cmd.Env = append(os.Environ(), p.extra...)
-	// A group of its own, so that a kill of the test does not reach half of it.
+	// A new process group, so that a kill of the test does not reach half of it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	pr, pw := io.Pipe()
 	cmd.Stdout, cmd.Stderr = pw, pw
@@ -243,7 +243,7 @@ func (p *Platform) WaitOutput(t testing.TB, text string, timeout time.Duration, 
 	return 0
 }
 
-// Output is what the process printed since its last start.
+// Output returns the process's output since its last start.
 func (p *Platform) Output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -280,7 +280,7 @@ func (p *Platform) LoadEnv(t testing.TB) {
 	}
 }
 
-// exported is what `platform env` promises.
+// exported are the variables that `platform env` promises.
 var exported = []string{
 	"CONTROL_PLANE_URL", "CONTROL_PLANE_TOKEN", "SERVING_URL", "SERVING_TOKEN", "SERVING_GRPC_ADDR", "TRACKING_URI", "ORCHESTRATOR_API_URL",
 	"MODELREPO_WEBHOOK_SECRET", "PLATFORM_MODELREPO", "SVC_CONTROL_TOWER_URL", "SVC_CONTROL_TOWER_TOKEN", "PLATFORM_EVIDENCE_STORE",
@@ -315,7 +315,7 @@ func (p *Platform) Kill() {
 	<-p.done
 }
 
-// Stop asks for a clean shutdown and waits for it.
+// Stop requests a clean shutdown and waits for it.
 func (p *Platform) Stop(t testing.TB) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {

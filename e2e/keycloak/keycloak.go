@@ -35,11 +35,11 @@ const (
 // otpSecret is that of the one-time codes of alice.
 const otpSecret = "ABCDEFGHIJKLMNOPQRST"
 
-// OTPSecrets are those of the people whom a browser signs in, by name: a code is good once, so each has their own.
+// OTPSecrets are those of the people that a browser signs in, by name: a code is good once, so each has their own.
 var OTPSecrets = map[string]string{"erin": "ERINERINERINERINERIN", "frank": "FRANKFRANKFRANKFRANK"}
 
-// Server is a running Keycloak with the realm of realm.json: alice, erin and frank (admins, with one-time codes), bob (a
-// viewer), carol (a viewer of 200 groups) and nobody, whose group has the admins' name below another.
+// Server is a running Keycloak with the realm of realm.json: alice, erin and frank (admins, with one-time codes), bob
+// (a viewer), carol (a viewer of 200 groups) and the user "nobody", whose group has the admins' name below another.
 type Server struct {
 	Origin string
 	Issuer string
@@ -113,8 +113,8 @@ func (s *Server) answers(ctx context.Context) bool {
 
 // Browser is one person's: it keeps cookies and fills in the provider's forms.
 type Browser struct {
-	Forms []string // what the provider asked for: password, code
-	// Address is where the dashboard's proxy says that the browser is; limits count by it.
+	Forms []string // the forms that the provider showed: password, code
+	// Address is the browser's address according to the dashboard's proxy; limits count by it.
 	Address string
 
 	t         *testing.T
@@ -223,7 +223,7 @@ func (b *Browser) Walk(address, user string) string {
 		}
 		p = b.Do(http.MethodPost, html.UnescapeString(action[1]), form)
 	}
-	b.t.Fatalf("the provider asked for more than %d things: %v", maxSteps, b.Forms)
+	b.t.Fatalf("the provider showed more than %d forms: %v", maxSteps, b.Forms)
 	return ""
 }
 

@@ -69,8 +69,8 @@ func Start(t testing.TB, nodes ...Node) *Cluster {
 	return launch(t, "lease", func(c *Cluster) error { return c.simulate(t, nodes) })
 }
 
-// StartWithoutNodes starts the control plane alone, for a caller that brings its own node. That also says where pods
-// reach the API server.
+// StartWithoutNodes starts the control plane alone, for a caller that brings its own node. That node also defines where
+// pods reach the API server.
 func StartWithoutNodes(t testing.TB) *Cluster {
 	t.Helper()
 	return launch(t, "none", func(*Cluster) error { return nil })
@@ -95,7 +95,7 @@ func launch(t testing.TB, endpoints string, addNodes func(*Cluster) error) *Clus
 	return c
 }
 
-// start starts everything but nodes; endpoints is how the API server keeps those of its own Service.
+// start starts everything but nodes; endpoints is how the API server keeps its own Service's endpoints.
 func (c *Cluster) start(t testing.TB, endpoints string) error {
 	ports, err := freePorts(5)
 	if err != nil {
@@ -247,7 +247,7 @@ func (c *Cluster) run(t testing.TB, name string, args ...string) error {
 	}
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait() // how it ended stands in its log
+		_ = p.cmd.Wait() // its log shows how it ended
 	}()
 	c.parts = append(c.parts, p)
 	return nil
@@ -272,7 +272,7 @@ func (c *Cluster) Stop() {
 		<-c.ended
 	}
 	for i := len(c.parts) - 1; i >= 0; i-- {
-		_ = c.parts[i].cmd.Process.Kill() // it may have ended by itself
+		_ = c.parts[i].cmd.Process.Kill() // it may have ended already
 		<-c.parts[i].done
 	}
 	_ = os.RemoveAll(c.Dir) // in the temporary folder

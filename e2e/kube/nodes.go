@@ -74,7 +74,7 @@ func (c *Cluster) nodeReady(name string) error {
 	return fmt.Errorf("node %s is not ready", name)
 }
 
-// Lose makes a node one that nobody has heard of for a while: its kubelet is silent.
+// Lose makes a node's kubelet appear silent for a while.
 func (c *Cluster) Lose(ctx context.Context, name string) error {
 	_, err := c.Client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"type":null},"annotations":{"e2e/kubelet":"stopped"}}}`), metav1.PatchOptions{})
 	return err

@@ -189,7 +189,7 @@ func TestKillBetweenApproveAndCompletion(t *testing.T) {
 		}
 		seen[e.ID] = true
 	}
-	// The tracker agrees: what was cut off does not stay RUNNING there.
+	// The tracker agrees: an interrupted run does not stay RUNNING there.
 	harness.Eventually(t, 20*time.Second, func() error {
 		tr := p.Tracker() + "/api/2.0/mlflow"
 		var exps struct {
@@ -225,7 +225,7 @@ type event struct {
 func countEvents(evs []event, name string) int {
 	n := 0
 	for _, e := range evs {
-		// A completed run also opens a promotion, which has events of its own.
+		// A completed run also opens a promotion, which has separate events.
 		if e.Type == "platform."+name && e.Kind != "promotion" {
 			n++
 		}

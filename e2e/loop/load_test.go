@@ -243,7 +243,7 @@ func productionVersion(t *testing.T, p *harness.Platform, name string) string {
 	return doc.V.Version
 }
 
-// withAlias returns the body of a prediction that asks for an alias.
+// withAlias returns the body of a prediction that requests an alias.
 func withAlias(t *testing.T, body []byte, alias string) string {
 	t.Helper()
 	var doc map[string]any

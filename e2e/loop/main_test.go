@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// sharedPlatform returns the shared platform; its first start is what a newcomer sees.
+// sharedPlatform returns the shared platform; its first start is a newcomer's.
 func sharedPlatform(t *testing.T) *harness.Platform {
 	t.Helper()
 	if p, ok := harness.Attached(); ok {

@@ -73,7 +73,7 @@ func TestRow25_OfficialMLflowClient(t *testing.T) {
 		}
 		return nil
 	})
-	// Nobody knows who moved the alias, so it takes another.
+	// The mover of the alias is unknown, so a second person must approve.
 	if a := harness.Want(t, 200, "GET", control+"/promotions/"+promotion, operator, nil).JSON(t); a["state"] != "pending" || a["first_approver"] != "operator" {
 		t.Errorf("after the first approval: got %v, want pending with first_approver operator", a)
 	}

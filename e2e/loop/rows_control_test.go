@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/tracker"
 )
 
-// Acceptance row 3: whoever filed a notice cannot approve it, although they hold the scope to approve.
+// Acceptance row 3: the person who filed a notice cannot approve it, although they hold the scope to approve.
 func TestRow03_OwnRequest(t *testing.T) {
 	const ci, operator = "7d2f4c1be96a4d0fb8e35a90c6172ed4", "c19be07a5f3846d2a4710d8e62fb9335"
 	credentials, err := json.Marshal(map[string]any{
@@ -41,7 +41,7 @@ func TestRow03_OwnRequest(t *testing.T) {
 	if runs := flowRuns(t, p); len(runs) != 0 {
 		t.Errorf("flow runs %v; want none", runs)
 	}
-	// The same record, decided by somebody else.
+	// The same record, decided by another person.
 	if a := harness.Want(t, 200, "POST", cp+"/approve/JPCP", operator, nil).JSON(t); a["status"] != "approved" || a["approval_id"] != id {
 		t.Errorf("by somebody else: got %v, want %s approved", a, id)
 	}

@@ -18,7 +18,7 @@ import (
 func TestRow04_PromoteServes(t *testing.T) {
 	p := sharedPlatform(t)
 	cp, operator := p.Env["CONTROL_PLANE_URL"], p.Secret(t, "operator_token")
-	// Somebody else asks for the training: nobody decides the promotion of a run of their own.
+	// Another person requests the training: no one decides the promotion of their own run.
 	started := harness.Want(t, 200, "POST", cp+"/retrain", p.Env["CONTROL_PLANE_TOKEN"], map[string]any{"model_name": "RuntimeClass", "dataset_name": "IpscJobs"}).JSON(t)
 	run := p.WaitRun(t, started["flow_run_id"].(string), 3*time.Minute)
 	if run["state_type"] != "COMPLETED" {

@@ -95,7 +95,7 @@ func killScoringServer(t *testing.T, dir string) (killed int) {
 	for _, name := range commands {
 		environ, err := os.ReadFile(name)
 		if err != nil || !bytes.Contains(environ, []byte("HOME="+dir)) || !bytes.Contains(environ, []byte("/.scoring-")) {
-			continue // another's, or gone by now
+			continue // another's, or already gone
 		}
 		id, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
 		if err != nil {

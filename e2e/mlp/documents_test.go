@@ -22,7 +22,7 @@ import (
 )
 
 // documentLines has a line of each command that reads, and of each that writes as its dry run. RUN, APPROVAL and CHANGE
-// stand for ids that name nothing: what is asked about need not exist for its answer to be a document.
+// are unknown ids: an answer about an absent object is still a document.
 var documentLines = []string{
 	"status", "models list", "models info JPCP", "models diff JPCP 1 1", "models lineage JPCP", "models cost JPCP", "models history JPCP",
 	"models at 1m", "models rollback JPCP --reason x --dry-run", "predict JPCP --features {}", "retrain JPCP --dry-run", "runs list", "runs show RUN",
@@ -123,7 +123,7 @@ func runFormat(t *testing.T, mlp string, world map[string]string, format, line s
 	return string(out), err == nil
 }
 
-// lineOf is mlp with a line of documentLines, at a home of its own.
+// lineOf is mlp with a line of documentLines, in a new home directory.
 func lineOf(t *testing.T, mlp string, world map[string]string, format, line string) *exec.Cmd {
 	t.Helper()
 	const unknown = "01930000-0000-7000-8000-000000000001"

@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/libs/tracker"
 )
 
-// Row 33: Ctrl-C in a command that takes its time ends it with exit code 1 and a document that says what is done.
+// Row 33: Ctrl-C in a long-running command ends it with exit code 1 and a document that reports what is done.
 func checkInterrupts(t *testing.T, p *harness.Platform, mlp string) {
 	vars := environment(t, p)
 	t.Run("a training here leaves its run KILLED and registers nothing", func(t *testing.T) {

@@ -63,7 +63,7 @@ func (t inOrder) Run(_ string, f func(testscript.T)) { f(t) }
 
 func (t inOrder) Verbose() bool { return testing.Verbose() }
 
-// setUp gives a script a home of its own and the platform's addresses and tokens.
+// setUp gives a script a new home directory and the platform's addresses and tokens.
 func setUp(t *testing.T, p *harness.Platform, env *testscript.Env) error {
 	for k, v := range environment(t, p) {
 		env.Setenv(k, v)

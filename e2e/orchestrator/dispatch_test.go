@@ -23,15 +23,15 @@ import (
 
 const token = "dispatch-suite-0123456789"
 
-// schema is what the platform's worker registers for the flow that trains; enforced, so that the
-// orchestrator itself refuses a parameter of the wrong type.
+// schema is the one that the platform's worker registers for the flow that trains; enforced, so that the orchestrator
+// itself refuses a parameter of the wrong type.
 const schema = `{"type": "object", "required": ["model_name", "dataset_cls_name"], "properties": {
 	"model_name": {"type": "string"}, "dataset_cls_name": {"type": "string"}, "is_dummy": {"type": "boolean"},
 	"backend_name": {"type": "string"}, "commit_sha": {"type": "string"}, "tenant": {"type": "string"},
 	"request_id": {"type": "string"}, "requested_by": {"type": "string"}, "approval_id": {"type": "string"},
 	"parameters": {"type": "object", "properties": {"epochs": {"type": "integer"}}}}}`
 
-// plane is a control plane as a process of its own, with a proxy between it and the orchestrator.
+// plane is a control plane in a separate process, with a proxy between it and the orchestrator.
 type plane struct {
 	t          *testing.T
 	url        string

@@ -96,13 +96,13 @@ func realServer(t *testing.T) string {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	cmd.Env = append(os.Environ(), "PREFECT_HOME="+dir, "PREFECT_API_DATABASE_CONNECTION_URL="+database.String(),
 		"PREFECT_SERVER_ANALYTICS_ENABLED=false", "DO_NOT_TRACK=1", "PREFECT_LOGGING_LEVEL=WARNING")
-	// A group of its own: the server starts workers, and all of them must end.
+	// A new process group: the server starts workers, and all of them must end.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // gone if it ended by itself
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // gone if it has ended already
 		_ = cmd.Wait()
 		_ = log.Close()
 		if b, err := os.ReadFile(log.Name()); err == nil && t.Failed() {

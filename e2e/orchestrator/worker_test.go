@@ -123,7 +123,7 @@ func (p *workerProcess) stop(t *testing.T) {
 // short is a training of seconds: generated rows in place of the job log.
 var short = map[string]any{"is_dummy": true}
 
-// dispatch asks for a training of RuntimeClass, on the job log unless told otherwise.
+// dispatch requests a training of RuntimeClass, on the job log unless extra says otherwise.
 func (w *workers) dispatch(t *testing.T, extra map[string]any) orchestrator.FlowRun {
 	t.Helper()
 	var d orchestrator.Deployment
@@ -169,7 +169,7 @@ func (w *workers) tracked(t *testing.T, id uuid.UUID) []tracker.Run {
 	return runs
 }
 
-// underWay waits until the run is RUNNING and its training stands at the gate.
+// underWay waits until the run is RUNNING and its training waits at the gate.
 func (w *workers) underWay(t *testing.T, id uuid.UUID) {
 	t.Helper()
 	w.gate.await(t)
@@ -224,7 +224,7 @@ func (w *workers) states(t *testing.T, id uuid.UUID) string {
 	}
 	var names []string
 	for _, s := range all {
-		if s.Name != "Late" { // a real server's word for a run that nobody has taken for some seconds
+		if s.Name != "Late" { // a real server's word for a run that no worker has taken for some seconds
 			names = append(names, s.Name)
 		}
 	}

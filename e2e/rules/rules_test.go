@@ -57,7 +57,7 @@ func TestRulesFire(t *testing.T) {
 	runPromtool(t, append([]string{"test", "rules"}, ruleFiles(t, "tests/*.yaml")...)...)
 }
 
-// Every alert says what it is, how it is and what to do, is in the manual, and is tried both ways.
+// Every alert states its subject, the condition and the remedy, is in the manual, and is tested firing and not firing.
 func TestEveryAlertIsToldAndTried(t *testing.T) {
 	type tried struct{ fires, silent bool }
 	seen := map[string]*tried{}

@@ -59,8 +59,8 @@ func (s *site) process() (int, error) {
 	return 0, fmt.Errorf("no process of a job in %s", s.work)
 }
 
-// finishes waits until the training has ended well, and checks that its cost is what the accounting says of all times
-// that the job ran.
+// finishes waits until the training has ended well, and checks that its cost is the accounting's total over all runs of
+// the job.
 func (s *site) finishes(t *testing.T, cmd *exec.Cmd, stdout, stderr *bytes.Buffer, id string, times int) {
 	t.Helper()
 	if err := cmd.Wait(); err != nil {
@@ -110,7 +110,7 @@ func testNodeFails(t *testing.T, s *site) {
 		}
 		return nil
 	})
-	// The node may come back by itself (ReturnToService) at any moment, and then nobody may resume it.
+	// The node may come back automatically (ReturnToService) at any moment, and then it may not be resumed.
 	harness.Eventually(t, 30*time.Second, func() error {
 		got := s.slurm(t, "sinfo", "-h", "-n", node, "-o", "%T")
 		if strings.HasPrefix(got, "down") {
@@ -161,6 +161,6 @@ func testLost(t *testing.T, s *site) {
 	}
 	// scancel could not reach the controller either: the job's folder stays, and the log says so.
 	if pid, err := s.process(); err == nil {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // nobody else can end it now
+		_ = syscall.Kill(pid, syscall.SIGKILL) // nothing else can end it now
 	}
 }

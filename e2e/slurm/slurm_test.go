@@ -73,7 +73,7 @@ func (s *site) command(t *testing.T, extra []string, args ...string) (cmd *exec.
 	cmd.Env, cmd.Stderr = append(s.env, extra...), stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	t.Cleanup(func() {
-		if cmd.Process != nil && cmd.ProcessState == nil { // started, and nobody has waited for it
+		if cmd.Process != nil && cmd.ProcessState == nil { // started, and not waited for
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		}
@@ -206,7 +206,7 @@ func TestSlurm(t *testing.T) {
 	}
 }
 
-// leavesFolders checks how many folders of jobs stay: only that of a job which nobody could end.
+// leavesFolders checks how many folders of jobs stay: only that of a job that could not be ended.
 func (s *site) leavesFolders(t *testing.T, want int) {
 	t.Helper()
 	harness.Eventually(t, 20*time.Second, func() error {
@@ -254,7 +254,7 @@ func testThreeWays(t *testing.T, s *site) {
 		}
 	}
 
-	// What the job used is what Slurm's accounting says, and is recorded once; what ran in a process costs nothing real.
+	// The job's usage is that of Slurm's accounting, and is recorded once; a training in a process costs nothing real.
 	var elapsed, cpu float64
 	if _, err := fmt.Sscanf(s.slurm(t, "sacct", "-P", "-n", "-X", "-j", id, "-o", "ElapsedRaw,CPUTimeRAW"), "%f|%f", &elapsed, &cpu); err != nil {
 		t.Fatal(err)
@@ -408,7 +408,7 @@ func testCancelledJob(t *testing.T, s *site) {
 	}
 }
 
-// The job of a training whose process was killed would go on and be paid for: the next attempt cancels it.
+// The job of a training whose process was killed would continue and be paid for: the next attempt cancels it.
 func testKilledWorker(t *testing.T, s *site) {
 	state := "WORKER_STATE_DIR=" + filepath.Join(t.TempDir(), "own")
 	worker, _ := s.command(t, []string{state}, "worker")

@@ -1,7 +1,8 @@
 //go:build e2e || soak
 
 // Package soak keeps a running platform busy for minutes, and looks at what only time shows: memory and goroutines that
-// keep growing, and errors that come once in thousands of requests. `make soak` runs it; docs/performance.md says how.
+// keep growing, and errors that come once in thousands of requests. `make soak` runs it; docs/performance.md describes
+// it.
 package soak
 
 import (

@@ -29,7 +29,7 @@ const model, dataset = "RuntimeClass", "IpscJobs"
 // trainingLimit is how long a training may take on a machine that also bears the load.
 const trainingLimit = 10 * time.Minute
 
-// load is what the platform is asked for, and what came of it.
+// load counts the requests to the platform and their outcomes.
 type load struct {
 	plane, planeToken     string
 	serving, servingToken string
@@ -271,7 +271,7 @@ func (l *load) askQuestion(ctx context.Context, session, question string) error 
 	return err
 }
 
-// send is a request without a time limit of its own, for streams.
+// send is a request without a timeout, for streams.
 func send(ctx context.Context, method, url, token string, body io.Reader, headers ...string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {

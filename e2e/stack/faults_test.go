@@ -21,7 +21,7 @@ import (
 // outage is how long a killed container stays away.
 const outage = 30 * time.Second
 
-// accepted is what the platform said it had stored, each piece by the name that finds it again.
+// accepted holds everything the platform acknowledged as stored, each piece by the name that finds it again.
 type accepted struct {
 	mu        sync.Mutex // guards what follows
 	approvals map[string]string
@@ -69,8 +69,8 @@ func (a *accepted) longestGap(from time.Time) (longest time.Duration) {
 	return longest
 }
 
-// write sends notices, comments and audit facts until the context ends. It repeats nothing: what was not accepted is
-// counted, and nobody was promised that it is stored.
+// write sends notices, comments and audit facts until the context ends. It repeats nothing: writes that were not
+// accepted are counted, and their storage was not promised.
 func (a *accepted) write(ctx context.Context, run, dashboardToken string) {
 	var wg sync.WaitGroup
 	every := func(pause time.Duration, do func(n int)) {

@@ -256,7 +256,8 @@ func requests(t *testing.T, base string) (n float64) {
 	return n
 }
 
-// Whoever connects past the proxy, as every user of the machine can, does not choose the address that limits count.
+// A client that connects past the proxy, as every user of the machine can, does not choose the address that limits
+// count.
 func TestOnlyTheProxyNamesTheCaller(t *testing.T) {
 	base := replicas(t, "dashboard")[0]
 	limited := 0

@@ -4,7 +4,7 @@
 // other one knows. With the tag ha (`make e2e-ha`) it also checks that what dies for half a minute loses nothing, and that a
 // restart of everything in turn fails no request; docs/scaling.md has the figures.
 //
-// It starts a stack of its own on free ports, which takes minutes, and removes it with its volumes. STACK=running uses
+// It starts a separate stack on free ports, which takes minutes, and removes it with its volumes. STACK=running uses
 // the one that COMPOSE_PROJECT_NAME and .data/compose describe; STACK=keep leaves its own running.
 package stack
 
@@ -52,7 +52,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// start brings up a stack of its own, with replicas and on free ports.
+// start brings up a new stack, with replicas and on free ports.
 func start() error {
 	dir, err := os.MkdirTemp("", "stack-")
 	if err != nil {

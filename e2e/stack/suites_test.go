@@ -58,7 +58,7 @@ func TestSuitesPassOnReplicas(t *testing.T) {
 	for _, model := range []string{"JPCP", "MACK", "MCBOUND", "RuntimeClass", "RuntimeRegressor"} {
 		p.Run(t, "mlp", "--yes", "retrain", model, "--follow")
 	}
-	second := p.Secret(t, "operator_token") // nobody decides what they asked for
+	second := p.Secret(t, "operator_token") // no one decides their own requests
 	for _, promotion := range harness.Want(t, http.StatusOK, "GET", vars["CONTROL_PLANE_URL"]+"/promotions?state=pending", second, nil).JSON(t)["items"].([]any) {
 		harness.Want(t, http.StatusOK, "POST", vars["CONTROL_PLANE_URL"]+"/promotions/"+promotion.(map[string]any)["id"].(string)+"/approve", second, nil)
 	}
@@ -88,7 +88,7 @@ func TestSuitesPassOnReplicas(t *testing.T) {
 			t.Logf("%d tests of ./%s", len(s.tests), s.folder)
 		})
 	}
-	t.Run("mlp", func(t *testing.T) { runLoop(t, p) }) // last: who syncs a commit has asked for all trainings that follow
+	t.Run("mlp", func(t *testing.T) { runLoop(t, p) }) // last: its sync makes it a requester of later trainings
 }
 
 // runLoop is the whole life of a model with mlp and git alone.

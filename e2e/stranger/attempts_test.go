@@ -21,8 +21,8 @@ import (
 // planVariable holds what the stranger tries, as JSON.
 const planVariable = "STRANGER_PLAN"
 
-// plan is what the stranger tries. The owner of the platform makes it, so that nothing is missed that the
-// stranger could find only with luck.
+// plan lists the stranger's attempts. The owner of the platform makes it, so that nothing is missed that the stranger
+// could find only with luck.
 type plan struct {
 	Pids     []int     // of the platform and its children
 	Ports    []string  // host:port, each that one of them listens on
@@ -33,7 +33,7 @@ type plan struct {
 	Secrets  []string  // that no command line may hold
 }
 
-// request is one HTTP request. Open says that everybody may send it, Guessed that its path may not exist: then
+// request is one HTTP request. Open means that everybody may send it, Guessed that its path may not exist: then
 // anything but a success is a refusal.
 type request struct {
 	Port, Name, Method, Path, Body string
@@ -98,7 +98,7 @@ func attemptProtocols(p plan) (out []attempt) {
 		}
 		for _, user := range []string{"platform", "postgres", ""} {
 			reply := exchange(port, postgresStartup(user))
-			// R is an authentication request, and one of kind 0 says that the login is done.
+			// R is an authentication request, and kind 0 means that the login is done.
 			in := len(reply) >= 9 && reply[0] == 'R' && binary.BigEndian.Uint32(reply[5:]) == 0
 			out = append(out, attempt{Kind: "Postgres", Target: port, Tried: "user " + user + " without a password", Outcome: firstLine(reply), Success: in})
 		}

@@ -28,7 +28,7 @@ const holdVariable = "STRANGER_HOLD"
 const defaultAddresses = "127.0.0.1:8099 127.0.0.1:8098 127.0.0.1:18001 127.0.0.1:18002 127.0.0.1:18003 127.0.0.1:18004 127.0.0.1:18005 " +
 	"127.0.0.1:8770 127.0.0.1:15000 127.0.0.1:14200 127.0.0.1:4222"
 
-// holdPorts listens until its input ends. An address that somebody else holds already serves as well.
+// holdPorts listens until its input ends. An address already in use serves as well.
 func holdPorts(addresses []string) int {
 	for _, addr := range addresses {
 		if l, err := net.Listen("tcp", addr); err == nil {
@@ -79,7 +79,7 @@ func TestStartBesideAStranger(t *testing.T) {
 	wantSentence(t, work, nil, "belongs to user", "PLATFORM_DATA_DIR")
 	wantSentence(t, work, []string{"PLATFORM_DATA_DIR=" + filepath.Join(work, "ours")}, "is in use", "DASHBOARD_ADDR")
 
-	p := harness.New(t) // on free ports, in a directory of its own
+	p := harness.New(t) // on free ports, in a separate directory
 	took := p.Start(t, 3*time.Minute)
 	p.WaitOutput(t, "Next:", 15*time.Minute, time.Now())
 	health := harness.Want(t, http.StatusOK, "GET", p.Env["SERVING_URL"]+"/health", "", nil).JSON(t)

@@ -161,8 +161,8 @@ func TestOnePersonLeavesStreamsToOthers(t *testing.T) {
 	}
 }
 
-// A stranger who holds the embedded Postgres's port, which is there on request only, in the password exchange keeps
-// nobody out, not even the platform's next start.
+// A stranger who keeps connections to the embedded Postgres's port (open only on request) in the password exchange
+// blocks no one, not even the platform's next start.
 func TestPostgresPortKeepsNobodyOut(t *testing.T) {
 	t.Parallel()
 	port := harness.FreePorts(t, 1)[0]

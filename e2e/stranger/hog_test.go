@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// hogConns is what the stranger opens to each port, of each shape in turn.
+	// hogConns is the number of connections that the stranger opens to each port, of each shape in turn.
 	hogConns = 1500
 	// hogPatience is how long a caller waits for its answer while the hogs hold every port; the fastest of hogTries counts,
 	// since other tests share the processor.
@@ -29,7 +29,7 @@ const (
 	fillPatience = 10 * time.Second
 )
 
-// hogShapes take a place and do nothing with it. The last one asks for a large answer that needs no credential, and
+// hogShapes take a place and do nothing with it. The last one requests a large answer that needs no credential, and
 // does not read it.
 func hogShapes() []struct{ name, text string } {
 	return []struct{ name, text string }{
@@ -131,12 +131,12 @@ func askAll(t *testing.T, calls []politeCall, limit time.Duration) (asked int) {
 	return asked
 }
 
-// politeCall is what a caller with good manners asks for.
+// politeCall is a call by a well-behaved client.
 type politeCall struct {
 	name string
 	ask  func() (*http.Request, error)
 	want int
-	once bool // it has a limit of its own, ten a minute: asked for when all hogs are there
+	once bool // it has a separate limit, ten a minute: sent when all hogs are there
 }
 
 // tryFastest is the shortest of some tries; one within the limit is enough.
@@ -149,7 +149,7 @@ func (c politeCall) tryFastest() (took time.Duration, err error) {
 	return took, err
 }
 
-// try asks over a connection of its own.
+// try sends the request on a new connection.
 func (c politeCall) try(limit time.Duration) (time.Duration, error) {
 	begin := time.Now()
 	req, err := c.ask()

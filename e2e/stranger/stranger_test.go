@@ -99,7 +99,7 @@ func asStranger(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: strangerID, Gid: strangerID}, Pdeathsig: syscall.SIGKILL}
 }
 
-// printTable prints a line for each kind and target, and every success of its own.
+// printTable prints a line for each kind and target, and a separate one for every success.
 func printTable(t *testing.T, rows []attempt) (failed int) {
 	t.Helper()
 	type key struct{ kind, target string }

@@ -34,7 +34,7 @@ func isSecret(text string) bool {
 type ownedPath struct {
 	template string
 	values   map[string]string
-	// absent is what another tenant gets for it when it reads.
+	// absent is the status that another tenant gets when it reads.
 	absent int
 }
 
@@ -114,7 +114,7 @@ func createOwnedObjects(t *testing.T, p *harness.Platform) []ownedPath {
 		t.Fatalf("flow run: got %v, want an id", run)
 	}
 
-	// Somebody moves an alias outside: the control plane keeps the promotion that it asks for.
+	// An alias is moved at the tracker: the control plane keeps the promotion that this requests.
 	const moved = "moved-model"
 	tracker := p.Tracker() + "/api/2.0/mlflow/"
 	harness.Want(t, http.StatusOK, "POST", tracker+"registered-models/create", "", map[string]any{"name": moved})
@@ -159,8 +159,8 @@ func createOwnedObjects(t *testing.T, p *harness.Platform) []ownedPath {
 	}
 }
 
-// readOwned returns what the owner reads now, by path, of all that does not change by itself: of lists those items that
-// bear the marker.
+// readOwned returns the owner's current view, by path, without the values that change over time: of lists those items
+// that bear the marker.
 func readOwned(t *testing.T, s server, list []operation, owned []ownedPath, token string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -192,7 +192,7 @@ func readOwned(t *testing.T, s server, list []operation, owned []ownedPath, toke
 		}
 	}
 	for _, place := range owned {
-		for _, o := range list { // what has a page of its own is read there, all else in a list
+		for _, o := range list { // an object with a separate page is read there, all else in a list
 			if path := o.path(place.values); o.method == http.MethodGet && o.template == place.template && out[path] == "" {
 				t.Errorf("%s: got no answer of ours for %s", s.name, path)
 			}
@@ -204,7 +204,7 @@ func readOwned(t *testing.T, s server, list []operation, owned []ownedPath, toke
 	return out
 }
 
-// What somebody collected on the port of a stopped platform opens nothing once it is up again.
+// Tokens collected on the port of a stopped platform open nothing once it is up again.
 func TestStandInTokensAreThoseOfAStart(t *testing.T) {
 	t.Parallel()
 	p := harness.New(t, "PLATFORM_SEED=false")

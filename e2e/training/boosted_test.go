@@ -85,7 +85,7 @@ split: {kind: random, allow_duplicates: true}
 			})
 		})
 	}
-	// A parameter that no constructor names would go on to the library's core, which reads files and connects.
+	// A parameter that no constructor names would be passed to the library's core, which reads files and connects.
 	for _, estimator := range []string{"xgboost", "lightgbm"} {
 		write("Reader", "regression", "estimator: "+estimator+", forcedsplits_filename: /etc/passwd", "{column: run, unit: s}")
 		if _, log, err := repo.train(p, "Reader", python+" -m mlp_train"); err == nil || !strings.Contains(log, "has no hyperparameter forcedsplits_filename") {

@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// described is a job of the real log in words, as a job script's comment would tell of it.
+// described is a job of the real log as text, as a job script's comment would describe it.
 type described struct {
 	text, procs, length string
 }
@@ -86,7 +86,7 @@ split: {kind: random, allow_duplicates: true}
 	}
 }
 
-// askPipeline asks for a job's length over the route for embeddings, and returns 1 if the answer is right.
+// askPipeline queries a job's length over the route for embeddings, and returns 1 if the answer is right.
 func askPipeline(t *testing.T, p *harness.Platform, vector string, j described) (right int) {
 	t.Helper()
 	body := map[string]any{"model_name": "DescribedJobs", "alias": "Staging", "embedding": json.RawMessage(vector), "num_nodes": json.Number(j.procs), "user_id": "e2e"}

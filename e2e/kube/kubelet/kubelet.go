@@ -40,7 +40,7 @@ type Kubelet struct {
 	more Source                // guarded by mu
 }
 
-// Source tells of pods that somebody else plays, which this kubelet serves with its own.
+// Source provides pods that another component simulates, which this kubelet serves with its own.
 type Source interface {
 	// Log returns the log of a container, or false for one that is not known.
 	Log(namespace, pod, container string, previous bool) ([]Line, bool)
@@ -111,7 +111,7 @@ func testCertificate() *tls.Config {
 // look brings the status of every pod up to date. A failure is made good by the next
 // round.
 func (k *Kubelet) look(ctx context.Context) {
-	// From the watch cache: this is asked for all the time.
+	// From the watch cache: this query is frequent.
 	list, err := k.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{ResourceVersion: "0", LabelSelector: "e2e=program"})
 	if err != nil {
 		return
@@ -233,8 +233,7 @@ func serveLines(w http.ResponseWriter, query url.Values, lines []Line) {
 	_, _ = b.WriteTo(w) // a reader that went away
 }
 
-// log is what a container has printed in the run that goes on, or with previous in the one
-// before it.
+// log returns a container's output in the current run, or with previous in the one before it.
 func (k *Kubelet) log(namespace, pod, container string, previous bool) (string, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -60,7 +60,7 @@ func writeJSON(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v) // a reader that went away
 }
 
-// usage is what running pods take, as their programs say.
+// usage returns the usage of running pods, as their programs declare it.
 func (k *Kubelet) usage(namespace string) map[string]any {
 	items := []any{}
 	if more := k.others(); more != nil {

@@ -58,15 +58,14 @@ type run struct {
 	ended   *corev1.ContainerStateTerminated
 	restart int32 // how often it was
 	ready   bool
-	log     string // of the run that goes on or, when none does, ended
+	log     string // of the current run or, when there is none, of the ended one
 	events  []event
 }
 
-// event is what the kubelet tells of a pod, or of the container that field names.
+// event is the kubelet's event about a pod, or about the container that field names.
 type event struct{ reason, message, field string }
 
-// pullFailure says what keeps an image from being there. Tags and hosts tell what a registry
-// would answer.
+// pullFailure returns the reason why an image cannot be pulled. Tags and hosts determine the registry's answer.
 func pullFailure(image string) (message string) {
 	full := image
 	if first, _, ok := strings.Cut(image, "/"); !ok || !strings.ContainsAny(first, ".:") {

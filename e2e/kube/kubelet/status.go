@@ -21,7 +21,7 @@ type outcome struct {
 	told   string            // equal outcomes tell the same
 }
 
-// judge says how a pod fares now.
+// judge returns a pod's current outcome.
 func (k *Kubelet) judge(ctx context.Context, pod *corev1.Pod) (outcome, error) {
 	progs, err := readPrograms(pod)
 	if err != nil {
@@ -104,7 +104,7 @@ func foreignConditions(pod *corev1.Pod) []corev1.PodCondition {
 	})
 }
 
-// gates reports whether every readiness gate was opened by whoever does that.
+// gates reports whether every readiness gate is open; other components open them.
 func (k *Kubelet) gates(pod *corev1.Pod) bool {
 	for _, g := range pod.Spec.ReadinessGates {
 		if !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {

@@ -57,8 +57,8 @@ func (n *Node) startDNS(t testing.TB, c *kube.Cluster) error {
 		return err
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
-		_ = cmd.Wait()         // how it ended stands in its log
+		_ = cmd.Process.Kill() // it may have ended already
+		_ = cmd.Wait()         // its log shows how it ended
 	})
 	if err := c.Apply(t.Context(), "kube-system", strings.ReplaceAll(clusterDNS, "@GATEWAY@", n.gateway)); err != nil {
 		return err

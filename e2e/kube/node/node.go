@@ -100,7 +100,7 @@ func (n *Node) start(t testing.TB, c *kube.Cluster) error {
 	}
 	go func() {
 		defer close(n.ended)
-		_ = n.cmd.Wait() // how it ended stands in its log
+		_ = n.cmd.Wait() // its log shows how it ended
 	}()
 	if err := n.connect(c); err != nil {
 		return err
@@ -198,7 +198,7 @@ func (n *Node) connect(c *kube.Cluster) error {
 	return clientcmd.WriteToFile(*cfg, n.path("kubeconfig"))
 }
 
-// emptyRegistry answers as a registry does that lacks what is asked for.
+// emptyRegistry answers as a registry that lacks the requested image.
 func emptyRegistry(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.URL.Path == "/v2/" {
@@ -283,7 +283,7 @@ func (n *Node) stop(t testing.TB) {
 		t.Logf("the node's logs:\n%s", n.logs())
 	}
 	if n.cmd != nil && n.cmd.Process != nil {
-		_ = n.cmd.Process.Kill() // it may have ended by itself
+		_ = n.cmd.Process.Kill() // it may have ended already
 		<-n.ended
 	}
 	for _, d := range n.doors {

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/kube/kubelet"
 )
 
-// summary is what is read of the kubelet's own statistics.
+// summary is the part of the kubelet's statistics that is used.
 type summary struct {
 	Pods []struct {
 		PodRef     struct{ Name, Namespace string }
