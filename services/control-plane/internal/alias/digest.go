@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// TagDigest is the version tag with the digest of its files.
+// TagDigest is the version tag that holds the digest of its files.
 const TagDigest = "artifact_digest"
 
 var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -63,8 +63,8 @@ func (m *Mover) digestSeen(ctx context.Context, found map[string]Holders) error 
 // watcher is the actor recorded for the watcher's own actions.
 const watcher = "system:alias-watcher"
 
-// bindHolders records the digest of versions that hold Production without one, such as those that were there before
-// digests were kept: until then inference would take any files below that version.
+// bindHolders records the digest of versions that hold Production without one, such as those from before digests were
+// recorded: until then inference would accept any files of that version.
 func (m *Mover) bindHolders(ctx context.Context) error {
 	rows, err := m.Store.CurrentHolders(ctx)
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 	Production = "Production"
 )
 
-// Ways by which an alias moves.
+// The ways an alias can move.
 const (
 	ViaPromotion = "promotion"
 	ViaRollback  = "rollback"
@@ -85,10 +85,10 @@ type Parts struct {
 type Mover struct {
 	Parts
 
-	digested map[string]bool // versions of external models that have a digest; used by the single watcher only
+	digested map[string]bool // versions of external models with a known digest; used by the single watcher only
 }
 
-// NewMover refuses a missing part.
+// NewMover returns a Mover, or an error for a missing part.
 func NewMover(p Parts) (*Mover, error) {
 	if err := service.RequireParts("alias", p); err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ import (
 // operators maps comparison operators to the text shown in a rule.
 var operators = map[string]string{"lt": "below", "lte": "at most", "gt": "above", "gte": "at least"}
 
-// Effect serves GET /approvals/{id}/effect: what the caller's approval would do now. It is computed from the same rows
-// that approval reads, so that what a person is shown and what happens are one thing.
+// Effect serves GET /approvals/{id}/effect: the result of an approval by the caller now. It reads the same rows as the
+// approval, so that the effect shown is the effect applied.
 func (a API) Effect(c echo.Context) error {
 	ctx := c.Request().Context()
 	id, err := wire.PathID(c, fault.ApprovalNotFound)
@@ -66,7 +66,7 @@ func (s *Service) effect(ctx context.Context, p auth.Principal, a store.Approval
 	return out, nil
 }
 
-// holder is the version under an alias; nil for none.
+// holder returns the version under an alias; nil for none.
 func (s *Service) holder(ctx context.Context, model, alias string) (*string, error) {
 	h, err := s.Store.CurrentHolder(ctx, store.CurrentHolderParams{ModelID: model, Alias: alias})
 	if store.None(err) {

@@ -53,7 +53,7 @@ type standing struct {
 	chainState
 }
 
-// stand reads the chain as it stands.
+// stand reads the current state of the chain.
 func stand(ctx context.Context, q *store.Queries, tenant string) (standing, error) {
 	end, err := q.AuditEnd(ctx, tenant)
 	if err != nil {
@@ -63,8 +63,8 @@ func stand(ctx context.Context, q *store.Queries, tenant string) (standing, erro
 	return standing{end, state}, err
 }
 
-// maxUnknown is how many entries may have been lost without any trace that is signed: far more than a leader leaves
-// unverified, and far fewer than there are numbers.
+// maxUnknown is the maximum number of entries that may have been lost without a signed trace: far more than a leader
+// leaves unverified, and far fewer than there are numbers.
 const maxUnknown = 1_000_000
 
 // lastNumber returns the largest number ever used. It refuses one far above both every signed number and the count of
@@ -83,7 +83,7 @@ func (l *Ledger) lastNumber(tenant string, s standing, known chain.Memory) (int6
 	return max(signed, told), nil
 }
 
-// Acknowledge serves POST /audit/acknowledgements. The chain is verified first, so that it is known what is open.
+// Acknowledge serves POST /audit/acknowledgements. The chain is verified first, to find the open failures.
 func (a API) Acknowledge(c echo.Context) error {
 	ctx := c.Request().Context()
 	tenant, err := tenantOf(c)
@@ -104,7 +104,7 @@ func (a API) Acknowledge(c echo.Context) error {
 	if a.Ledger.key == nil {
 		return fault.AuditKeyMissing.New("This control plane has no signing key, so that it cannot sign an acknowledgement: set AUDIT_SIGNING_KEY_FILE.")
 	}
-	shown, err := stand(ctx, a.Ledger.Store.Queries, tenant) // before it is verified: what changes meanwhile is not in it
+	shown, err := stand(ctx, a.Ledger.Store.Queries, tenant) // before verification, so that it excludes later changes
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (l *Ledger) acknowledge(ctx context.Context, tx store.Tx, tenant string, wh
 	}
 	a.Failures, a.Reason, a.RequestedBy, a.By = ids, what.Reason, what.requestedBy, what.by
 	m := known.Memory
-	for _, f := range what.Failures { // also one that only its replica knew
+	for _, f := range what.Failures { // including one known only to its replica
 		if !slices.ContainsFunc(m.Failures, func(have chain.Failure) bool { return have.ID == f.ID }) {
 			m.Failures = append(slices.Clone(m.Failures), f)
 		}
@@ -219,7 +219,7 @@ func (l *Ledger) acknowledge(ctx context.Context, tx store.Tx, tenant string, wh
 	}))
 }
 
-// chainExtent is that of a tenant's chain.
+// chainExtent is the extent of a tenant's chain.
 type chainExtent struct {
 	tenant string
 	extent
@@ -249,7 +249,8 @@ func (l *Ledger) checkShown(ctx context.Context, tx store.Tx, keys chain.Keys, w
 	return err
 }
 
-// checkSince checks the entries behind an extent. The first may follow any hash: the chain did not hold before it.
+// checkSince checks the entries after an extent. The first may follow any hash: the chain was already invalid before
+// it.
 func (l *Ledger) checkSince(ctx context.Context, tx store.Tx, keyed *keyedChain, was chainExtent) (*chain.Fault, error) {
 	var walk *chain.Walk
 	for after := was.Seq; ; {
@@ -293,7 +294,7 @@ func acknowledgementView(a chain.Acknowledgement) api.AuditAcknowledgement {
 	}
 }
 
-// verdictView is a verdict on the wire.
+// verdictView is the wire format of a verdict.
 func verdictView(v Verdict) api.AuditVerdict {
 	out := api.AuditVerdict{
 		Verified: v.Verified(), Checked: v.Checked, Head: api.AuditHead{Seq: v.HeadSeq, Hash: v.Head}, VerifiedAt: v.At.UTC(), SignedSeq: v.SignedSeq,

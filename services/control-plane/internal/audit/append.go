@@ -61,18 +61,17 @@ func entryOf(e outbox.Envelope) (chain.Entry, time.Time, error) {
 	if err != nil {
 		return fail("details: " + err.Error())
 	}
-	ts := r.TS.UTC().Truncate(time.Microsecond) // what the column keeps
+	ts := r.TS.UTC().Truncate(time.Microsecond) // the precision of the column
 	return chain.Entry{
 		V: chain.Version, Tenant: r.Tenant, EventID: r.EventID, TS: chain.Time(ts), Source: r.Source, Actor: r.Actor, Action: r.Action,
 		Target: r.Target, Outcome: r.Outcome, RequestID: r.RequestID, Details: details,
 	}, ts, nil
 }
 
-// append adds facts to the chains of their tenants, in their order. Those that
-// stand there already are left out.
+// append adds facts to the chains of their tenants, in order. Facts that are already there are skipped.
 func (l *Ledger) append(ctx context.Context, tx pgx.Tx, events []outbox.Envelope) error {
 	q := store.New(tx)
-	// The row is locked from here on: what is read below is the newest there is.
+	// The row is locked from here on, so the data read below is current.
 	n, err := q.FenceAuditWriter(ctx, store.FenceAuditWriterParams{Coordinator: l.Coordinator, Fence: fenceFrom(ctx)})
 	if err != nil {
 		return err
@@ -118,7 +117,7 @@ func (l *Ledger) append(ctx context.Context, tx pgx.Tx, events []outbox.Envelope
 	if err != nil {
 		return err
 	}
-	before := make(map[string]chain.Walk, len(heads)) // as they were
+	before := make(map[string]chain.Walk, len(heads)) // the chains before the append
 	for t, h := range heads {
 		before[t] = *h
 	}
@@ -150,7 +149,7 @@ func (l *Ledger) append(ctx context.Context, tx pgx.Tx, events []outbox.Envelope
 	return nil
 }
 
-// link puts an entry behind the hash before it, with a MAC where there is a key.
+// link adds an entry after the previous hash, with a MAC if there is a key.
 func (l *Ledger) link(e chain.Entry, prev string) (chain.Link, error) {
 	if l.macKey == nil {
 		return chain.Append(e, prev)
@@ -158,7 +157,7 @@ func (l *Ledger) link(e chain.Entry, prev string) (chain.Link, error) {
 	return chain.AppendKeyed(e, prev, l.macKey)
 }
 
-// keyHeads makes what is appended to the chains now part of an epoch of this key.
+// keyHeads starts an epoch of this key for the chains appended to now.
 func (l *Ledger) keyHeads(ctx context.Context, q *store.Queries, heads map[string]*chain.Walk) (map[string]*keyedChain, error) {
 	if l.key == nil {
 		return nil, nil
@@ -192,7 +191,7 @@ func (l *Ledger) signThousandth(ctx context.Context, tx pgx.Tx, e chain.Link, he
 	if err != nil {
 		return err
 	}
-	// signDue signs what lies behind an acknowledgement, where no checkpoint can come before.
+	// signDue signs the entries after an acknowledgement, where no checkpoint precedes them.
 	known, open, err := l.openFailures(ctx, q, keys, e.Tenant)
 	if err != nil || open || known.Base().Seq > e.Seq-checkpointEntries {
 		return err
@@ -221,7 +220,7 @@ func (l *Ledger) signThousandth(ctx context.Context, tx pgx.Tx, e chain.Link, he
 	return err
 }
 
-// checkUnsigned follows the chain in the tables up to the end that head tells.
+// checkUnsigned follows the chain in the tables up to head.
 func (l *Ledger) checkUnsigned(ctx context.Context, tx pgx.Tx, walk *chain.Walk, head chain.Walk, keyed *keyedChain) (*chain.Fault, error) {
 	q := store.New(tx)
 	for walk.Next < head.Next {

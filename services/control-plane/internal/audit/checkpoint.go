@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// sign puts a checkpoint of an entry beside the chain; false when it has one.
+// sign stores a checkpoint of an entry; false if it already has one.
 func (l *Ledger) sign(ctx context.Context, q *store.Queries, tenant string, seq int64, hash string) (bool, error) {
 	now := l.Now().UTC().Truncate(time.Microsecond)
 	c := chain.Sign(l.key, tenant, seq, hash, now)
@@ -70,7 +70,7 @@ func (l *Ledger) signHead(ctx context.Context, tenant string, by *string) (c cha
 		return c, false, fault.AuditEmpty.New("The chain has no entry yet, so that there is nothing to sign.")
 	}
 	err = l.Store.InTx(ctx, func(tx store.Tx) error {
-		// What grew while there was no key: from the first checkpoint on none is left out.
+		// Entries appended while there was no key: after the first checkpoint none may be left out.
 		for _, e := range v.unsigned {
 			if _, err := l.sign(ctx, tx.Queries, tenant, e.Seq, e.Hash); err != nil {
 				return err

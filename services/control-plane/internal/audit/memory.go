@@ -17,14 +17,14 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// The states of what is remembered.
+// The states of the memory.
 const (
 	memoryNone = "none" // a ledger without a signing key remembers nothing
 	memoryKept = "kept"
 	memoryLost = "lost" // the file beside the signing key is gone or cannot be written
 )
 
-// memoryFile is its name, in the folder of the signing key.
+// memoryFile is the file's name, in the folder of the signing key.
 const memoryFile = "audit_high_water"
 
 // memoryBook is the copy of the remembered state that the owner of the database cannot reach. A nil pointer is that of
@@ -33,7 +33,7 @@ type memoryBook struct {
 	path string
 	loss string     // the failure that represents the loss of the file, while this process runs
 	mu   sync.Mutex // guards told
-	told bool       // it is known that the file cannot be used
+	told bool       // the failure was already logged
 }
 
 func newMemoryBook(stateFile string) *memoryBook {
@@ -44,7 +44,7 @@ func newMemoryBook(stateFile string) *memoryBook {
 type recollection struct {
 	chain.Memory
 	state string
-	why   string // what is wrong with the memory itself
+	why   string // the fault of the memory itself
 }
 
 // recall merges the file and the table. It runs before the chain is read, so everything it reports is already in the
@@ -115,8 +115,8 @@ func (l *Ledger) recallTable(ctx context.Context, q *store.Queries, keys chain.K
 // errMemoryLost is the reason why the file is not recreated.
 var errMemoryLost = errors.New("it is gone: the disk was lost, or the file was removed")
 
-// renewMemory makes the file of a ledger that is new, of one from a version that had none, or of one whose loss two
-// people have acknowledged. Any other absence is a loss.
+// renewMemory creates the file of a new ledger, of one from a version without the file, or of one whose loss two people
+// have acknowledged. Any other absence is a loss.
 func (l *Ledger) renewMemory(ctx context.Context, q *store.Queries, keys chain.Keys, m chain.Memory) error {
 	begun := l.epochs.has(keys, chain.MemoryTenant)
 	if !begun {
@@ -132,7 +132,7 @@ func (l *Ledger) renewMemory(ctx context.Context, q *store.Queries, keys chain.K
 			return err
 		}
 		if _, err := os.Stat(l.epochs.path); err != nil && len(tenants) > 0 {
-			begun = true // neither new nor left as the former version left it
+			begun = true // neither new nor from a version without the file
 		}
 	}
 	if begun && !l.lossAcknowledged(m) {
@@ -146,12 +146,12 @@ func (l *Ledger) renewMemory(ctx context.Context, q *store.Queries, keys chain.K
 	return l.putEpoch(ctx, q, e)
 }
 
-// lossAcknowledged reports whether two people know that this process found no file that counts.
+// lossAcknowledged reports whether two people have acknowledged that this process found no valid file.
 func (l *Ledger) lossAcknowledged(m chain.Memory) bool {
 	return slices.ContainsFunc(m.Acknowledgements, func(a chain.Acknowledgement) bool { return slices.Contains(a.Failures, l.memory.loss) })
 }
 
-// copyMemories begins the file with what the table remembers of each chain. After a loss, each tenant that has not
+// copyMemories fills a new file with the table's memory of each chain. After a loss, each tenant that has not
 // acknowledged it keeps it as a failure: one tenant's people do not accept it for another's.
 func (l *Ledger) copyMemories(ctx context.Context, q *store.Queries, keys chain.Keys, lost bool) error {
 	if err := chain.WriteMemory(l.memory.path, "", true, nil); err != nil {
@@ -178,7 +178,7 @@ func (l *Ledger) copyMemories(ctx context.Context, q *store.Queries, keys chain.
 	return nil
 }
 
-// writeMemory adds to the file what is known of a chain.
+// writeMemory adds a memory of a chain to the file.
 func (l *Ledger) writeMemory(keys chain.Keys, m chain.Memory) error {
 	return chain.WriteMemory(l.memory.path, m.Tenant, false, func(have chain.SignedMemory) (chain.SignedMemory, error) {
 		if keys.Remembers(have) {
@@ -188,7 +188,7 @@ func (l *Ledger) writeMemory(keys chain.Keys, m chain.Memory) error {
 	})
 }
 
-// noteMemory adds to the table what is known of a chain; the caller holds its lock.
+// noteMemory adds a memory of a chain to the table; the caller holds its lock.
 func (l *Ledger) noteMemory(ctx context.Context, tx store.Tx, keys chain.Keys, m chain.Memory) error {
 	have, _, err := l.recallTable(ctx, tx.Queries, keys, m.Tenant)
 	if err != nil {
@@ -235,8 +235,8 @@ func (l *Ledger) memorize(ctx context.Context, keys chain.Keys, v *Verdict, r re
 	return nil
 }
 
-// keepMemory writes both copies, if there is anything new for them. A process that has lost the file, or the key that
-// signed it, adds nothing: what it finds says more of itself than of the chain, and nothing verifies anyway.
+// keepMemory writes both copies if there is anything new. A process that has lost the file, or the key that signed it,
+// adds nothing: its findings concern itself rather than the chain, and no verification succeeds anyway.
 func (l *Ledger) keepMemory(ctx context.Context, keys chain.Keys, known chain.Memory, r *recollection) error {
 	if r.state != memoryKept {
 		return nil
@@ -265,12 +265,12 @@ func (l *Ledger) keepMemory(ctx context.Context, keys chain.Keys, known chain.Me
 // they accepted.
 var errAcknowledged = errors.New("the chain was acknowledged while it was verified")
 
-// lockMemory keeps failures and acknowledgements of one chain apart: either knows of the other.
+// lockMemory serialises failures and acknowledgements of one chain, so that each sees the other.
 func lockMemory(ctx context.Context, tx store.Tx, tenant string) error {
 	return tx.LockKeys(ctx, []string{"audit memory:" + tenant})
 }
 
-// filed reports whether the file knows all of it.
+// filed reports whether the file already has all of it.
 func (l *Ledger) filed(keys chain.Keys, m chain.Memory) bool {
 	all, err := chain.ReadMemories(l.memory.path)
 	have := all[m.Tenant]
@@ -283,7 +283,7 @@ func (l *Ledger) openFailures(ctx context.Context, q *store.Queries, keys chain.
 	return r, r.state == memoryLost || len(r.Open()) > 0, err
 }
 
-// noteEnds verifies what was appended since the last time, so that little of it can be cut off unnoticed.
+// noteEnds verifies entries appended since its last run, so that few of them can be cut off unnoticed.
 func (l *Ledger) noteEnds(ctx context.Context) {
 	if l.key == nil {
 		return

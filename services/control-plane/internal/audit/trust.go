@@ -14,8 +14,8 @@ import (
 // even if all its rows were removed. A nil pointer has no anchors.
 type anchors struct {
 	path string
-	mu   sync.Mutex // one writer of the file
-	told bool       // guarded by mu: it is known that the file cannot be written
+	mu   sync.Mutex // serialises writes to the file
+	told bool       // guarded by mu: the write failure was already logged
 }
 
 func (a *anchors) read() (chain.Anchors, error) {
@@ -25,14 +25,14 @@ func (a *anchors) read() (chain.Anchors, error) {
 	return chain.ReadAnchors(a.path)
 }
 
-// of is a tenant's anchor; Seq 0 when there is none.
+// of returns a tenant's anchor; Seq 0 if there is none.
 func (a *anchors) of(tenant string) (chain.Checkpoint, error) {
 	all, err := a.read()
 	return all[tenant], err
 }
 
-// anchor notes checkpoints that are committed. A folder that cannot be written, such
-// as a mounted secret, is said once; the chain is signed all the same.
+// anchor records committed checkpoints. A folder that cannot be written, such as a mounted secret, is logged once; the
+// chain is signed all the same.
 func (l *Ledger) anchor(ctx context.Context, with chain.Anchors) {
 	if l.anchors == nil || len(with) == 0 {
 		return
@@ -46,9 +46,8 @@ func (l *Ledger) anchor(ctx context.Context, with chain.Anchors) {
 	l.anchors.told = err != nil
 }
 
-// anchorDue notes the last checkpoint of each chain: those of appended entries are
-// committed by the consumer, behind the ledger's back. A row counts only with a
-// trusted signature.
+// anchorDue records the last checkpoint of each chain: those of appended entries are committed by the consumer, outside
+// the ledger's control. A row counts only with a trusted signature.
 func (l *Ledger) anchorDue(ctx context.Context) {
 	if l.anchors == nil {
 		return
@@ -70,7 +69,7 @@ func (l *Ledger) anchorDue(ctx context.Context) {
 	l.anchor(ctx, with)
 }
 
-// listed are the keys of the tables, newest first, with those who vouch for them.
+// listed returns the keys of the tables, newest first, with those who vouch for them.
 func (l *Ledger) listed(ctx context.Context, q *store.Queries) ([]chain.BundleKey, error) {
 	rows, err := q.ListAuditKeys(ctx)
 	if err != nil {
@@ -109,8 +108,7 @@ func (l *Ledger) trustedKeys(ctx context.Context, q *store.Queries) (chain.Keys,
 	return l.roots.Reach(rows), nil
 }
 
-// vouchDue lets the signing key vouch for retired keys that the configuration
-// names, so that it need not name them for ever.
+// vouchDue makes the signing key vouch for configured retired keys, so that they need not stay in the configuration.
 func (l *Ledger) vouchDue(ctx context.Context) {
 	if l.key == nil || len(l.roots) == 1 {
 		return
@@ -132,7 +130,7 @@ func (l *Ledger) vouchDue(ctx context.Context) {
 	}
 }
 
-// tenants are all that have a chain, or had one.
+// tenants returns all tenants that have or had a chain.
 func (l *Ledger) tenants(ctx context.Context) ([]string, error) {
 	rows, err := l.Store.AuditTenants(ctx)
 	if err != nil {

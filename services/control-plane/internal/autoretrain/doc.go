@@ -5,10 +5,8 @@
 //	gate approval  a record that waits for a decision (requested)
 //	gate direct    a training run (dispatched)
 //
-// Both stamp the trigger in the very transaction that records what it led to,
-// under a lock of the model's row, so that the cooldown begins exactly if
-// something came of it. A dispatch takes longer than a transaction; until it is
-// settled its trigger holds a claim with a lease. Should the process die, the
-// next trigger continues the claim under its idempotency key, which finds the
-// run if there is one.
+// Both stamp the trigger in the same transaction that records its effect, under a lock of the model's row, so that the
+// cooldown begins exactly if it had one. A dispatch takes longer than a transaction; until it is settled its trigger
+// holds a claim with a lease. If the process dies, the next trigger continues the claim under its idempotency key,
+// which finds the run if there is one.
 package autoretrain

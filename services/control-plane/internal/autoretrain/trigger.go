@@ -27,18 +27,18 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Origin of records and runs that drift led to.
+// Origin of records and runs caused by drift.
 const Origin = "drift"
 
 // System is the principal of triggers without a caller.
 var System = auth.Principal{Name: "system:drift", Tenant: auth.LegacyTenant}
 
 const (
-	// claimFor outlives a dispatch: what is not begun when prepareFor is over is not
-	// begun, and sending and settling take at most 22 s.
+	// claimFor is longer than a dispatch: nothing is begun after prepareFor, and sending and settling take at most 22
+	// s.
 	claimFor   = time.Minute
 	prepareFor = 30 * time.Second
-	// releaseTimeout bounds letting go of a claim, also while the process stops.
+	// releaseTimeout limits the release of a claim, even while the process stops.
 	releaseTimeout = 5 * time.Second
 )
 
@@ -53,19 +53,19 @@ type Parts struct {
 	ForceApproval func() bool
 	// Guard keeps changes until a second person approves them.
 	Guard *guarded.Service
-	// Every is how often the leader looks.
+	// Every is the interval of the leader's checks.
 	Every time.Duration
 	Log   *slog.Logger
 	Now   func() time.Time
 }
 
-// Service triggers. It is safe for concurrent use, over all replicas.
+// Service triggers retraining. It is safe for concurrent use across replicas.
 type Service struct {
 	Parts
 	stamper
 }
 
-// New refuses a missing part.
+// New returns a Service, or an error for a missing part.
 func New(p Parts) (*Service, error) {
 	if err := service.RequireParts("autoretrain", p); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (s *Service) Trigger(ctx context.Context, p auth.Principal, model string, d
 	return out, nil
 }
 
-// act makes something of a model that drifts enough.
+// act creates a record or a run for a model that drifts enough.
 func (s *Service) act(ctx context.Context, p auth.Principal, row store.AutoRetrain, res Result, dry bool) (Result, error) {
 	m, ok := s.Registry.Find(row.ModelID)
 	if !ok {
@@ -188,8 +188,8 @@ func orResult(r *Result, otherwise Result) Result {
 	return otherwise
 }
 
-// hindrance is why a model whose row was just read is not to be triggered now.
-// The cooldown is the tenant's own.
+// hindrance returns the reason why a model whose row was just read must not be triggered now. The cooldown is the
+// tenant's own.
 func (s *Service) hindrance(ctx context.Context, q *store.Queries, tenant string, row store.AutoRetrain, res Result) (*Result, error) {
 	now := s.Now()
 	if !row.Enabled {
@@ -214,7 +214,7 @@ func (s *Service) hindrance(ctx context.Context, q *store.Queries, tenant string
 	switch {
 	case err != nil || open == "":
 		return nil, err
-	case open == "dispatching": // by a process that died: its command is sent again, and stamps the row
+	case open == "dispatching": // of a dead process: its command is sent again, and stamps the row
 		res = res.with(AlreadyPending, "training of %s after drift is being dispatched", row.ModelID)
 	case open == "foreign":
 		res = res.with(AlreadyPending, "a run of %s that drift led to has not ended", row.ModelID)
@@ -224,7 +224,7 @@ func (s *Service) hindrance(ctx context.Context, q *store.Queries, tenant string
 	return &res, nil
 }
 
-// hindered carries a result out of a transaction that it undoes.
+// hindered is an error that rolls back a transaction and carries the result out of it.
 type hindered struct{ Result }
 
 func (h hindered) Error() string { return h.Reason }
@@ -258,7 +258,7 @@ func (s *Service) request(ctx context.Context, p auth.Principal, row store.AutoR
 		if len(noted.Existing) > 0 {
 			return hindered{alreadyPending(res, noted.Existing[0])}
 		}
-		if len(noted.Superseded) > 0 { // drift does not push aside a change that waits
+		if len(noted.Superseded) > 0 { // drift does not supersede a pending change
 			return hindered{alreadyPending(res, noted.Superseded[0])}
 		}
 		records, err := tx.UndecidedRetrain(ctx, store.UndecidedRetrainParams{Tenant: p.Tenant, ModelID: row.ModelID})
@@ -308,8 +308,7 @@ func (s stamper) stamp(ctx context.Context, tx store.Tx, p auth.Principal, model
 		event.Audit(p.Tenant, p.Name, "drift.retrain_requested", event.Model(model), event.OK, details))
 }
 
-// dispatch starts a run under a claim. The stamp is set where the dispatch is
-// settled; see Settler.
+// dispatch starts a run under a claim. The stamp is set when the dispatch is settled; see Settler.
 func (s *Service) dispatch(ctx context.Context, p auth.Principal, row store.AutoRetrain, dataset string, res Result) (Result, error) {
 	var claimed store.AutoRetrain
 	var stop *Result
@@ -399,14 +398,14 @@ func (s *Service) settle(ctx context.Context, p auth.Principal, res Result) erro
 	})
 }
 
-// Settler stamps the trigger in the transaction in which its dispatch succeeded,
-// whichever process sent it; all else is next's.
+// Settler stamps the trigger in the transaction in which its dispatch succeeded, whichever process sent it; it passes
+// everything else to next.
 type Settler struct {
 	next command.Settler
 	stamper
 }
 
-// NewSettler leaves to next what no trigger dispatched; now is the clock.
+// NewSettler returns a Settler that passes commands without a trigger to next; now is the clock.
 func NewSettler(next command.Settler, now func() time.Time) Settler {
 	return Settler{next, stamper{now}}
 }

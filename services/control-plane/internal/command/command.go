@@ -70,7 +70,7 @@ type Parts struct {
 // Service writes, sends and settles commands.
 type Service struct{ Parts }
 
-// New refuses a missing part.
+// New returns a Service, or an error for a missing part.
 func New(p Parts) (*Service, error) {
 	if err := service.RequireParts("command", p); err != nil {
 		return nil, err

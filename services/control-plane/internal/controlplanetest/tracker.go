@@ -13,25 +13,24 @@ import (
 	"testing"
 )
 
-// digest is a tag that the gate takes.
+// digest is a tag that the gate accepts.
 var Digest = strings.Repeat("ab", 32)
 
 // failMoves makes the tracker answer reads and fail alias moves.
 const FailMoves = "fail moves"
 
-// HoldMoves makes the tracker tell Seen of an alias move and make it once Go is closed.
+// HoldMoves makes the tracker announce an alias move on Seen and make it once Go is closed.
 const HoldMoves = "hold moves"
 
-// Tracker speaks as much of the tracker's REST interface as the control
-// plane calls, and fails on demand.
+// Tracker implements the part of the tracker's REST interface that the control plane calls, and fails on demand.
 type Tracker struct {
 	URL string
 
 	Mu     sync.Mutex // guards those below
-	mode   string     // as of the orchestrator; refusing refuses only alias moves
+	mode   string     // as in the orchestrator; refusing refuses only alias moves
 	Models map[string]*trackedModel
 	Sets   int // alias moves carried out
-	Looks  int // at the aliases of a model
+	Looks  int // reads of the aliases of a model
 	Seen   chan struct{}
 	Go     chan struct{}
 	Idle   bool // no trainer has begun a run for the requested flow runs
@@ -133,7 +132,7 @@ func (f *Tracker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case Down:
 		panic(http.ErrAbortHandler)
 	case Hang:
-		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the caller has gone
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the caller has gone
 		<-r.Context().Done()
 		return
 	case Broken:
@@ -303,7 +302,7 @@ func (f *Tracker) run(w http.ResponseWriter, id string) {
 	}})
 }
 
-// begunRuns answers for a trainer, which begins a run in the tracker as soon as its flow run starts.
+// begunRuns answers as if the trainer began a run in the tracker as soon as its flow run starts.
 func (f *Tracker) begunRuns(w http.ResponseWriter, r *http.Request) {
 	var in struct{ Filter string }
 	if json.NewDecoder(r.Body).Decode(&in) != nil || f.Idle {

@@ -14,12 +14,11 @@ import (
 	"github.com/mlp-platform/platform/libs/modelrepo"
 )
 
-// Local is a git repository on this machine, as it is; no remote is asked.
+// Local is a git repository on this machine, as it is; it queries no remote.
 type Local struct{ dir string }
 
-// OpenLocal reports whether dir is the root of a git repository. A folder deep in a
-// repository that is about something else is not one: most commits there are no
-// news of the models.
+// OpenLocal reports whether dir is the root of a git repository. A subfolder of a larger repository does not count:
+// most commits there do not concern the models.
 func OpenLocal(dir string) (*Local, bool) {
 	if dir == "" {
 		return nil, false
@@ -27,7 +26,7 @@ func OpenLocal(dir string) (*Local, bool) {
 	if _, err := os.Stat(filepath.Join(dir, git.GitDirName)); err != nil {
 		return nil, false
 	}
-	if dir, err := filepath.Abs(dir); err == nil { // a child starts elsewhere
+	if dir, err := filepath.Abs(dir); err == nil { // a child starts in another folder
 		return &Local{dir}, true
 	}
 	return nil, false
@@ -89,7 +88,7 @@ func (l localReader) head(branch string) (Commit, error) {
 	return describeCommit(repo, ref.Hash())
 }
 
-// CheckedOut is the commit that the folder holds, but for what is not committed.
+// CheckedOut returns the commit checked out in the folder, ignoring uncommitted changes.
 func (l *Local) CheckedOut() (string, error) { return modelrepo.HeadCommit(l.dir) }
 
 func describeCommit(repo *git.Repository, hash plumbing.Hash) (Commit, error) {

@@ -49,7 +49,7 @@ const (
 	Superseded = "superseded"
 )
 
-// Apply carries an approved change out, in the transaction that decides it.
+// Apply carries out an approved change, in the transaction that decides it.
 type Apply func(ctx context.Context, tx store.Tx, change store.GuardedChange, by auth.Principal) error
 
 // Parts are the dependencies of a Service.
@@ -63,14 +63,14 @@ type Parts struct {
 	Log    *slog.Logger
 }
 
-// Service keeps changes until they are decided. It is safe for concurrent use once it serves.
+// Service stores changes until they are decided. It is safe for concurrent use once it serves.
 type Service struct {
 	Parts
 	apply   map[string]Apply
 	current atomic.Pointer[map[string]json.RawMessage] // settings in force; nil until Load has read them
 }
 
-// New refuses a missing part. Handle adds what carries out the changes of each kind.
+// New returns a Service, or an error for a missing part. Handle adds the Apply of each kind.
 func New(p Parts) (*Service, error) {
 	if err := service.RequireParts("guarded changes", p); err != nil {
 		return nil, err
@@ -80,20 +80,20 @@ func New(p Parts) (*Service, error) {
 	return s, nil
 }
 
-// Handle sets what carries out the changes of a kind. It is called before the service serves.
+// Handle sets the Apply of a kind. It is called before the service serves.
 func (s *Service) Handle(kind string, apply Apply) { s.apply[kind] = apply }
 
-// Rules are those for decisions: separation of duties as it is in force.
+// Rules are the rules of decisions: separation of duties as it is in force.
 func (s *Service) Rules() separation.Rules {
 	return separation.Rules{Expiry: s.Expiry, Duties: s.Duties}
 }
 
-// Change is one that p wants to make.
+// Change is a change that p wants to make.
 type Change struct {
-	ID           uuid.UUID // nil: it gets one
+	ID           uuid.UUID // nil: a new one
 	Kind, Target string
-	Tenant       string // whose change it is; empty: that of who makes it
-	// Old and New are shown to who decides; New nil removes the target.
+	Tenant       string // the tenant of the change; empty: the maker's
+	// Old and New are shown to the decider; New nil removes the target.
 	Old, New any
 }
 
@@ -120,12 +120,12 @@ func (s *Service) ProposeToOther(ctx context.Context, tx store.Tx, p auth.Princi
 	return s.propose(ctx, tx, p, c, false)
 }
 
-// RunsPlatform reports whether p belongs to those who answer for what belongs to no tenant.
+// RunsPlatform reports whether p answers for objects that belong to no tenant.
 func RunsPlatform(p auth.Principal) bool {
 	return p.Tenant == auth.LegacyTenant || p.Tenant == event.PlatformTenant
 }
 
-// rulesFor are the rules of a change: a failure of the audit ledger needs two people always.
+// rulesFor returns the rules of a change: a failure of the audit ledger always needs two people.
 func (s *Service) rulesFor(c store.GuardedChange) separation.Rules {
 	r := s.Rules()
 	if c.Kind == AuditFailure {
@@ -204,7 +204,7 @@ func (s *Service) fact(c store.GuardedChange, p auth.Principal, action, outcome,
 	if reason != "" {
 		details["reason"] = reason
 	}
-	if c.Kind == Policy || c.Kind == AutoRetrain || c.Kind == AuditFailure { // they belong to the tenant of the model, or of the chain
+	if c.Kind == Policy || c.Kind == AutoRetrain || c.Kind == AuditFailure { // of the tenant of the model or chain
 		return event.Audit(c.Tenant, p.Name, "guarded_change."+action, c.Kind+":"+c.Target, outcome, details)
 	}
 	return event.Shared(p.Tenant, p.Name, "guarded_change."+action, c.Kind+":"+c.Target, outcome, details)
@@ -243,7 +243,7 @@ func (s *Service) ExpireDue(ctx context.Context) error {
 	return nil
 }
 
-// ask returns what a change asks of who decides it.
+// ask describes a change's requesters for the decision.
 func ask(c store.GuardedChange) separation.Ask {
 	return separation.Ask{Requesters: []string{c.RequestedBy}, PersonUnknown: c.PersonUnknown, FirstApprover: c.FirstApprover}
 }

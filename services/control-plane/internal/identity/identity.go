@@ -50,7 +50,7 @@ func (i Identity) String() string {
 	return i.Source + ":" + i.Login
 }
 
-// Map tells the principal of each account.
+// Map maps accounts to principals.
 type Map struct{ principals map[string]string }
 
 // Parse reads MODELREPO_IDENTITIES_JSON: {"forge-a:<user name>": "<principal>", "forge-b:<login>": …, "local": …}.
@@ -95,7 +95,7 @@ func FromMap(entries map[string]string) Map {
 	return Map{principals: kept}
 }
 
-// Entries are the principals by account.
+// Entries returns the principals by account.
 func (m Map) Entries() map[string]string { return m.principals }
 
 // Principal returns the principal of an account; known is false for one that is not mapped.

@@ -23,10 +23,10 @@ type Parts struct {
 	Now   func() time.Time
 }
 
-// Service keeps the jobs.
+// Service stores the jobs.
 type Service struct{ Parts }
 
-// New refuses a missing part.
+// New returns a Service, or an error for a missing part.
 func New(p Parts) (*Service, error) {
 	if err := service.RequireParts("job", p); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (s *Service) List(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-// Get serves GET /jobs/{id}. Of several jobs with that id it is the one submitted last.
+// Get serves GET /jobs/{id}: of several jobs with that id the last submitted.
 func (s *Service) Get(c echo.Context) error {
 	q := store.FindJobParams{JobID: c.Param("id"), Cluster: wire.OptionalText(c.QueryParam("cluster"))}
 	if v := c.QueryParam("scheduler"); v != "" {
@@ -119,7 +119,7 @@ func (s *Service) Put(c echo.Context) error {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
-	// The store keeps microseconds; a record that never had more compares equal to itself.
+	// The store has microsecond precision, so the record must have no more to equal its stored copy.
 	now := s.Now().UTC().Truncate(time.Microsecond)
 	var row store.Job
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error {

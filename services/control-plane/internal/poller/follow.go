@@ -18,14 +18,14 @@ type followState struct {
 	readings int64
 	nudges   int64
 	folder   string    // the commit of the folder that was read or refused
-	fault    string    // why the newest head is not in force anywhere
+	fault    string    // the reason why the newest head is not in force anywhere
 	retry    time.Time // not before
-	nudged   time.Time // since when a nudge waits for its poll; zero: none does
+	nudged   time.Time // when the nudge that waits for its poll was seen; zero: none
 	overdue  bool      // the leader's poll is late
-	tried    time.Time // when this replica last polled in its place
+	tried    time.Time // when this replica last polled in the leader's place
 }
 
-// watch follows until ctx ends.
+// watch follows the shared row until ctx ends.
 func (s *Service) watch(ctx context.Context) {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
@@ -70,10 +70,10 @@ func (s *Service) checkOverdue(f *followState, checkedAge float64) {
 	f.overdue = s.Source != nil && every > 0 && !s.leading.Load() && (age > missedAfter*every || waits > standInAfter)
 }
 
-// follow does what the shared row asks of this replica.
+// follow carries out what the shared row requests of this replica.
 func (s *Service) follow(ctx context.Context, f *followState) error {
 	select {
-	case <-s.turn: // first, so that the row is not older than the registry
+	case <-s.turn: // before the read, so that the row is not older than the registry
 	default:
 		return nil // a poll is already running here
 	}

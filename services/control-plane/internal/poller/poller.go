@@ -1,5 +1,5 @@
-// Package poller watches the branch of the model repository that the operator
-// chose, and keeps the registries of all replicas at what is in force.
+// Package poller watches the configured branch of the model repository, and keeps the registries of all replicas at the
+// commit in force.
 //
 // One replica polls, under a lease. It records a new head as a push, unless a webhook has already reported it, and
 // reads it; the result is one row of the database, which all replicas check twice a second:
@@ -31,31 +31,31 @@ import (
 )
 
 const (
-	// Timeout bounds what one poll asks of the repository.
+	// Timeout limits the repository queries of one poll.
 	Timeout = 10 * time.Second
-	// CloneTimeout bounds the first one, which may fetch everything.
+	// CloneTimeout limits the first poll, which may fetch everything.
 	CloneTimeout = time.Minute
 	// lease names the right to poll; cycle is held during each poll, by any caller.
 	lease = "modelrepo-poller"
 	cycle = "modelrepo-cycle"
-	// cycleTTL frees the cycle of a dead process.
+	// cycleTTL releases the cycle of a dead process.
 	cycleTTL = 15 * time.Second
-	// staleAfter intervals without a success polling counts as broken.
+	// After staleAfter intervals without a success polling counts as broken.
 	staleAfter = 3
 	// After missedAfter intervals without a poll the leader counts as dead, and other replicas poll in its place.
 	missedAfter = 2
 	// standInAfter is how long a nudge waits for the leader, and the minimum pause between two polls of a replica that
 	// polls in its place.
 	standInAfter = 15 * time.Second
-	// followEvery is how soon a replica sees what another one did.
+	// followEvery is how soon a replica sees another's change.
 	followEvery = 500 * time.Millisecond
-	// followRetry is the pause after a commit that could not be checked out.
+	// followRetry is the pause after a failed checkout of a commit.
 	followRetry = 5 * time.Second
-	// startTimeout bounds how long a starting replica waits for its first checkout.
+	// startTimeout limits how long a starting replica waits for its first checkout.
 	startTimeout = 20 * time.Second
 	// busyRetry is the pause where another replica's sync holds the cycle.
 	busyRetry = time.Second
-	// actor is who polls.
+	// actor is the actor of polls.
 	actor = "system:modelrepo"
 )
 
@@ -63,7 +63,7 @@ const (
 type Parts struct {
 	// Source is the repository; nil: there is none to poll.
 	Source forge.Source
-	// SourceID tells repositories apart, without credentials.
+	// SourceID identifies the repository, without credentials.
 	SourceID string
 	Store    *store.Store
 	Registry *registry.Registry
@@ -80,7 +80,7 @@ type Service struct {
 
 	leading atomic.Bool
 	own     atomic.Bool               // the next head is one that this poller reports, and has read
-	begun   atomic.Pointer[time.Time] // since when the interval in force is; the clock of staleness starts here
+	begun   atomic.Pointer[time.Time] // when the current interval came into force; staleness counts from here
 
 	poke    chan struct{} // wakes the leader of this process
 	heads   chan struct{} // a head was recorded by this process
@@ -88,7 +88,7 @@ type Service struct {
 	started chan struct{} // closed by Start
 }
 
-// New makes a service that does nothing before Start and Run.
+// New returns a Service that does nothing before Start and Run.
 func New(p Parts) *Service {
 	s := &Service{Parts: p}
 	s.poke, s.heads, s.turn, s.started = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
@@ -105,7 +105,7 @@ func (s *Service) begin() {
 func signalOnce(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
-	default: // one is waiting already
+	default: // one is already waiting
 	}
 }
 
@@ -117,7 +117,7 @@ func (s *Service) OnHead() {
 	}
 }
 
-// exporter is the source if replicas check its commits out by themselves.
+// exporter returns the source if replicas check out its commits themselves.
 func (s *Service) exporter() (forge.Exporter, bool) {
 	e, ok := s.Source.(forge.Exporter)
 	return e, ok
@@ -157,7 +157,7 @@ func (s *Service) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// nudge tells all replicas of heads that this one recorded.
+// nudge notifies all replicas of heads that this one recorded.
 func (s *Service) nudge(ctx context.Context) {
 	for {
 		select {
@@ -214,7 +214,7 @@ func (s *Service) elect(ctx context.Context) error {
 	return nil
 }
 
-// lead polls at once, at each interval, and when it is poked.
+// lead polls immediately, at each interval, and when it is poked.
 func (s *Service) lead(ctx context.Context, every time.Duration) error {
 	s.leading.Store(true)
 	defer s.leading.Store(false)
@@ -240,19 +240,19 @@ func (s *Service) lead(ctx context.Context, every time.Duration) error {
 // State is the poller's part of /health.
 type State struct {
 	Enabled bool
-	// LastOK is the age of the newest success of any replica; nil: there was none.
+	// LastOK is the age of the newest success of any replica; nil if there was none.
 	LastOK *time.Duration
 	// Stale reports that no poll succeeded for three intervals.
 	Stale bool
 	// Leader reports that this replica polls.
 	Leader bool
-	// LastError is why the newest poll failed; empty after a success.
+	// LastError is the reason why the newest poll failed; empty after a success.
 	LastError string
-	// Fault is why the newest head is not in force; empty if it is.
+	// Fault is the reason why the newest head is not in force; empty if it is.
 	Fault string
 }
 
-// State reads what the replicas share.
+// State reads the shared row.
 func (s *Service) State(ctx context.Context) (State, error) {
 	every := s.interval()
 	out := State{Enabled: s.Source != nil && every > 0, Leader: s.leading.Load()}

@@ -42,7 +42,7 @@ func (s *Settler) MovedPast(ctx context.Context, tx store.Tx, m alias.OutsideMov
 			return nil // the same request as the first one's
 		}
 		if old.Origin != FromOutside {
-			// A request that went through the gate is not pushed aside by one that went past it.
+			// A request that went past the gate does not supersede one that went through it.
 			return tx.Emit(ctx, event.Audit(tenant, m.Mover, "promotion.refused", event.Model(m.Model), event.Denied, map[string]any{
 				"version": m.Version, "to": alias.Production, "reason": "promotion " + old.ID.String() + " is pending",
 			}))
@@ -54,7 +54,7 @@ func (s *Settler) MovedPast(ctx context.Context, tx store.Tx, m alias.OutsideMov
 	return s.insertOutside(ctx, tx, id, tenant, m)
 }
 
-// shownDigest is the digest that a tag names; nil for what is none.
+// shownDigest returns the digest in a tag; nil if the tag is not a digest.
 func shownDigest(tag string) *string {
 	if !alias.ValidDigest(tag) {
 		return nil

@@ -57,7 +57,7 @@ type Parts struct {
 // Service opens and decides promotions.
 type Service struct{ Parts }
 
-// New refuses a missing part.
+// New returns a Service, or an error for a missing part.
 func New(p Parts) (*Service, error) {
 	if err := service.RequireParts("promotion", p); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// askOf returns what a promotion asks.
+// askOf returns the request that a promotion represents.
 func askOf(p store.Promotion) separation.Ask {
 	return separation.Ask{Requesters: p.Requesters, PersonUnknown: p.PersonUnknown, FirstApprover: p.FirstApprover}
 }
@@ -79,8 +79,7 @@ func (s *Service) addPushers(ctx context.Context, tx store.Tx, p store.Promotion
 	return p, tx.Emit(ctx, event.Audit(p.Tenant, by, "promotion.pushers_joined", event.Model(p.ModelID), event.OK, details))
 }
 
-// approveFirst notes the first of two approvals, in the promotion and in its record; both
-// stay pending.
+// approveFirst records the first of two approvals, in the promotion and in its record; both stay pending.
 func (s *Service) approveFirst(ctx context.Context, tx store.Tx, p store.Promotion, record store.Approval, by string) (store.Promotion, error) {
 	now := s.Now()
 	p, err := tx.FirstPromotionApproval(ctx, store.FirstPromotionApprovalParams{ID: p.ID, FirstApprover: &by, Now: &now})

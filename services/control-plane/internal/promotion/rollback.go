@@ -60,7 +60,7 @@ func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name,
 		if err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
 			if move, err = s.Mover.Plan(ctx, tx, alias.Intent{
 				Model: model, Alias: name, Version: *held.Version, Previous: now, Via: alias.ViaRollback, Tenant: who.Tenant, Actor: who.Name,
-				Dummy: dummy, Reason: reason, Digest: wire.Deref(held.Digest), // of what was admitted then, not of what lies there now
+				Dummy: dummy, Reason: reason, Digest: wire.Deref(held.Digest), // of the files admitted then, not of those there now
 			}); err != nil {
 				return err
 			}
@@ -92,8 +92,8 @@ func heldBy(version string) string {
 	return version
 }
 
-// servable returns why a version must not get the alias even though it held it before:
-// the rules that no policy overrides.
+// servable returns the reason why a version must not get the alias even though it held it before: the rules that no
+// policy overrides.
 func (s *Service) servable(ctx context.Context, model, name, version string) (dummy bool, reasons []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()

@@ -26,7 +26,7 @@ const (
 // trackerLooks are queries between two rounds of FollowTracker, made for callers that request a model logged since the
 // last round.
 type trackerLooks struct {
-	mu     sync.Mutex // guards what follows; held during a look, so that those who come meanwhile wait for it
+	mu     sync.Mutex // guards the fields below; held during a query, so that concurrent callers wait for its result
 	client *tracker.Client
 	last   time.Time
 }
@@ -39,8 +39,7 @@ type Tracked struct {
 	External    bool
 }
 
-// FollowTracker keeps the external models known until ctx ends. While the tracker is
-// away those known before stay.
+// FollowTracker updates the external models until ctx ends. If the tracker is unavailable the known ones stay.
 func (r *Registry) FollowTracker(ctx context.Context, c *tracker.Client) error {
 	r.looks.mu.Lock()
 	r.looks.client = c
@@ -104,7 +103,7 @@ func (r *Registry) External() []Tracked {
 	return out
 }
 
-// FindExternal gives the external model of that name in any case.
+// FindExternal returns the external model of that name in any case.
 func (r *Registry) FindExternal(name string) (Tracked, bool) {
 	external := r.External()
 	i := slices.IndexFunc(external, func(t Tracked) bool { return strings.EqualFold(t.ID, name) })
@@ -114,7 +113,7 @@ func (r *Registry) FindExternal(name string) (Tracked, bool) {
 	return external[i], true
 }
 
-// FindTracked gives the model of that name in any case, also an external one.
+// FindTracked returns the model of that name in any case, even an external one.
 func (r *Registry) FindTracked(name string) (Tracked, bool) {
 	if m, ok := r.Find(name); ok {
 		return Tracked{ID: m.ID(), TrackerName: m.TrackerName()}, true
@@ -137,7 +136,7 @@ func (r *Registry) LookUpTracked(ctx context.Context, name string) (Tracked, boo
 	if err := r.readTracker(ctx, r.looks.client); err != nil {
 		r.log.WarnContext(ctx, "external models may be missing: the tracker cannot be read", slog.Any("err", err))
 	}
-	r.looks.last = time.Now() // a tracker that does not answer is not asked again at once
+	r.looks.last = time.Now() // a tracker that does not answer is not queried again immediately
 	return r.FindTracked(name)
 }
 
@@ -150,8 +149,7 @@ func (r *Registry) RequireTracked(ctx context.Context, name string) (Tracked, er
 	return Tracked{}, err
 }
 
-// TrackedFromPath gives the model that the path names, also an external one; the
-// error is 404.
+// TrackedFromPath returns the model that the path names, even an external one; the error is 404.
 func (r *Registry) TrackedFromPath(c echo.Context) (Tracked, error) {
 	if t, ok := r.LookUpTracked(c.Request().Context(), c.Param("model")); ok {
 		return t, nil
@@ -165,7 +163,7 @@ func noDefinition(t Tracked) string {
 	return fmt.Sprintf("Model %s is external: the tracker holds it, and no definition of it exists in the model repository.", t.ID)
 }
 
-// requireDefinition is the problem 400 for an external model, nil for any other name.
+// requireDefinition returns the problem 400 for an external model, nil for any other name.
 func (r *Registry) requireDefinition(name string) error {
 	if t, ok := r.FindExternal(name); ok {
 		return fault.UnknownModel.New(noDefinition(t))

@@ -30,7 +30,7 @@ type FollowerParts struct {
 	Log          *slog.Logger
 }
 
-// NewFollower refuses a missing part.
+// NewFollower returns a Follower, or an error for a missing part.
 func NewFollower(p FollowerParts) (*Follower, error) {
 	if err := service.RequireParts("run follower", p); err != nil {
 		return nil, err
@@ -54,8 +54,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 }
 
-// Look reads the state of every open run once. If the orchestrator does not answer, all
-// records stay as they are.
+// Look reads the state of every open run once. If the orchestrator does not answer, all records stay unchanged.
 func (f *Follower) Look(ctx context.Context) error {
 	after := ""
 	for {

@@ -36,7 +36,7 @@ type APIParts struct {
 // API serves runs.
 type API struct{ APIParts }
 
-// NewAPI refuses a missing part.
+// NewAPI returns an API, or an error for a missing part.
 func NewAPI(p APIParts) (*API, error) {
 	if err := service.RequireParts("run API", p); err != nil {
 		return nil, err

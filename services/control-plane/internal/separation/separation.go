@@ -1,4 +1,4 @@
-// Package separation keeps the deciders of a request apart from those who made it.
+// Package separation keeps the deciders of a request separate from its requesters.
 package separation
 
 import (
@@ -25,11 +25,11 @@ type Ask struct {
 	Requesters []string
 	// PersonUnknown means that the person behind the commit is not known.
 	PersonUnknown bool
-	// FirstApprover is who approved it already, where two have to.
+	// FirstApprover is the first approver, where two are needed.
 	FirstApprover *string
 }
 
-// asked reports whether the principal is among those who asked.
+// asked reports whether the principal is among the requesters.
 func (a Ask) asked(name string) bool {
 	return slices.ContainsFunc(a.Requesters, func(who string) bool { return auth.SameName(who, name) })
 }
@@ -42,8 +42,8 @@ func (a Ask) first() string {
 	return *a.FirstApprover
 }
 
-// DecidedBy reports whether the deciders were enough: none of them asked, and there were
-// two where the person behind the commit is unknown.
+// DecidedBy reports whether the deciders were enough: none of them is a requester, and there were two where the person
+// behind the commit is unknown.
 func (a Ask) DecidedBy(duties bool, last string) bool {
 	switch {
 	case IsExempt(last):
@@ -60,7 +60,7 @@ func (a Ask) DecidedBy(duties bool, last string) bool {
 // credential of a person bears such a name.
 func IsExempt(name string) bool { return name == auth.LegacyPrincipal || auth.System(name) }
 
-// Refuse returns why p may not approve; nil if they may.
+// Refuse returns the reason why p may not approve; nil if they may.
 func (r Rules) Refuse(p auth.Principal, ask Ask) *problem.Error {
 	if !r.Duties() || IsExempt(p.Name) {
 		return nil

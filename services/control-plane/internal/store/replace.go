@@ -2,9 +2,9 @@ package store
 
 import "context"
 
-// Record is one that can be there or not, and is put as a whole.
+// Record is a record that may be absent, and is written as a whole.
 type Record[R any] struct {
-	Key string // names it among all that is locked by key
+	Key string // unique among all lock keys
 	Get func() (R, error)
 	Put func() (R, error)
 	// Told returns the ledger's view of it.

@@ -13,11 +13,11 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 )
 
-// MaxBody bounds a request body, in bytes.
+// MaxBody limits a request body, in bytes.
 const MaxBody = 1 << 20
 
-// BoundBody refuses a body over MaxBody. It runs after credentials and rate
-// limit, so that a stranger learns about those first.
+// BoundBody refuses a body over MaxBody. It runs after credentials and rate limit, so that a stranger gets those
+// refusals first.
 func BoundBody(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxLabel bounds a label, in bytes.
+// MaxLabel limits a label, in bytes.
 const MaxLabel = 128
 
 // LabelRule describes what Label accepts.

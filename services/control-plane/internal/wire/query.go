@@ -60,8 +60,8 @@ const queryRule = "must be pairs name=value joined by &, with % and ; escaped"
 
 const textRule = "must be UTF-8 without the character U+0000"
 
-// Parameters refuses query parameters that a route does not have: a filter that is
-// misspelt would else be left out, and the whole list be taken for the filtered one.
+// Parameters refuses query parameters that a route does not have: a misspelt filter would otherwise be ignored, and the
+// whole list be taken for the filtered one.
 func Parameters(known []string) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {

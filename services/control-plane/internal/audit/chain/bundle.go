@@ -21,10 +21,10 @@ import (
 // length and whether the server could verify it; version 1 did not, so a truncated chain looked like a short one.
 const BundleFormat = "platform-audit-bundle/v2"
 
-// BadFormat is the reason of a fault in a bundle that is none of the chain's own.
+// BadFormat is the reason of a fault in a bundle that is not one of the chain's.
 const BadFormat = "format"
 
-// maxLine bounds a line of a bundle, in bytes: the stream holds no larger event.
+// maxLine limits a line of a bundle, in bytes: the stream holds no larger event.
 const maxLine = 4 << 20
 
 // Header is the first line. FromSeq is 1 and ToSeq is 0 where nothing matched.
@@ -39,7 +39,7 @@ type Header struct {
 	Until     *string     `json:"until"`
 	CreatedAt string      `json:"created_at"`
 	Keys      []BundleKey `json:"keys"`
-	// Acknowledgements are those of failures of the chain, oldest first. The last one says from where on it is checked.
+	// Acknowledgements are those of failures of the chain, oldest first. The chain is checked from the last one on.
 	Acknowledgements []Acknowledgement `json:"acknowledgements,omitempty"`
 }
 
@@ -48,7 +48,7 @@ type Header struct {
 type BundleKey struct {
 	KeyID     string  `json:"key_id"`
 	PublicKey []byte  `json:"public_key"`           // base64 in JSON
-	CreatedAt string  `json:"created_at,omitempty"` // as Time gives it
+	CreatedAt string  `json:"created_at,omitempty"` // in the format of Time
 	Vouches   []Vouch `json:"vouches,omitempty"`
 }
 
@@ -69,7 +69,7 @@ type checkpointLine struct {
 	Checkpoint
 }
 
-// Head is the last entry of a stretch.
+// Head is the last entry of a range.
 type Head struct {
 	Seq  int64  `json:"seq"`
 	Hash string `json:"hash"`
@@ -83,7 +83,7 @@ type Verification struct {
 	FirstBadSeq *int64  `json:"first_bad_seq"`
 	Reason      *string `json:"reason"`
 	SignedSeq   int64   `json:"signed_seq"`
-	VerifiedAt  string  `json:"verified_at"` // as Time gives it
+	VerifiedAt  string  `json:"verified_at"` // in the format of Time
 }
 
 // Ending is the content of the trailer beyond the lines before it.
@@ -105,8 +105,8 @@ type trailer struct {
 	Signature    []byte       `json:"signature"`
 }
 
-// signedText holds the digest of all lines before and, so that none of its members
-// can be changed either, the trailer without its signature.
+// signedText holds the digest of all lines before, and the trailer without its signature, so that none of its members
+// can be changed either.
 func (t trailer) signedText() ([]byte, error) {
 	t.Signature = []byte{}
 	form, err := canonicalOf(t)
@@ -125,7 +125,7 @@ type Writer struct {
 	head  Head
 }
 
-// NewWriter begins a bundle; Kind and Format of the header are filled in.
+// NewWriter begins a bundle and sets the header's Kind and Format.
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	b := &Writer{w: w, sum: sha256.New(), head: Head{h.FromSeq - 1, h.PrevHash}}
 	h.Kind, h.Format = "header", BundleFormat
@@ -161,13 +161,13 @@ func (b *Writer) Entry(l Link) error {
 	return b.raw(raw)
 }
 
-// Checkpoint adds a checkpoint; all entries come before.
+// Checkpoint adds a checkpoint; all entries must precede it.
 func (b *Writer) Checkpoint(c Checkpoint) error {
 	b.marks++
 	return b.line(checkpointLine{"checkpoint", c})
 }
 
-// Close adds the trailer, without which a bundle is cut off.
+// Close adds the trailer; a bundle without one is truncated.
 func (b *Writer) Close(end Ending) error {
 	t := trailer{
 		Kind: "trailer", Count: b.count, Checkpoints: b.marks, Head: b.head, LastSeq: end.LastSeq, Verification: end.Verification,
@@ -192,15 +192,15 @@ type Report struct {
 	FromSeq     int64    `json:"from_seq"`
 	Head        Head     `json:"head"`
 	Checkpoints int64    `json:"checkpoints"`
-	SignedSeq   int64    `json:"signed_seq"` // the last entry under a signature; 0: none
+	SignedSeq   int64    `json:"signed_seq"` // the last signed entry; 0: none
 	KeyIDs      []string `json:"key_ids"`    // that signed
 	OwnKeys     bool     `json:"own_keys"`   // the bundle's own keys were used: no trusted key vouches for them
 	LastSeq     int64    `json:"last_seq"`   // the last entry that the chain ever had
-	Signed      bool     `json:"signed"`     // the trailer is
+	Signed      bool     `json:"signed"`     // reports whether the trailer is signed
 	FirstBadSeq *int64   `json:"first_bad_seq,omitempty"`
 	Reason      string   `json:"reason,omitempty"`
 	Detail      string   `json:"detail,omitempty"`
-	// Acknowledgements are those that the bundle names: of failures that two people have accepted.
+	// Acknowledgements lists the bundle's acknowledgements of failures, each accepted by two people.
 	Acknowledgements []Acknowledgement `json:"acknowledgements,omitempty"`
 }
 
@@ -216,8 +216,8 @@ type reader struct {
 	whole  bool             // the header requests all entries to the end of the chain
 	hashes map[int64]string // of entries, for their checkpoints
 	marked int64            // the last checkpoint's sequence
-	base   Acknowledgement  // entries up to its Seq are compared with its digest alone
-	state  *Digester        // of those entries; nil once they are past
+	base   Acknowledgement  // entries up to its Seq are compared with its digest only
+	state  *Digester        // digest state of those entries; nil after them
 }
 
 // VerifyBundle reads a bundle and checks all of it, with trusted keys and those that they vouch for, or with its own
@@ -235,7 +235,7 @@ func VerifyBundle(in io.Reader, trusted Keys) (Report, error) {
 	return r.report, err
 }
 
-// bad is a fault of the current line.
+// bad returns a fault at the current line.
 func (r *reader) bad(format string, a ...any) error {
 	return &Fault{r.walk.Next, BadFormat, fmt.Sprintf("line %d: ", r.line) + fmt.Sprintf(format, a...)}
 }
@@ -272,7 +272,7 @@ func (r *reader) all() error {
 	}
 }
 
-// next is one line without its LF.
+// next returns one line without its LF.
 func (r *reader) next() ([]byte, error) {
 	r.line++
 	var line []byte
@@ -298,8 +298,7 @@ func (r *reader) add(raw []byte) {
 	r.sum.Write([]byte{'\n'})
 }
 
-// decode reads a line into v, and refuses any other spelling of it than the one
-// that a Writer gives.
+// decode parses a line into v, and refuses any encoding but a Writer's.
 func (r *reader) decode(raw []byte, v any) error {
 	if err := json.Unmarshal(raw, v); err != nil {
 		return r.bad("%v", err)
@@ -387,7 +386,7 @@ func (r *reader) entry(raw []byte) error {
 	return nil
 }
 
-// acknowledged takes an entry that was accepted as it is.
+// acknowledged consumes an entry that was accepted as is.
 func (r *reader) acknowledged(raw []byte, l Link) error {
 	if l.Seq <= r.report.Head.Seq || l.Tenant != r.walk.Tenant {
 		return &Fault{l.Seq, BadLink, "the entry is out of order, or of another chain"}
@@ -425,7 +424,7 @@ func (r *reader) checkpoint(raw []byte) error {
 		return err
 	}
 	if c.Seq <= r.base.Seq {
-		r.report.Checkpoints++ // of entries that were accepted as they are
+		r.report.Checkpoints++ // of entries that were accepted as is
 		return nil
 	}
 	hash, ok := r.hashes[c.Seq]

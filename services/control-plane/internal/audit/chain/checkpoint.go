@@ -34,10 +34,10 @@ func Sign(key ed25519.PrivateKey, tenant string, seq int64, hash string, at time
 	return c
 }
 
-// Keys are public keys by their id.
+// Keys maps key ids to public keys.
 type Keys map[string]ed25519.PublicKey
 
-// KeysOf are keys by the ids that they have, whatever was claimed.
+// KeysOf returns the keys by the ids computed from them, whatever ids were claimed.
 func KeysOf(public ...ed25519.PublicKey) Keys {
 	out := Keys{}
 	for _, p := range public {

@@ -30,7 +30,7 @@ type RequestSignature struct {
 	Signature []byte `json:"signature"` // base64 in JSON
 }
 
-// SignRequest signs what is asked.
+// SignRequest signs a request.
 func SignRequest(key ed25519.PrivateKey, r Request) (RequestSignature, error) {
 	text, err := r.signedText()
 	if err != nil {

@@ -18,7 +18,7 @@ func vouchText(public ed25519.PublicKey, createdAt string) []byte {
 	return fmt.Appendf(nil, "platform-audit-key/v1\n%s\n%s\n%s\n", KeyID(public), base64.StdEncoding.EncodeToString(public), createdAt)
 }
 
-// VouchFor signs a public key that was made at createdAt, as Time gives it.
+// VouchFor signs a public key created at createdAt, in the format of Time.
 func VouchFor(key ed25519.PrivateKey, public ed25519.PublicKey, createdAt string) Vouch {
 	return Vouch{KeyID(key.Public().(ed25519.PublicKey)), ed25519.Sign(key, vouchText(public, createdAt))}
 }
@@ -47,13 +47,13 @@ func (k Keys) vouches(c BundleKey) bool {
 	return false
 }
 
-// Has reports whether a key is one of k, to the byte.
+// Has reports whether k contains exactly this key.
 func (k Keys) Has(public ed25519.PublicKey) bool {
 	mine, ok := k[KeyID(public)]
 	return ok && mine.Equal(public)
 }
 
-// ParseKeys reads public keys in hex or base64 with commas between them.
+// ParseKeys parses comma-separated public keys in hex or base64.
 func ParseKeys(list string) (Keys, error) {
 	out := Keys{}
 	for text := range strings.SplitSeq(list, ",") {

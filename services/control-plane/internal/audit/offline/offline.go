@@ -1,5 +1,4 @@
-// Package offline is the command "audit verify": it checks an exported bundle with
-// nothing but a public key.
+// Package offline is the command "audit verify": it checks an exported bundle with only a public key.
 package offline
 
 import (
@@ -14,14 +13,14 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 )
 
-// Usage is how the command is called.
+// Usage is the usage text of the command.
 const Usage = "usage: control-plane audit verify <bundle.ndjson> [--key <public key: file, hex or base64>]... [--json]"
 
 // Exit codes.
 const (
 	ok     = 0
 	faulty = 1 // the bundle does not verify
-	failed = 2 // the question was not answered
+	failed = 2 // the verification could not be done
 )
 
 type options struct {
@@ -30,8 +29,7 @@ type options struct {
 	json   bool
 }
 
-// Run verifies the bundle that args, after "audit", name; "-" is in. It returns the
-// exit code.
+// Run verifies the bundle named by args, the arguments after "audit"; "-" reads from in. It returns the exit code.
 func Run(args []string, in io.Reader, out, errs io.Writer) int {
 	opt, err := parseArguments(args, errs)
 	if err != nil {
@@ -63,7 +61,7 @@ func Run(args []string, in io.Reader, out, errs io.Writer) int {
 	return ok
 }
 
-// parseArguments takes flags before and after the bundle.
+// parseArguments accepts flags before and after the bundle.
 func parseArguments(args []string, errs io.Writer) (options, error) {
 	var o options
 	if len(args) == 0 || args[0] != "verify" {
