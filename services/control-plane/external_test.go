@@ -85,14 +85,14 @@ func TestCostsOfAnUnknownModel(t *testing.T) {
 	p.Refused(502, "tracker_unreachable", "POST", "/costs", controlplanetest.Trainer, body("NEWER"))
 }
 
-// A model that was logged a moment ago can be given a policy at once, on whichever replica: the tracker is asked.
+// A model that was just logged can be given a policy immediately, on any replica: the tracker is queried.
 func TestNewExternalModelIsKnownAtOnce(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
 	const policy = `{"metric":"auc","operator":"gte","threshold":0.8}`
 	p.Refused(404, "model_not_found", "PUT", "/promotion-policies/late-model", controlplanetest.Operator, policy)
 	p.Tracker.Add("Late-Model", controlplanetest.Version{Metrics: map[string]any{"auc": 0.9}})
-	testenv.Eventually(t, 5*time.Second, func() error { // a second after the look for the name before
+	testenv.Eventually(t, 5*time.Second, func() error { // a second after the query for the previous name
 		if r := p.Call("PUT", "/promotion-policies/late-model", controlplanetest.Operator, policy); r.Status != 200 {
 			return fmt.Errorf("policy: got %d %s, want 200", r.Status, r.Body)
 		}

@@ -52,7 +52,7 @@ func localRepo(t *testing.T) (dir string, commit func(author string) string) {
 	return dir, commit
 }
 
-// pending is the one pending record of a model.
+// pending returns the only pending record of a model.
 func pending(p *controlplanetest.Plane, model string) map[string]any {
 	p.T.Helper()
 	for _, a := range p.Want(200, "GET", "/approvals?status=pending", controlplanetest.Reader, nil).List(p.T) {
@@ -73,7 +73,7 @@ func names(v any) []string {
 	return out
 }
 
-// pushA delivers a push of forge A by an account of that name.
+// pushA delivers a push of forge A by an account with that name.
 func pushA(p *controlplanetest.Plane, account, sha string) {
 	p.T.Helper()
 	p.Want(200, "POST", "/webhooks/modelrepo/forge-a", "", map[string]any{
@@ -142,7 +142,7 @@ func TestPusherCannotApprove(t *testing.T) {
 	}
 }
 
-// The author that a commit names is free text: an account that is not mapped stays unknown, whatever it says.
+// The author that a commit names is free text: an unmapped account stays unknown, whatever its name.
 func TestAuthorAloneIdentifiesNobody(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce, autoRetrain, "MODELREPO_WEBHOOK_SECRET="+webhookSecret, `MODELREPO_IDENTITIES_JSON={"forge-a:olga": "ci"}`)
@@ -152,7 +152,7 @@ func TestAuthorAloneIdentifiesNobody(t *testing.T) {
 	}
 }
 
-// A notice of CI does not wash away who pushed what the model was not trained from yet.
+// A notice by CI does not remove the pushers of commits that the model was not trained from yet.
 func TestNoticeKeepsThePushers(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce, "MODELREPO_WEBHOOK_SECRET="+webhookSecret,
@@ -171,7 +171,7 @@ func TestEveryoneWhoAsksIsARequester(t *testing.T) {
 	p.Notice("JPCP", "commit1")
 	p.Want(200, "POST", "/api/changes", controlplanetest.Operator, `{"model_ids":["JPCP"],"commit_sha":"commit1"}`)
 	p.Refused(403, "own_request", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
-	// Nor does another commit on top make them a stranger to it.
+	// Another commit on top does not remove them as requesters.
 	p.Notice("JPCP", "commit2")
 	p.Refused(403, "own_request", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 	p.Want(200, "POST", "/approve/JPCP", controlplanetest.Approver, nil)

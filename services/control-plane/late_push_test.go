@@ -80,7 +80,7 @@ func TestPusherOfALatePushCannotPromote(t *testing.T) {
 	}
 }
 
-// A push stays beyond its retention while a version or a run names its commit: it says who may not approve them.
+// A push outlives its retention while a version or a run names its commit: it determines who may not approve them.
 func TestPushesOfVersionsAndRunsAreKept(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t, enforce, "MODELREPO_WEBHOOK_SECRET="+webhookSecret, `MODELREPO_IDENTITIES_JSON={"forge-a:olga": "operator"}`, "PUSH_RETENTION_DAYS=30")

@@ -16,7 +16,7 @@ func startEnforced(t *testing.T) *controlplanetest.Plane {
 	return controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce", "ALERT_SECONDS=1")
 }
 
-// noticeMoves has moves at the tracker noticed without waiting for the watcher.
+// noticeMoves makes the control plane notice moves at the tracker without waiting for the watcher.
 func noticeMoves(p *controlplanetest.Plane, model string) {
 	p.T.Helper()
 	p.Refused(404, "no_previous_version", "POST", "/aliases/"+model+"/Canary/rollback", controlplanetest.Operator, map[string]any{"reason": "look"})
@@ -136,7 +136,7 @@ func TestOutsideMoveOfADummyIsNotApproved(t *testing.T) {
 	}
 }
 
-// An alias that was removed comes back; one whose version was deleted cannot, and the history says so.
+// A removed alias is restored; one whose version was deleted cannot be, and the history records that.
 func TestOutsideRemoval(t *testing.T) {
 	t.Parallel()
 	p := startEnforced(t)

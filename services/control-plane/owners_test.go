@@ -30,8 +30,8 @@ func repositoryWithOwner(t *testing.T) string {
 	return dir
 }
 
-// What guards a model, and what is known of it, is of the tenant that model.yaml names: to all others it is 404, and in no
-// list. Two people of another tenant cannot set its threshold to 0.
+// The guards and records of a model belong to the tenant in model.yaml: for all others it is 404, and in no list. Two
+// people of another tenant cannot set its threshold to 0.
 func TestModelBelongsToItsOwner(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "MODELREPO_DIR="+repositoryWithOwner(t))

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// replaceFiles puts other files below a version, and their digest into its tag.
+// replaceFiles replaces the files of a version, and the digest in its tag.
 func replaceFiles(p *controlplanetest.Plane, version string) {
 	p.Tracker.Change("jpcp", version, func(v *controlplanetest.Version) { v.Tags = map[string]string{"artifact_digest": otherDigest} })
 }
@@ -81,7 +81,7 @@ func TestOutsideMoveAfterReplacingTheFilesIsAnotherRequest(t *testing.T) {
 	}
 }
 
-// A promotion that shows no digest, such as one from before digests were kept, is not approved unseen.
+// A promotion without a digest, such as one from before digests were recorded, is not approved unseen.
 func TestDigestIsShownBeforeItIsApproved(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce)
@@ -97,7 +97,7 @@ func TestDigestIsShownBeforeItIsApproved(t *testing.T) {
 	wantHolder(p, version)
 }
 
-// A move that waited for the tracker is not made once other files lie there.
+// A move that waited for the tracker is not made if the files have been replaced.
 func TestApprovedMoveOfReplacedFilesFails(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce)
@@ -120,8 +120,8 @@ func TestApprovedMoveOfReplacedFilesFails(t *testing.T) {
 	wantHolder(p, "")
 }
 
-// A version that holds Production without a digest, such as one from before digests were kept, gets the one that its tag
-// names: from then on no other files are admitted under it.
+// A version that holds Production without a digest, such as one from before digests were recorded, gets the one in its
+// tag: from then on no other files are admitted for it.
 func TestHolderWithoutADigestGetsOne(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

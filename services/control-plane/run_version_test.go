@@ -146,7 +146,7 @@ func TestChangedTagKeepsTheRequesters(t *testing.T) {
 	p.Refused(403, "own_request", "POST", "/promotions/"+asked["id"].(string)+"/approve", controlplanetest.Operator, nil)
 }
 
-// A training of moments reports its version before its run is recorded; the run has it all the same.
+// A very short training reports its version before its run is recorded; the run gets it all the same.
 func TestRunHasAVersionThatWasReportedBeforeIt(t *testing.T) {
 	t.Parallel()
 	p := startRunApproval(t)

@@ -47,7 +47,7 @@ func ownEverything(t *testing.T, p *controlplanetest.Plane) (o ownedByDefault) {
 // lists are the routes that show objects of a tenant.
 var lists = []string{
 	"/approvals", "/promotions", "/runs", "/costs", "/costs/summary", "/carbon", "/budgets", "/evals", "/llm/endpoints", "/compliance", "/model-cards",
-	"/model-cards/jpcp", // of the repository, as without a card of one's own
+	"/model-cards/jpcp", // of the repository, as there is no own card
 	"/audit/events", "/audit/export", "/outbox?state=poison", "/outbox?state=pending", "/outbox?state=published", "/alerts", "/status", "/governance/posture",
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// startBroken has n entries in the chain of each tenant t0, t1 and so on, whose second was changed.
+// startBroken creates n entries in the chain of each tenant t0, t1 and so on, the second of which was altered.
 func startBroken(t *testing.T, tenants, n int) *bundle {
 	t.Helper()
 	b := openLedger(controlplanetest.Start(t, "CONTROL_PLANE_CREDENTIALS_JSON="+tenantsOf(tenants)))
@@ -68,8 +68,8 @@ func TestApprovalOfAnotherChainIsRefused(t *testing.T) {
 	}
 }
 
-// Who is said to have asked, and for what, counts only as the ledger has signed it: a database administrator would need
-// but one other person, or none.
+// The requester and content of a request count only as the ledger has signed them: otherwise a database administrator
+// would need only one other person, or none.
 func TestARequestThatTheLedgerDidNotSignIsRefused(t *testing.T) {
 	t.Parallel()
 	const other = "018f0000-0000-7000-8000-000000000001"
@@ -94,7 +94,7 @@ func TestARequestThatTheLedgerDidNotSignIsRefused(t *testing.T) {
 	}
 }
 
-// No table alone moves the next number to where there is none behind it.
+// No table alone can move the next number to one without a successor.
 func TestAnEndFarAwayIsNotAccepted(t *testing.T) {
 	t.Parallel()
 	const last = math.MaxInt64
@@ -155,7 +155,7 @@ func TestThePlatformsChainIsItsOperators(t *testing.T) {
 	b.Refused(404, "change_not_found", "POST", path+"/approve", "token-of-bob-of-tenant-other", nil)
 	b.Refused(404, "change_not_found", "POST", path+"/reject", "token-of-bob-of-tenant-other", map[string]any{"reason": "no"})
 	b.Want(200, "POST", path+"/reject", "token-of-bob-of-tenant-default", map[string]any{"reason": "again"})
-	testenv.Eventually(t, 30*time.Second, func() error { // the leader may find something else between request and approval
+	testenv.Eventually(t, 30*time.Second, func() error { // the leader may find another failure between request and approval
 		change := b.Want(202, "POST", route, "token-of-alice-of-tenant-default", body).Object(t)
 		if r := b.Call("POST", "/governance/changes/"+change["id"].(string)+"/approve", "token-of-bob-of-tenant-default", nil); r.Status != 200 {
 			return fmt.Errorf("approval: %d %s", r.Status, r.Body)

@@ -19,8 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// write puts a chain of n entries into the tables, without the way there, as the
-// holder of the signing key does.
+// write inserts a chain of n entries directly into the tables, as the holder of the signing key can.
 func (b *bundle) write(tenant string, n int, key ed25519.PrivateKey) {
 	b.T.Helper()
 	macKey, err := chain.DeriveMACKey(key)

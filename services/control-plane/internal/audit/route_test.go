@@ -216,7 +216,7 @@ func TestCheckpointsAndKeys(t *testing.T) {
 		t.Fatalf(`key %v; want old != nil && old["active"] == false`, old)
 	}
 
-	// Named once outside of the database, it is vouched for by its successor.
+	// Once configured outside the database, its successor vouches for it.
 	stop()
 	p.Setenv("AUDIT_TRUSTED_KEYS=" + old["public_key"].(string))
 	stop = p.Serve()
@@ -317,7 +317,7 @@ func TestExportOfAStretch(t *testing.T) {
 	}
 }
 
-// awaitAuditCheck waits until /health says of the ledger what begins so.
+// awaitAuditCheck waits until the ledger's check in /health begins with this text.
 func awaitAuditCheck(t *testing.T, b *bundle, want string) {
 	t.Helper()
 	testenv.Eventually(t, 30*time.Second, func() error {
@@ -359,7 +359,7 @@ func TestMetricsAndHealthTellOfTampering(t *testing.T) {
 	metric("platform_audit_verified 1")
 	metric("platform_audit_lag_events 0")
 	awaitAuditCheck(t, b, "ok")
-	// The leader finds it, an hour after the last time.
+	// The leader finds it, an hour after its last verification.
 	b.alter("update audit_events set actor = 'b' where tenant = 'default' and seq = 2")
 	b.SQL("update control_plane.audit_rounds set verified_at = verified_at - interval '61 minutes'")
 	stop()

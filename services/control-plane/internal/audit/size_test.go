@@ -21,7 +21,7 @@ func TestLargeRequestReachesTheLedger(t *testing.T) {
 	if n := len(b.Orchestrator.All()); n != 1 {
 		t.Errorf("%d runs; want 1", n)
 	}
-	b.chained("default", 2) // asked for and dispatched
+	b.chained("default", 2) // requested and dispatched
 	entries := itemsOf(t, b.Want(200, "GET", "/audit/events?action=retrain.requested", controlplanetest.Reader, nil))
 	if len(entries) != 1 || entries[0]["actor"] != "operator" {
 		t.Fatalf(`entries %v; want len(entries) == 1 && entries[0]["actor"] == "operator"`, entries)

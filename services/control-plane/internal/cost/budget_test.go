@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// recordSpend records GPU hours, at 2.50 USD each, of a project.
+// recordSpend records GPU hours of a project, at 2.50 USD each.
 func recordSpend(p *controlplanetest.Plane, bearer, project, job string, hours float64) {
 	p.T.Helper()
 	p.Want(200, "POST", "/costs", bearer, map[string]any{
@@ -41,7 +41,7 @@ func TestBudgets(t *testing.T) {
 		costBudget, hoursBudget, over any
 	}{
 		{"spent", `{"cost_budget":20,"period":"monthly"}`, 0.5, nil, 10, 4, 20.0, nil, false},
-		{"spent", `{"cost_budget":10}`, 1.0, nil, 10, 4, 10.0, nil, false}, // all of it is not over
+		{"spent", `{"cost_budget":10}`, 1.0, nil, 10, 4, 10.0, nil, false}, // spending all of it is not over budget
 		{"spent", `{"cost_budget":9.999999}`, 1.0, nil, 10, 4, 9.999999, nil, true},
 		{"spent", `{"cost_budget":0}`, nil, nil, 10, 4, 0.0, nil, true},
 		{"spent", `{}`, nil, nil, 10, 4, nil, nil, false},
@@ -94,8 +94,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// A project whose name needs escapes has one budget, and its own spend, however
-// the path was written.
+// A project whose name needs escapes has one budget, and separate spend, however the path was written.
 func TestBudgetOfEscapedProject(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -133,7 +132,7 @@ func TestBadBudgets(t *testing.T) {
 	}
 }
 
-// Settings of one budget at once end as one of them.
+// Concurrent writes of one budget leave one of them.
 func TestConcurrentBudgetPuts(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -169,7 +168,7 @@ func TestConcurrentBudgetPuts(t *testing.T) {
 	}
 }
 
-// What is over its budget fires, for its tenant and in its month.
+// A project over its budget fires, for its tenant and in its month.
 func TestBudgetAlerts(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t)

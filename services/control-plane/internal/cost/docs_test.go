@@ -15,7 +15,7 @@ import (
 // exchange is a request and its answer in the documentation.
 var exchange = regexp.MustCompile("(?s)```http\n([A-Z]+) (\\S+)\n(.*?)\n?\n(\\d{3})\n(.*?)```")
 
-// The documentation's exchanges, in its order, on an empty database.
+// The documentation's exchanges, in order, on an empty database.
 func TestDocumentation(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../../docs/costs.md")

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// answering is a server that gives every request the same bytes.
+// answering is a server that answers every request with the same bytes.
 type answering struct {
 	status int
 	body   []byte
@@ -33,7 +33,7 @@ func checkError(t *testing.T, err error) {
 	}
 }
 
-// FuzzGitLab: whatever a GitLab server answers, reading it ends in what can be stored or in a short error, for memory in
+// FuzzGitLab: whatever a GitLab server answers, reading it returns storable data or a short error, with memory in
 // proportion to the answer.
 func FuzzGitLab(f *testing.F) {
 	id := strings.Repeat("1a", 20)

@@ -28,7 +28,7 @@ func TestHostileHeadKeepsNobodyFromStarting(t *testing.T) {
 	}
 }
 
-// A bomb among the files of a commit is refused for little, and the models in force stay.
+// A bomb among the files of a commit is refused cheaply, and the models in force stay.
 func TestHostileFileKeepsTheModels(t *testing.T) {
 	t.Parallel()
 	project, _ := newSampleRepository(t)

@@ -31,7 +31,7 @@ func getConfig(p *controlplanetest.Plane) object {
 	return p.Want(200, "GET", path, controlplanetest.Reader, nil).Object(p.T)
 }
 
-// A change sets what it names, is told and is written to the ledger with what was before.
+// A change sets the keys that it names, publishes an event and writes the old values to the ledger.
 func TestChange(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -70,7 +70,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// One bad value changes nothing, and each is named.
+// One invalid value changes nothing, and each is named.
 func TestBadValues(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -117,7 +117,7 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
-// Names of branches are held to git's rules.
+// Names of branches must follow git's rules.
 func TestBranches(t *testing.T) {
 	t.Parallel()
 	for name, ok := range map[string]bool{
@@ -154,7 +154,7 @@ func TestFirstStart(t *testing.T) {
 	}
 }
 
-// Changes at once on two replicas are all kept, and in force on both within a second.
+// Concurrent changes on two replicas are all kept, and in force on both within a second.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET=webhook-0123456789abcdef")
@@ -193,7 +193,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// openSecondReplica is the settings as a further replica has them.
+// openSecondReplica returns the settings as another replica has them.
 func openSecondReplica(t *testing.T, p *controlplanetest.Plane) *repoconfig.Service {
 	t.Helper()
 	pool, err := postgres.Open(t.Context(), p.Database, store.Schema, postgres.MaxConns(2))

@@ -31,7 +31,7 @@ func readStatus(t *testing.T, p *controlplanetest.Plane, bearer string) (service
 	return out.Services, out.Pending
 }
 
-// Each state of a neighbour, side by side, and within the time of one.
+// Each state of a dependency, queried in parallel within the time of one.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	answering := func(status int) *httptest.Server {
