@@ -16,13 +16,13 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
-// asked is a question or line, and what the answer must and must not match.
+// asked is a question or command, and patterns that the answer must and must not match.
 type asked struct {
 	query    string
 	say, not []string
 }
 
-// askedObjects are in namespace asked, beside two deployments: web is well, api crashes.
+// askedObjects are in namespace asked, beside two deployments: web is healthy, api crashes.
 const askedObjects = `
 ---
 apiVersion: v1
@@ -80,7 +80,7 @@ func TestAsked(t *testing.T) {
 	w.conflict(t, ns)
 }
 
-// conflict applies an object that another manager owns: the answer names both ways out.
+// conflict applies an object that another manager owns: the answer names both ways to resolve it.
 func (w *world) conflict(t *testing.T, ns string) {
 	t.Helper()
 	force := true

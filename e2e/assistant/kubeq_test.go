@@ -62,7 +62,7 @@ func testKubeQ(t *testing.T, w *world) {
 		t.Error("it did not ask for health at its start")
 	}
 
-	// The namespaces: offered while one is typed, an absent one refused, one chosen.
+	// The namespaces: offered on completion, an absent one refused, one chosen.
 	k.press("/ns ")
 	k.see(`kube-node-lease`)
 	k.enter("nowhere")
@@ -123,7 +123,7 @@ func testKubeQ(t *testing.T, w *world) {
 	writes(2, "before a decision")
 	k.leave()
 
-	// Every turn of it was of one session; a session with something pending is taken up again by its id.
+	// All turns were in one session; a session with a pending approval is resumed by its id.
 	all := chats()
 	session := all[0].session
 	if slices.ContainsFunc(all, func(p posted) bool { return p.session != session || p.id == "" }) || session == "" {

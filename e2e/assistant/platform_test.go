@@ -32,12 +32,12 @@ func TestPlatform(t *testing.T) {
 	if !asked.Always || asked.Risk != "high" {
 		t.Errorf(`asked %+v; want asked.Always && asked.Risk == "high"`, asked)
 	}
-	// Readonly callers look and change nothing.
+	// Readonly callers read and change nothing.
 	r := &talk{t: t, url: k.url, key: p.Env["ASSISTANT_READONLY_KEY"], session: "reader", scope: "shop"}
 	if a := r.say("scale cart to 3"); len(a.approvals) > 0 {
 		t.Errorf("a readonly caller is asked:\n%s; want len(a.approvals) <= 0", a.text)
 	}
-	// An operator may decide what operators may do, in the admin's session by its words alone.
+	// An operator may decide what operators may do, even in the admin's session with a message.
 	o := &talk{t: t, url: k.url, key: p.Env["ASSISTANT_OPERATOR_KEY"], session: "first"}
 	requireMatches(t, o.say("approve "+asked.ID), `2 of 2`)
 	requireMatches(t, k.say("what is wrong in shop?"), `^2 things are wrong`, `(?s)web.*catalog`)
@@ -66,7 +66,7 @@ func TestPlatform(t *testing.T) {
 		t.Errorf(`the ledger does not verify: %v; want ((v["ok"] == true || v["valid"] == true) || v["verified"] == true)`, v)
 	}
 
-	// What was said and decided is kept over a crash; the sample cluster begins anew.
+	// Messages and decisions survive a crash; the sample cluster starts over.
 	_, before := k.get("/v1/events/replay/first")
 	p.Kill()
 	p.Start(t, time.Minute)

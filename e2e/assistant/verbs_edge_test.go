@@ -114,7 +114,7 @@ func (w *world) rejected(t *testing.T) {
 	}
 }
 
-// stale: what was edited between the prompt and the approval is shown anew, and not written.
+// stale: an object edited between the prompt and the approval is shown again, and not written.
 func (w *world) stale(t *testing.T) {
 	c := w.corner(t, "vstale", web+plain, 0)
 	c.wait(t, webReady)
@@ -144,7 +144,7 @@ func (w *world) stale(t *testing.T) {
 	}
 }
 
-// lostWrites are one write of each class, on objects of their own.
+// lostWrites are one write of each class, on separate objects.
 var lostWrites = []struct{ query, call string }{
 	{"kubectl scale deployment web --replicas=2", "PATCH deployments/web"},
 	{"kubectl create job report-now --from=cronjob/report", "POST jobs"},
@@ -171,7 +171,7 @@ func (w *world) lost(t *testing.T) {
 	decide := func(talks []*talk) (wait func()) {
 		var wg sync.WaitGroup
 		for _, k := range talks {
-			wg.Go(func() { _, _ = k.try("yes") }) // with a killed process it breaks off
+			wg.Go(func() { _, _ = k.try("yes") }) // with a killed process it is cut off
 		}
 		return wg.Wait
 	}
@@ -245,7 +245,7 @@ func (w *world) webhook(t *testing.T, ns, effects string, refuse func(*admission
 		}
 		review.Request = nil
 		rw.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(rw).Encode(review) // the API server has gone
+		_ = json.NewEncoder(rw).Encode(review) // the API server may be gone
 	}))
 	t.Cleanup(server.Close)
 	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
@@ -274,11 +274,12 @@ func (w *world) webhook(t *testing.T, ns, effects string, refuse func(*admission
 	return &calls
 }
 
-// undryable: where a webhook takes no rehearsals, the prompt says so and always asks; what was approved is written once.
+// undryable: where a webhook does not support dry runs, the prompt reports it and always requires approval; the
+// approved change is written once.
 func (w *world) undryable(t *testing.T) {
 	c := w.corner(t, "vundry", plain, 0)
 	calls := w.webhook(t, c.ns, "some", func(*admissionv1.AdmissionRequest) string { return "" })
-	// The API server has heard of it when it lets no rehearsal through.
+	// The API server knows the webhook when it refuses a dry run.
 	if err := retryUntil(30*time.Second, func() error {
 		err := w.Client.Discovery().RESTClient().Patch(types.MergePatchType).AbsPath(c.path("configmaps/plain")).Param("dryRun", "All").Body([]byte(`{"data":{"mode":"two"}}`)).Do(t.Context()).Error()
 		if err == nil || !strings.Contains(err.Error(), "does not support dry run") {

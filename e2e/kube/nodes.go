@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Node is a node to be simulated.
+// Node is a simulated node.
 type Node struct {
 	Name        string
-	CPU, Memory string // what pods may ask for
+	CPU, Memory string // capacity for the requests of pods
 	Labels      map[string]string
 	Taints      []corev1.Taint
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
-// Simulated gives pods a program: the kubelet of package kubelet runs what carries these.
+// Simulated returns the labels and annotations that make package kubelet run a pod with these programs.
 func Simulated(meta *metav1.ObjectMeta, programs map[string]program.Program) {
 	if meta.Labels == nil {
 		meta.Labels = map[string]string{}
@@ -35,7 +35,7 @@ func Simulated(meta *metav1.ObjectMeta, programs map[string]program.Program) {
 	}
 }
 
-// Deployment is one of one container with this program, not created yet.
+// Deployment returns a Deployment of one container with this program, not created yet.
 func Deployment(namespace, name, image string, replicas int32, p program.Program) *appsv1.Deployment {
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -52,7 +52,7 @@ func Deployment(namespace, name, image string, replicas int32, p program.Program
 	return d
 }
 
-// Apply creates the objects of a YAML stream in a namespace, where they have none of their own.
+// Apply creates the objects of a YAML stream in a namespace, unless they name one.
 func (c *Cluster) Apply(ctx context.Context, namespace, text string) error {
 	groups, err := restmapper.GetAPIGroupResources(c.Client.Discovery())
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *Cluster) Apply(ctx context.Context, namespace, text string) error {
 	}
 }
 
-// Namespace makes a namespace and waits until pods can be made in it.
+// Namespace creates a namespace and waits until pods can be created in it.
 func (c *Cluster) Namespace(ctx context.Context, name string) error {
 	if _, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 		return err
@@ -103,5 +103,5 @@ func (c *Cluster) Namespace(ctx context.Context, name string) error {
 	})
 }
 
-// Until waits, at most half a minute, for a condition of the cluster.
+// Until waits up to half a minute for a condition of the cluster.
 func Until(check func() error) error { return pollUntil(30*time.Second, check) }

@@ -57,7 +57,7 @@ func (k *Kubelet) routeMetrics(mux *http.ServeMux) {
 
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // a reader that went away
+	_ = json.NewEncoder(w).Encode(v) // the reader may be gone
 }
 
 // usage returns the usage of running pods, as their programs declare it.

@@ -17,7 +17,7 @@ const ownerFile = "owner.pid"
 // test. A folder without an owner file belongs to something else, and one whose owner lives is in use.
 func removeLeftovers(t testing.TB) {
 	t.Helper()
-	owners, _ := filepath.Glob(filepath.Join("/tmp", "node-*", ownerFile)) // the pattern is good
+	owners, _ := filepath.Glob(filepath.Join("/tmp", "node-*", ownerFile)) // the pattern is valid
 	for _, file := range owners {
 		text, err := os.ReadFile(file)
 		if err != nil {
