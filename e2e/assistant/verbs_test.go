@@ -87,7 +87,7 @@ func (c *corner) read(ctx context.Context, what string) (string, error) {
 	return b.String(), err
 }
 
-// is reports whether fields of objects have these values.
+// is returns a check that fields of objects have these values.
 func (c *corner) is(ctx context.Context, holds map[string]string) func() error {
 	return func() error {
 		for what, want := range holds {

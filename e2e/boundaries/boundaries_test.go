@@ -1,4 +1,4 @@
-// Package boundaries holds the import rules between the modules of the workspace.
+// Package boundaries checks the import rules between the modules of the workspace.
 package boundaries
 
 import (
@@ -21,7 +21,7 @@ func mayImport(from, to string) bool {
 	case from == "services/standalone":
 		return true // one process joins all services
 	case kind(from) == "libs":
-		return false // libs know no service and no client
+		return false // libs import no service and no client
 	case to == "clients/go":
 		return kind(from) == "services" || kind(from) == "clients" || kind(from) == "e2e"
 	case to == "services/trainer":

@@ -51,7 +51,7 @@ func TestDocumentedCommandsAreRun(t *testing.T) {
 	}
 }
 
-// checkRunner checks that a test is there and that its package reads the page.
+// checkRunner checks that a test exists and that its package reads the page.
 func checkRunner(t *testing.T, page, file, name string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../..", file))

@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package browser_test opens every local page of svc in a real Chromium, works it by keyboard only, in dark and in light,
-// wide and narrow, and has axe judge what it shows. Screenshots land in .cache/screenshots.
+// Package browser_test opens every local page of svc in a real Chromium, uses it by keyboard only, in dark and in
+// light, wide and narrow, and checks it with axe. Screenshots are written to .cache/screenshots.
 package browser_test
 
 import (
@@ -44,7 +44,7 @@ type scenario struct {
 	Texts      []string `json:"texts,omitempty"`
 }
 
-// forEachLook calls f for each look that a page must have.
+// forEachLook calls f for each combination of looks that a page must support.
 func forEachLook(t *testing.T, f func(t *testing.T, scheme, size string)) {
 	for _, scheme := range []string{"dark", "light"} {
 		for _, size := range []string{"wide", "narrow"} {
@@ -118,8 +118,8 @@ func runSvc(t *testing.T, dir string, args ...string) {
 // address matches the last line of a serving command: the URL of its page.
 var address = regexp.MustCompile(`(?m)^(?:open once|steward-[a-z]+-ui): (http://127\.0\.0\.1:\S+)$`)
 
-// servePage starts a command that serves a page, and gives the address to open. The command ends with the test, by a signal
-// and with code 0.
+// servePage starts a command that serves a page, and returns the address to open. The command ends with the test, by a
+// signal and with code 0.
 func servePage(t *testing.T, dir, token string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(harness.Bin(t, "svc"), args...)

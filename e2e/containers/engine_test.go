@@ -47,7 +47,7 @@ exec dockerd --data-root "$1/data" --exec-root "$1/exec" -H "unix://$1/docker.so
 
 func startEngine(t *testing.T) *engine {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "engine-") // t.TempDir is too long a name for a socket
+	dir, err := os.MkdirTemp("", "engine-") // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func startEngine(t *testing.T) *engine {
 	}
 	defer log.Close()
 	cmd := exec.Command("sh", "-c", startDaemon, "dockerd", dir, group)
-	// A plain su leaves out the directories that hold the daemon and iptables.
+	// A plain su omits the directories of the daemon and iptables.
 	cmd.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/local/sbin:/usr/sbin:/sbin")
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC}
@@ -133,7 +133,7 @@ func (e *engine) docker(ctx context.Context, in io.Reader, args ...string) (stri
 	return string(out), nil
 }
 
-// command runs a program where the ports that the engine publishes can be reached.
+// command runs a program where it can reach the engine's published ports.
 func (e *engine) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	if e.pid != 0 {
 		args = append([]string{"--target", strconv.Itoa(e.pid), "--net", "--", program}, args...)

@@ -25,7 +25,7 @@ type organisation struct {
 	*harness.Dashboard
 	url    string // of the dashboard
 	file   string // the trust file
-	people byte   // so far
+	people byte   // number of people so far
 }
 
 func (o *organisation) writeTrust(t *testing.T, more string) {
@@ -92,8 +92,8 @@ func (p *person) back(callback string) string {
 	return strings.TrimPrefix(page.Location.String(), p.o.url)
 }
 
-// signIn goes all the way as the user. The dashboard waits 5 s for the provider, whose first answers take longer on a
-// busy machine; so it asks again, as a person would.
+// signIn signs in as the user. The dashboard waits 5 s for the provider, whose first answers take longer on a busy
+// machine; so it retries, as a person would.
 func (p *person) signIn(path, user string) (to string) {
 	p.t.Helper()
 	const tries = 3
@@ -106,7 +106,7 @@ func (p *person) signIn(path, user string) (to string) {
 	return to
 }
 
-// me is the answer of /me; nil without a session.
+// me returns the answer of /me; nil without a session.
 func (p *person) me() map[string]any {
 	p.t.Helper()
 	page := p.Do(http.MethodGet, p.o.url+"/api/auth/me", nil)
@@ -130,7 +130,7 @@ func (p *person) wantMe(want map[string]any) {
 	}
 }
 
-// TestSingleSignOnAtARealProvider is one dashboard and one provider: both take their time to start.
+// TestSingleSignOnAtARealProvider uses one dashboard and one provider: both start slowly.
 func TestSingleSignOnAtARealProvider(t *testing.T) {
 	o := startOrganisation(t)
 	t.Run("password, then a one-time code for more", o.testStepUp)
@@ -225,7 +225,7 @@ func (o *organisation) testMissingIssuer(t *testing.T) {
 func (o *organisation) testOtherSubject(t *testing.T) {
 	p := o.person(t)
 	p.signIn(login, "bob")
-	// The address of the step-up, opened at the provider by a browser that alice has signed in at.
+	// The address of the step-up, opened at the provider by a browser in which alice has signed in.
 	page := p.Do(http.MethodGet, o.url+login+"?step_up=true", nil)
 	if page.Location == nil {
 		t.Fatalf("got %d %s, want 302", page.Status, page.Body)
@@ -276,7 +276,7 @@ func (o *organisation) testRemoved(t *testing.T) {
 	})
 	o.writeTrust(t, "  colour: red\n")
 	p.awaitNobody("with a faulty trust file")
-	p.await("readiness", func(p *person) error { // a warning: who has a password signs in as before
+	p.await("readiness", func(p *person) error { // a warning: people with a password sign in as before
 		if ready := p.Do(http.MethodGet, o.url+"/readyz", nil); ready.Status != http.StatusOK || !strings.Contains(ready.Body, "trust.yaml:9") {
 			return fmt.Errorf("/readyz answers %d %s, want 200 with the line", ready.Status, ready.Body)
 		}
@@ -284,7 +284,7 @@ func (o *organisation) testRemoved(t *testing.T) {
 	})
 }
 
-// await waits until check is content; a changed trust file shows within 2 s.
+// await waits until check succeeds; a changed trust file takes effect within 2 s.
 func (p *person) await(what string, check func(p *person) error) {
 	p.t.Helper()
 	harness.Eventually(p.t, time.Minute, func() error {

@@ -64,7 +64,7 @@ func (p publisher) publish(t *testing.T, tenant, name string, data any) uint64 {
 	return ack.Sequence
 }
 
-// residentBytes of a process.
+// residentBytes returns the resident memory of a process.
 func residentBytes(t *testing.T, pid int) int64 {
 	t.Helper()
 	for line := range strings.Lines(readFile(t, fmt.Sprintf("/proc/%d/status", pid))) {
@@ -80,7 +80,7 @@ func residentBytes(t *testing.T, pid int) int64 {
 	return 0
 }
 
-// stuckLimit is how long a write may be stuck before the stream is closed, and some time to notice.
+// stuckLimit is how long a write may be stuck before the stream is closed, plus some time to notice.
 const stuckLimit = 45 * time.Second
 
 // openIdleStream opens a stream with a small window, and reads no further than the hello.
@@ -140,7 +140,7 @@ func TestRow25ASlowClientIsClosedAndResumesElsewhere(t *testing.T) {
 		t.Errorf("the replica grew by %d MB, want at most %d", grown>>20, flat>>20)
 	}
 
-	// What it had read, to the last whole frame.
+	// The data it had read, to the last whole frame.
 	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 	rest, err := io.ReadAll(head)
 	if err != nil && !os.IsTimeout(err) && !strings.Contains(err.Error(), "reset") {
@@ -155,7 +155,7 @@ func TestRow25ASlowClientIsClosedAndResumesElsewhere(t *testing.T) {
 		}
 	}
 	if lastID == "" {
-		lastID = strconv.FormatUint(first-1, 10) // it read the hello alone
+		lastID = strconv.FormatUint(first-1, 10) // it read only the hello
 	}
 	read := len(got)
 	resumed := w.openStream(t, b.url, viewer, lastID)
@@ -182,7 +182,7 @@ func TestRow25ASlowClientIsClosedAndResumesElsewhere(t *testing.T) {
 // cable is a TCP connection to the broker that can be cut.
 type cable struct {
 	addr string
-	mu   sync.Mutex // guards those below
+	mu   sync.Mutex // guards the fields below
 	cut  bool
 	open map[net.Conn]bool
 }
@@ -226,7 +226,7 @@ func (c *cable) admit(conns ...net.Conn) bool {
 	return !c.cut
 }
 
-// pull cuts what is connected, and what tries to.
+// pull cuts current connections and new attempts.
 func (c *cable) pull() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -243,8 +243,8 @@ func (c *cable) plug() {
 	c.cut = false
 }
 
-// awaitStream waits until a replica that has just begun reads from the broker: it is ready before that, since all but
-// the stream works without one.
+// awaitStream waits until a new replica reads from the broker: it is ready before that, since everything but the stream
+// works without one.
 func awaitStream(t *testing.T, dashboard string) {
 	t.Helper()
 	harness.Eventually(t, 20*time.Second, func() error {

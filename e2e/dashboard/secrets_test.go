@@ -26,7 +26,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// TestRow22SecretsRotateAndStayHidden runs alone: during the rotation the platform's own key opens nothing.
+// TestRow22SecretsRotateAndStayHidden runs alone: during the rotation the platform's own key decrypts nothing.
 func TestRow22SecretsRotateAndStayHidden(t *testing.T) {
 	w := sharedWorld(t)
 	admin := w.passwordLogin(t, "admin")
@@ -63,7 +63,7 @@ func TestRow22SecretsRotateAndStayHidden(t *testing.T) {
 	t.Logf("searched %d kB of answers and %d logs", w.answers.Len()>>10, len(w.logs))
 }
 
-// checkSearchFinds fails unless the search finds what a table and an answer do hold.
+// checkSearchFinds fails unless the search finds known values in a table and in an answer.
 func checkSearchFinds(t *testing.T, w *world, admin who) {
 	t.Helper()
 	word := rand.Text()
@@ -92,7 +92,7 @@ func (w *world) rotateSecrets(t *testing.T, keys string) {
 	}
 }
 
-// checkSealedBy fails unless the key seals every stored secret.
+// checkSealedBy fails unless the key decrypts every stored secret.
 func checkSealedBy(t *testing.T, w *world, key string) {
 	t.Helper()
 	raw, err := base64.StdEncoding.DecodeString(key)
@@ -117,7 +117,7 @@ func checkSealedBy(t *testing.T, w *world, key string) {
 	}
 }
 
-// credentials are those of a platform's file, by name.
+// credentials returns those of a platform's file, by name.
 func credentials(p *harness.Platform) (map[string]string, error) {
 	raw, err := os.ReadFile(filepath.Join(p.Dir, "credentials.json"))
 	if err != nil {
@@ -127,7 +127,7 @@ func credentials(p *harness.Platform) (map[string]string, error) {
 	return out, json.Unmarshal(raw, &out)
 }
 
-// secrets are all that must stay hidden, by name.
+// secrets returns everything that must stay hidden, by name.
 func (w *world) secrets() (map[string]string, error) {
 	out, err := credentials(w.Platform)
 	if err != nil {

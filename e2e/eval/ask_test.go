@@ -65,7 +65,7 @@ func startAssistant(t testing.TB, c *cluster, limit time.Duration, env ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer logs.Close() // the process has its own
+	defer logs.Close() // the process has its own handle
 	cmd.Stdout, cmd.Stderr = logs, logs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -120,7 +120,7 @@ func (a *assistant) openProxy(t testing.TB, to *rest.Config) (kubeconfig string)
 	return kubeconfig
 }
 
-// ask sends one question as a session's first, and returns the text of the answer.
+// ask sends one question as the first of a session, and returns the text of the answer.
 func (a *assistant) ask(ctx context.Context, session, question string) (text string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.limit)
 	defer cancel()

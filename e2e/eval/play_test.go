@@ -174,7 +174,7 @@ func (c part) status(p *corev1.Pod) corev1.ContainerStatus {
 	case "waiting":
 		started = false
 		if c.Restarts == 0 {
-			s.ImageID = "" // the kubelet tells it once the container was made
+			s.ImageID = "" // the kubelet reports it once the container was created
 		}
 		message := c.Message
 		if c.Why == "ImagePullBackOff" {

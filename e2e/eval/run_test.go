@@ -75,7 +75,7 @@ type evaluation struct {
 	results  []Result
 
 	mu     sync.Mutex
-	failed map[string]error // guarded by mu: scenarios that are not as described
+	failed map[string]error // guarded by mu: scenarios that do not match their description
 }
 
 func (e *evaluation) fail(s *Scenario, err error) {
@@ -87,7 +87,7 @@ func (e *evaluation) fail(s *Scenario, err error) {
 	e.failed[s.ID] = err
 }
 
-// setUp creates scenarios and waits until each is as described. All are created before the first is waited for:
+// setUp creates scenarios and waits until each matches its description. All are created before it waits for the first:
 // controllers work on them meanwhile.
 func (e *evaluation) setUp(ctx context.Context, list []Scenario) {
 	for i := range list {
@@ -133,7 +133,7 @@ func (e *evaluation) questions(ctx context.Context, s *Scenario) {
 		}
 		calls, began := e.calls.Load(), time.Now()
 		text, err := e.ask(ctx, s.ID+"."+wording, r.Question)
-		if ctx.Err() != nil { // cut off, not failed
+		if ctx.Err() != nil { // interrupted, not failed
 			e.fail(s, errTimeOver)
 			return
 		}

@@ -13,7 +13,7 @@ const (
 	Partly   Verdict = "partly"    // the object and some of the cause, or the cause without the object
 	Missed   Verdict = "missed"    // neither; the answer admits that it does not know, or names another without certainty
 	Wrong    Verdict = "wrong"     // another cause at high confidence, or something that no right answer says
-	AllClear Verdict = "all-clear" // nothing is wrong, it says, and something is
+	AllClear Verdict = "all-clear" // it reports no fault, and there is one
 	Failed   Verdict = "failed"    // no answer came
 )
 
@@ -67,7 +67,7 @@ func judge(e Expect, answer string) Verdict {
 	return Missed
 }
 
-// says counts the terms that a text has.
+// says counts the terms found in a text.
 func says(terms []string, text string) (n int) {
 	for _, t := range terms {
 		if re, err := compile(t); err == nil && re.MatchString(text) {

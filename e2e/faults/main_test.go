@@ -26,7 +26,7 @@ import (
 	"github.com/mlp-platform/platform/libs/postgres"
 )
 
-// roleEnv makes the test binary one of the processes that are killed.
+// roleEnv makes the test binary one of the processes to kill.
 const roleEnv = "FAULTS_ROLE"
 
 // Schema of the consumer, in the database of the control planes.
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// runBroker is NATS as it is shipped: each acknowledged message is on the disk.
+// runBroker is NATS as shipped: each acknowledged message is on disk.
 func runBroker() error {
 	port, err := strconv.Atoi(os.Getenv("FAULTS_PORT"))
 	if err != nil {
@@ -58,8 +58,8 @@ func runBroker() error {
 	return nil
 }
 
-// runConsumer writes down every event of the stream, in the transaction of its inbox. The table has no
-// key: an event that is handled twice is there twice.
+// runConsumer records every event of the stream, in the transaction of its inbox. The table has no key: an event that
+// is handled twice has two rows.
 func runConsumer() error {
 	ctx := context.Background()
 	pool, err := postgres.Open(ctx, os.Getenv("FAULTS_DATABASE"), consumerSchema, postgres.MaxConns(2))

@@ -43,7 +43,7 @@ type world struct {
 	orchestrator string   // URL of its API, past any proxy
 	tracker      string   // URL; the orchestrator's process has one too
 	proxy        *harness.Proxy
-	plane        *pgxpool.Pool // the control planes' schema, for the reckoning
+	plane        *pgxpool.Pool // the control planes' schema, for the final checks
 	inbox        *pgxpool.Pool // the consumer's
 }
 
@@ -132,7 +132,7 @@ func (w *world) addPostgres() (url string) {
 				w.t.Fatal(err)
 			}
 			<-server.Wait()
-			if err := stop(); err != nil { // gives the lock of the directory back
+			if err := stop(); err != nil { // releases the lock of the directory
 				w.t.Fatal(err)
 			}
 		},
@@ -158,7 +158,7 @@ func killPostmaster(dir string) error {
 	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// Redis writes each command to its disk before it answers, as compose ships it.
+// Redis writes each command to disk before it answers, as in compose.
 func (w *world) addRedis() (url string) {
 	addr := harness.FreePorts(w.t, 1)[0]
 	_, port, _ := net.SplitHostPort(addr)

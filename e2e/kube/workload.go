@@ -21,7 +21,7 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
-// Simulated returns the labels and annotations that make package kubelet run a pod with these programs.
+// Simulated adds the labels and annotations to meta that make package kubelet run the pod with these programs.
 func Simulated(meta *metav1.ObjectMeta, programs map[string]program.Program) {
 	if meta.Labels == nil {
 		meta.Labels = map[string]string{}

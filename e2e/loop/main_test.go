@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package loop drives the built platform over the wire through the whole loop: change notice, approval,
-// training, promotion, serving, drift.
+// Package loop drives the built platform over the wire through the whole loop: change notice, approval, training,
+// promotion, serving, drift.
 package loop
 
 import (

@@ -47,8 +47,8 @@ func TestRow03_OwnRequest(t *testing.T) {
 	}
 }
 
-// Acceptance row 5: without a policy, with a metric that is not a number, and as a dummy, a version is not promoted; the
-// reasons say so, and Production stays where it is.
+// Acceptance row 5: without a policy, with a metric that is not a number, and as a dummy, a version is not promoted;
+// the reasons state this, and Production stays.
 func TestRow05_PromotionDenied(t *testing.T) {
 	p := sharedPlatform(t)
 	cp, legacy := p.Env["CONTROL_PLANE_URL"], p.Env["CONTROL_PLANE_TOKEN"]
@@ -105,8 +105,8 @@ func TestRow05_PromotionDenied(t *testing.T) {
 	}
 }
 
-// Acceptance row 23: a trigger whose dispatch fails does not use up the cooldown, so that the next one, with the
-// orchestrator back, trains.
+// Acceptance row 23: a trigger whose dispatch fails does not use up the cooldown, so that the next one trains once the
+// orchestrator is back.
 func TestRow23_TriggerWhileTheOrchestratorIsAway(t *testing.T) {
 	p, proxy := behindProxy(t)
 	cp, inf := p.Env["CONTROL_PLANE_URL"], p.Env["SERVING_URL"]
@@ -154,7 +154,7 @@ func TestRow23_TriggerWhileTheOrchestratorIsAway(t *testing.T) {
 
 	proxy.Refuse()
 	harness.Want(t, 200, "PUT", cp+"/auto-retrain/MACK", p.Env["CONTROL_PLANE_TOKEN"], map[string]any{"enabled": true, "kind": "input", "gate": "direct"})
-	harness.Eventually(t, 60*time.Second, func() error { // the leader may be at it
+	harness.Eventually(t, 60*time.Second, func() error { // the leader may be dispatching
 		if r := trigger(); r["outcome"] != "failed" || r["reason"] == nil {
 			return fmt.Errorf("orchestrator away: %v; want failed, with a reason", r)
 		}
@@ -165,7 +165,7 @@ func TestRow23_TriggerWhileTheOrchestratorIsAway(t *testing.T) {
 	}
 
 	proxy.Forward()
-	harness.Eventually(t, 60*time.Second, func() error { // until the breaker lets a call through, by this trigger or the leader's
+	harness.Eventually(t, 60*time.Second, func() error { // until the breaker allows a call, by this trigger or the leader's
 		r := trigger()
 		if row := setting(); row["last_outcome"] != "dispatched" || row["last_triggered_at"] == nil {
 			return fmt.Errorf("orchestrator back: %v, setting %v; want dispatched", r, row)
@@ -204,8 +204,8 @@ func serveMACK(t *testing.T, p *harness.Platform) {
 	})
 }
 
-// Acceptance row 24, the costs: a job that is reported twice is one record, and what the mock scheduler made up is listed
-// but in no sum.
+// Acceptance row 24, the costs: a job reported twice is one record, and the mock scheduler's figures are listed but in
+// no sum.
 func TestRow24_CostsCountOnce(t *testing.T) {
 	p := sharedPlatform(t)
 	cp, token := p.Env["CONTROL_PLANE_URL"], p.Env["CONTROL_PLANE_TOKEN"]

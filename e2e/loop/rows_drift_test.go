@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// pipelineBody asks MACK about a job whose embedding lies around centre; each value differs a little by k.
+// pipelineBody returns a request to MACK about a job whose embedding is near centre; k varies each value slightly.
 func pipelineBody(centre float64, k int) map[string]any {
 	embedding := make([]float64, 384)
 	for i := range embedding {

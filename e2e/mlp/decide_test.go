@@ -93,7 +93,7 @@ func checkDecisions(t *testing.T, p *harness.Platform, mlp string) {
 	}
 }
 
-// readTerminal tells when the text stands there, and what was written once the program's side is closed.
+// readTerminal signals when the text has appeared, and returns the output once the program's side is closed.
 func readTerminal(person *os.File, text string, asked chan<- struct{}, ended chan<- string) {
 	var all bytes.Buffer
 	b := make([]byte, 4096)

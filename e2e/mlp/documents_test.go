@@ -39,8 +39,8 @@ var documentLines = []string{
 	"config init", "config contexts", "config use nowhere", "help", "version",
 }
 
-// Each command prints exactly one document under --json, and nothing beside it: with the platform, without it, and with
-// something else at its addresses.
+// Each command prints exactly one document under --json, and nothing else: with the platform, without it, and with
+// another server at its addresses.
 func checkDocuments(t *testing.T, p *harness.Platform, mlp string) {
 	reference, err := os.ReadFile(filepath.Join(harness.Root(t), "docs", "mlp.md"))
 	if err != nil {
@@ -83,8 +83,8 @@ var otherwiseKeyed = map[string][]string{
 	"models at 1m":        {"previous", "by"},
 }
 
-// checkColumnsAreKeys compares the CSV of a command with its documents: each column is a key of each item of a list, and
-// both YAML and CSV can be read by others' parsers.
+// checkColumnsAreKeys compares the CSV of a command with its documents: each column is a key of each item of a list,
+// and independent parsers can read both YAML and CSV.
 func checkColumnsAreKeys(t *testing.T, mlp string, world map[string]string, line string) {
 	t.Helper()
 	var same any
@@ -112,7 +112,7 @@ func checkColumnsAreKeys(t *testing.T, mlp string, world map[string]string, line
 	}
 }
 
-// runFormat returns what a line prints in a structured format, and whether it succeeds.
+// runFormat returns the output of a line in a structured format, and whether it succeeds.
 func runFormat(t *testing.T, mlp string, world map[string]string, format, line string) (text string, ok bool) {
 	t.Helper()
 	cmd := lineOf(t, mlp, world, format, line)

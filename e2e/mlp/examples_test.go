@@ -83,7 +83,7 @@ func newReader(t *testing.T, p *harness.Platform, mlp string) *reader {
 	return r
 }
 
-// try runs an example with what it needs before it.
+// try runs an example after its preparation.
 func (r *reader) try(t *testing.T, example string) {
 	line, stdin := strings.ReplaceAll(example, exampleID, r.prepare(t, example)), ""
 	switch {
@@ -105,7 +105,7 @@ func (r *reader) try(t *testing.T, example string) {
 	}
 }
 
-// prepare makes what an example names, and returns its id.
+// prepare creates the object that an example names, and returns its id.
 func (r *reader) prepare(t *testing.T, example string) string {
 	t.Helper()
 	named := func(prefix string) bool { return strings.HasPrefix(example, "mlp "+prefix) }
@@ -160,7 +160,7 @@ func (r *reader) find(t *testing.T, pattern, line string) string {
 	return m[1]
 }
 
-// run is a line that must succeed.
+// run runs a line that must succeed.
 func (r *reader) run(t *testing.T, stdin, line string) string {
 	t.Helper()
 	out, code := r.shell(t, stdin, line)
@@ -170,7 +170,7 @@ func (r *reader) run(t *testing.T, stdin, line string) string {
 	return out
 }
 
-// shell waits, as its hint asks, where the scripts and examples together are more than a tenant may send.
+// shell waits, as its hint says, where the scripts and examples together exceed a tenant's rate limit.
 func (r *reader) shell(t *testing.T, stdin, line string) (out string, code int) {
 	t.Helper()
 	harness.Eventually(t, 2*time.Minute, func() error {

@@ -55,7 +55,7 @@ func testDispatch(t *testing.T, api string, cases []dispatchCase) {
 	if p.flow, err = p.client.CreateFlow(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	// Runs of a pool wait for a worker: here the suite plays the worker.
+	// Runs of a pool wait for a worker: here the suite acts as the worker.
 	if p.pool, err = p.client.CreateWorkPool(t.Context(), name, "process", "dispatch suite"); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func (p *plane) start(t *testing.T) {
 
 func (p *plane) kill() {
 	_ = p.cmd.Process.Kill()
-	_ = p.cmd.Wait() // its error is the kill
+	_ = p.cmd.Wait() // killed, so it always returns an error
 }
 
 // retrain dispatches a run; extra members go into the body.
@@ -233,7 +233,7 @@ func testManyAtOnce(t *testing.T, p *plane) {
 	for round := range 4 {
 		for model, dataset := range models {
 			wg.Go(func() {
-				harness.Eventually(t, time.Minute, func() error { // one of the same model may be in flight
+				harness.Eventually(t, time.Minute, func() error { // one of the same model may be in progress
 					a := p.retrain(t, map[string]any{"model_name": model, "dataset_name": dataset}, "Idempotency-Key", fmt.Sprintf("many-%d-%s", round, model))
 					if a.Status != 200 {
 						return fmt.Errorf("%d %s", a.Status, a.Body)

@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package rules holds the alert rules against Prometheus's own tool: they parse, and each fires where it
-// should and stays silent where it nearly would. That their metrics exist is tested by the services.
+// Package rules checks the alert rules with Prometheus's own tool: they parse, and each fires where it should and stays
+// silent just below. The services test that the metrics exist.
 package rules
 
 import (

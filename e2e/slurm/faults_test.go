@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// frozen starts a training and stops its job's process, so that the job runs until the test has done what it wants.
+// frozen starts a training and stops its job's process, so that the job runs until the test is done.
 func (s *site) frozen(t *testing.T) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer, id string) {
 	t.Helper()
 	cmd, stderr = s.command(t, nil, "train", "--model", "RuntimeClass")
@@ -40,7 +40,7 @@ func (s *site) frozen(t *testing.T) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer
 	return cmd, stdout, stderr, id
 }
 
-// process is the trainer that runs as a job.
+// process returns the trainer process that runs as a job.
 func (s *site) process() (int, error) {
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -159,7 +159,7 @@ func testLost(t *testing.T, s *site) {
 	if got := s.get(t, "/jobs/"+id+"?scheduler=slurm"); got["state"] != "UNKNOWN" {
 		t.Errorf("job at the control plane: %v; want UNKNOWN", got)
 	}
-	// scancel could not reach the controller either: the job's folder stays, and the log says so.
+	// scancel could not reach the controller either: the job's folder stays, and the log reports it.
 	if pid, err := s.process(); err == nil {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // nothing else can end it now
 	}

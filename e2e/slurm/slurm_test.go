@@ -128,7 +128,7 @@ func (s *site) slurm(t *testing.T, argv ...string) string {
 	return out
 }
 
-// trySlurm is slurm for what may be refused.
+// trySlurm is slurm for commands that may be refused.
 func (s *site) trySlurm(argv ...string) (string, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), "SLURM_CONF="+s.conf)
@@ -139,7 +139,7 @@ func (s *site) trySlurm(argv ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// dispatch asks the orchestrator for a training, for the worker.
+// dispatch requests a training from the orchestrator, for the worker.
 func (s *site) dispatch(t *testing.T) (*orchestrator.Client, orchestrator.FlowRun) {
 	t.Helper()
 	c := orchestrator.New(s.Orchestrator(), nil)
@@ -244,7 +244,7 @@ func testThreeWays(t *testing.T, s *site) {
 		t.Fatalf("tags %v; want those of a Slurm job", tags)
 	}
 
-	// The same seed and data make the same model, wherever they are put together.
+	// The same seed and data make the same model, wherever they are trained.
 	if !maps.Equal(inProcess.Metrics, job.Metrics) || inProcess.Digest != job.Digest || len(job.Metrics) == 0 {
 		t.Errorf("in process %v, %s; as a job %v, %s; want both equal", inProcess.Metrics, inProcess.Digest, job.Metrics, job.Digest)
 	}
@@ -417,7 +417,7 @@ func testKilledWorker(t *testing.T, s *site) {
 	}
 	c, run := s.dispatch(t)
 	orphan := s.running(t)
-	// Its id is at the tracker, by which the next attempt finds it.
+	// Its id is in the tracker, where the next attempt finds it.
 	harness.Eventually(t, 30*time.Second, func() error {
 		if runs := s.runsOf(t, run.ID.String()); len(runs) != 1 || runs[0].Tags["hpc_job_id"] != orphan {
 			return fmt.Errorf("runs at the tracker %+v; want one of job %s", runs, orphan)

@@ -17,9 +17,9 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// suites are the tests that need nothing but addresses, tokens and the five samples. The others of these packages start,
-// stop or kill a process of their own, count on what the first start of the one process recorded, or use the bus and gRPC,
-// which containers do not publish.
+// suites are the tests that need only addresses, tokens and the five samples. The others of these packages start, stop
+// or kill a process, rely on records of the one process's first start, or use the bus and gRPC, which containers do not
+// publish.
 var suites = []struct {
 	folder string
 	tests  []string
@@ -91,7 +91,7 @@ func TestSuitesPassOnReplicas(t *testing.T) {
 	t.Run("mlp", func(t *testing.T) { runLoop(t, p) }) // last: its sync makes it a requester of later trainings
 }
 
-// runLoop is the whole life of a model with mlp and git alone.
+// runLoop runs the whole life of a model with only mlp and git.
 func runLoop(t *testing.T, p *harness.Platform) {
 	root, mlp := harness.Root(t), harness.Bin(t, "mlp")
 	for _, line := range [][]string{

@@ -21,7 +21,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// holdVariable lists the addresses that the stranger takes and keeps.
+// holdVariable lists the addresses that the stranger occupies.
 const holdVariable = "STRANGER_HOLD"
 
 // defaultAddresses are those of docs/standalone.md.
@@ -44,7 +44,7 @@ func holdPorts(addresses []string) int {
 }
 
 // Another user holds every default port and folder name: a start with the defaults ends with one sentence that names
-// what to set, and one that sets it is seeded and serves.
+// the settings to change, and one that changes them is seeded and serves.
 func TestStartBesideAStranger(t *testing.T) {
 	holder := exec.CommandContext(t.Context(), strangersBinary(t))
 	asStranger(holder)
@@ -89,7 +89,7 @@ func TestStartBesideAStranger(t *testing.T) {
 	t.Logf("ready after %s beside the stranger, then seeded", took.Round(time.Millisecond))
 }
 
-// wantSentence starts the platform, which must end with exit code 1 and one line that says all the words.
+// wantSentence starts the platform, which must end with exit code 1 and one line with all of the words.
 func wantSentence(t *testing.T, dir string, env []string, words ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), harness.Bin(t, "platform"))

@@ -17,8 +17,8 @@ import (
 type server struct {
 	name, url string
 	document  string      // path of the document
-	least     int         // how many operations it has, at the least
-	header    http.Header // with which it is read
+	least     int         // the minimum number of operations
+	header    http.Header // headers for reading it
 }
 
 func (s server) port() string { return hostOf(s.url) }
@@ -39,7 +39,7 @@ func services(p *harness.Platform) []server {
 type operation struct {
 	method, template string
 	public           bool
-	level            string // the scope or role that the summary names; empty: any credential
+	level            string // the scope or role in the summary; empty: any credential
 }
 
 func (o operation) writes() bool { return o.method != http.MethodGet && o.method != http.MethodHead }

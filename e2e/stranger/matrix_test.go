@@ -22,11 +22,11 @@ import (
 type caller struct {
 	name   string
 	header http.Header
-	// levels are the scopes or roles that it has; "*" all, nil none: it is no credential.
+	// levels are its scopes or roles; "*" all, nil none: it is no credential.
 	levels []string
 	// elsewhere means another tenant.
 	elsewhere bool
-	// renew signs in anew, for a request that ends the session; nil: the credential cannot be ended.
+	// renew signs in again, for a request that ends the session; nil: the credential cannot be ended.
 	renew func() http.Header
 }
 
@@ -164,7 +164,7 @@ func callersOf(t *testing.T, p *harness.Platform, service string) []caller {
 		return append(nobody,
 			caller{name: "viewer", header: viewer(), levels: []string{"viewer"}, renew: viewer},
 			caller{name: "admin", header: admin(), levels: []string{"*"}, renew: admin})
-	default: // the evidence API, which one person uses
+	default: // the evidence API, which has a single user
 		token := func(s string) http.Header { return http.Header{"X-Svc-Ui-Token": {s}} }
 		return []caller{
 			{name: "none"}, {name: "wrong", header: token(wrongToken)},
@@ -183,7 +183,7 @@ func signIn(t *testing.T, p *harness.Platform, secret string) string {
 	return token
 }
 
-// ask sends one operation; of streams it reads what comes at once.
+// ask sends one operation; of streams it reads what comes immediately.
 func ask(t *testing.T, s server, o operation, c caller, known map[string]string) (int, string) {
 	t.Helper()
 	var body io.Reader

@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package tracker holds the stand-in of the tracker and the Go client to what the real product does:
-// the official client must work against the stand-in, the Go client against a real server.
+// Package tracker checks the stand-in of the tracker and the Go client against the real product: the official client
+// must work against the stand-in, the Go client against a real server.
 package tracker
 
 import (

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// commandRepo is a folder of a test's own, with a model repository in repo whose models are trained by command.
+// commandRepo is a folder of one test, with a model repository in repo whose models are trained by command.
 type commandRepo struct {
 	*testing.T
 	dir string

@@ -24,8 +24,8 @@ type described struct {
 	text, procs, length string
 }
 
-// Descriptions of real jobs become sentence embeddings of MiniLM by examples/minilm; a model learns from these how long
-// jobs take, better than always saying the same, and answers embeddings of jobs it has not seen.
+// examples/minilm turns descriptions of real jobs into sentence embeddings of MiniLM; a model learns from these how
+// long jobs take, better than a constant prediction, and answers embeddings of unseen jobs.
 func TestMiniLMEmbeddings(t *testing.T) {
 	jobs := describeJobs(t, 1200)
 	var texts strings.Builder
@@ -103,7 +103,7 @@ func askPipeline(t *testing.T, p *harness.Platform, vector string, j described) 
 	return right
 }
 
-// embed has examples/minilm embed each line, and returns JSON arrays.
+// embed makes examples/minilm embed each line, and returns JSON arrays.
 func embed(t *testing.T, texts string) []string {
 	t.Helper()
 	root := harness.Root(t)
