@@ -85,9 +85,9 @@ func (r *Reconciler) Reconcile(ctx context.Context) {
 			r.mu.Unlock()
 			switch {
 			case err != nil && !was:
-				r.Log.WarnContext(ctx, "source of alerts not readable: its alerts stay as they are", slog.String("source", name), slog.Any("err", err))
+				r.Log.WarnContext(ctx, "alert source not readable: its alerts stay unchanged", slog.String("source", name), slog.Any("err", err))
 			case err == nil && was:
-				r.Log.InfoContext(ctx, "source of alerts readable again", slog.String("source", name))
+				r.Log.InfoContext(ctx, "alert source readable again", slog.String("source", name))
 			}
 		})
 	}

@@ -144,7 +144,7 @@ func Problem(err error) error {
 	case errors.As(err, &refused) && refused.Status < 500:
 		return fault.TrackerRejected.New("The tracker refused: " + refused.Message).WithCause(err)
 	}
-	return fault.TrackerUnreachable.New("The tracker gave an answer that cannot be used; nothing was changed.").WithCause(err)
+	return fault.TrackerUnreachable.New("The tracker's answer is unusable; nothing was changed.").WithCause(err)
 }
 
 // Hold runs fn with the current holders under an exclusive lock on the model's aliases. Moves by others since the last

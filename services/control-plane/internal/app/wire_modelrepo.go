@@ -56,7 +56,7 @@ func (p *parts) connectPoller() error {
 	if e, ok := source.(forge.Exporter); ok {
 		p.server.OnClose(func() {
 			if err := e.Close(); err != nil {
-				p.log.Warn("cache of the model repository not given back", slog.Any("err", err))
+				p.log.Warn("cache of the model repository not released", slog.Any("err", err))
 			}
 		})
 	}

@@ -73,7 +73,7 @@ func (s *Service) pick(ctx context.Context, tx store.Tx, tenant string, w Which)
 }
 
 func inProgress(a store.Approval) *problem.Error {
-	return fault.ApprovalInProgress.New("This record is being approved right now; look at it again in a moment.").
+	return fault.ApprovalInProgress.New("This record is being approved now; check it again in a moment.").
 		With(map[string]any{"approval_id": a.ID}).After(time.Second)
 }
 

@@ -102,7 +102,7 @@ func (a API) Acknowledge(c echo.Context) error {
 		return fault.Invalid(fmt.Sprintf("must be 1 to %d bytes", wire.MaxReason), "body", "reason")
 	}
 	if a.Ledger.key == nil {
-		return fault.AuditKeyMissing.New("This control plane has no signing key, so that it cannot sign an acknowledgement: set AUDIT_SIGNING_KEY_FILE.")
+		return fault.AuditKeyMissing.New("This control plane has no signing key, so it cannot sign an acknowledgement: set AUDIT_SIGNING_KEY_FILE.")
 	}
 	shown, err := stand(ctx, a.Ledger.Store.Queries, tenant) // before verification, so that it excludes later changes
 	if err != nil {
@@ -114,7 +114,7 @@ func (a API) Acknowledge(c echo.Context) error {
 	}
 	open := v.Memory.Open()
 	if len(open) == 0 {
-		return fault.AuditNothingOpen.New("No verification of this chain failed that is not acknowledged already; see GET /audit/verify.")
+		return fault.AuditNothingOpen.New("Every failed verification of this chain is already acknowledged; see GET /audit/verify.")
 	}
 	if _, err := a.Ledger.lastNumber(tenant, shown, v.Memory); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (l *Ledger) ApplyAcknowledgement(ctx context.Context, tx store.Tx, change s
 		return err
 	}
 	if !keys.Asked(requestOf(change, what.asked), what.Signature) {
-		return fault.AuditUnverified.New("The ledger has not signed this request: it was altered in the database, or comes from a former version or a key that does not count. Reject this change, and acknowledge the chain anew.")
+		return fault.AuditUnverified.New("The ledger has not signed this request: it was altered in the database, or comes from a former version or an untrusted key. Reject this change, and acknowledge the chain anew.")
 	}
 	_, err = l.acknowledge(ctx, tx, change.Target, acceptance{what.asked, change.RequestedBy, by.Name})
 	return err
@@ -171,7 +171,7 @@ type acceptance struct {
 func (l *Ledger) acknowledge(ctx context.Context, tx store.Tx, tenant string, what acceptance) (chain.Acknowledgement, error) {
 	none := chain.Acknowledgement{}
 	if l.key == nil {
-		return none, fault.AuditKeyMissing.New("This control plane has no signing key, so that it cannot sign an acknowledgement: approve it at a replica that has AUDIT_SIGNING_KEY_FILE.")
+		return none, fault.AuditKeyMissing.New("This control plane has no signing key, so it cannot sign an acknowledgement: approve it at a replica that has AUDIT_SIGNING_KEY_FILE.")
 	}
 	if _, err := tx.LockAuditWriters(ctx); err != nil {
 		return none, err

@@ -44,7 +44,7 @@ func entryOf(e outbox.Envelope) (chain.Entry, time.Time, error) {
 	}
 	switch {
 	case r.EventID != e.ID:
-		return fail("event_id is another than the event's")
+		return fail("event_id differs from the event's id")
 	case r.Tenant != e.Tenant || r.Tenant == "":
 		return fail("the fact and the event name different tenants, or none")
 	case r.Source == "" || r.Actor == "" || r.Action == "":

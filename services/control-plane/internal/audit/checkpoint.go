@@ -64,10 +64,10 @@ func (l *Ledger) signHead(ctx context.Context, tenant string, by *string) (c cha
 		return c, false, err
 	}
 	if v.Fault != nil {
-		return c, false, fault.AuditUnverified.New("The chain does not verify, so that it is not signed; see GET /audit/verify. A failure stays one until two people acknowledge it: POST /audit/acknowledgements.").WithCause(v.Fault)
+		return c, false, fault.AuditUnverified.New("The chain does not verify, so it is not signed; see GET /audit/verify. A failure remains one until two people acknowledge it: POST /audit/acknowledgements.").WithCause(v.Fault)
 	}
 	if end.HeadSeq == 0 && end.LastSeq == 0 {
-		return c, false, fault.AuditEmpty.New("The chain has no entry yet, so that there is nothing to sign.")
+		return c, false, fault.AuditEmpty.New("The chain has no entry yet, so there is nothing to sign.")
 	}
 	err = l.Store.InTx(ctx, func(tx store.Tx) error {
 		// Entries appended while there was no key: after the first checkpoint none may be left out.

@@ -54,7 +54,7 @@ func (l *Ledger) noteEpoch(ctx context.Context, e chain.Epoch) {
 	b.told = err != nil
 	b.mu.Unlock()
 	if first {
-		l.Log.WarnContext(ctx, "audit epochs are not noted beside the signing key", slog.Any("err", err))
+		l.Log.WarnContext(ctx, "audit epochs are not stored beside the signing key", slog.Any("err", err))
 	}
 }
 
@@ -131,7 +131,7 @@ func (c *keyedChain) checkConsumed(ctx context.Context, db outbox.Querier, page 
 		return nil, err
 	}
 	i := slices.IndexFunc(page, func(link chain.Link) bool { return slices.Contains(missing, link.EventID) })
-	return &chain.Fault{Seq: page[i].Seq, Reason: chain.BadForged, Detail: "its event never came out of the stream"}, nil
+	return &chain.Fault{Seq: page[i].Seq, Reason: chain.BadForged, Detail: "its event never came from the stream"}, nil
 }
 
 // sealChains begins an epoch for each chain without one, after its last entry, and then records permanently that there

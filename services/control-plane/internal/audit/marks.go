@@ -30,7 +30,7 @@ type checkpoints struct {
 // nevertheless: it shows that the tables were tampered with.
 func (c *checkpoints) check(ctx context.Context, e chain.Link) (*chain.Fault, error) {
 	if e.Seq == c.high.Seq && e.Hash != c.high.Hash {
-		return &chain.Fault{Seq: e.Seq, Reason: chain.BadGap, Detail: "another entry stood here when it was verified: the chain was cut, or restored from a backup, and went on"}, nil
+		return &chain.Fault{Seq: e.Seq, Reason: chain.BadGap, Detail: "another entry was here at an earlier verification: the chain was truncated or restored from a backup, and continued"}, nil
 	}
 	mark, err := c.at(ctx, e.Seq)
 	if err != nil {

@@ -64,7 +64,7 @@ func (l *Ledger) recall(ctx context.Context, q *store.Queries, keys chain.Keys, 
 	}
 	r.Memory, r.state = r.Merge(noted), memoryKept
 	if altered {
-		r.why = "the copy in the database of what is remembered of the chain was altered"
+		r.why = "the database's copy of the memory of the chain was altered"
 	}
 	filed, err := chain.ReadMemories(l.memory.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,7 +87,7 @@ func (l *Ledger) recall(ctx context.Context, q *store.Queries, keys chain.Keys, 
 			return r, l.writeMemory(keys, r.Memory)
 		}
 		if !keys.Remembers(m) {
-			r.state, r.why = memoryLost, "the file beside the signing key is not signed by a key that counts"
+			r.state, r.why = memoryLost, "the file beside the signing key is not signed by a trusted key"
 			return r, nil
 		}
 		r.Memory = r.Merge(m.Memory)
@@ -302,6 +302,6 @@ func (l *Ledger) noteEnds(ctx context.Context) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		l.Log.WarnContext(ctx, "the end of the audit ledger is not noted", slog.Any("err", err))
+		l.Log.WarnContext(ctx, "the end of the audit ledger is not stored", slog.Any("err", err))
 	}
 }

@@ -41,7 +41,7 @@ func (l *Ledger) anchor(ctx context.Context, with chain.Anchors) {
 	defer l.anchors.mu.Unlock()
 	err := chain.RaiseAnchors(l.anchors.path, with)
 	if err != nil && !l.anchors.told {
-		l.Log.WarnContext(ctx, "audit checkpoints are not noted beside the signing key: chains that are removed whole cannot be missed", slog.Any("err", err))
+		l.Log.WarnContext(ctx, "audit checkpoints are not stored beside the signing key: the removal of a whole chain cannot be detected", slog.Any("err", err))
 	}
 	l.anchors.told = err != nil
 }

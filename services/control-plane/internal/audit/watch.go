@@ -29,7 +29,7 @@ type gauges struct {
 
 var (
 	lagDesc      = prometheus.NewDesc("platform_audit_lag_events", "Audit facts in the stream that are not in the ledger yet.", nil, nil)
-	verifiedDesc = prometheus.NewDesc("platform_audit_verified", "1 when every chain of the audit ledger held when last verified, else 0.", nil, nil)
+	verifiedDesc = prometheus.NewDesc("platform_audit_verified", "1 if every chain of the audit ledger was valid at its last verification, else 0.", nil, nil)
 )
 
 // Describe is part of prometheus.Collector.

@@ -85,7 +85,7 @@ func judgeDrift(row store.AutoRetrain, l levels) Result {
 			quiet = fmt.Sprintf("there is no %s drift of %s under %s", kind, row.ModelID, alias.Production)
 			continue
 		case r.Overall == drift.Corrupt:
-			return out.with(BlockedCorrupt, "%ss are corrupt: %s", kind, orElse(r.Reason, "there is nothing to be learnt from them"))
+			return out.with(BlockedCorrupt, "%ss are corrupt: %s", kind, orElse(r.Reason, "they are unfit for training"))
 		case r.Overall == drift.NoBaseline, r.Overall == drift.Insufficient:
 			quiet = fmt.Sprintf("%s drift is %s", kind, r.Overall)
 			continue

@@ -215,11 +215,11 @@ func (s *Service) hindrance(ctx context.Context, q *store.Queries, tenant string
 	case err != nil || open == "":
 		return nil, err
 	case open == "dispatching": // of a dead process: its command is sent again, and stamps the row
-		res = res.with(AlreadyPending, "training of %s after drift is being dispatched", row.ModelID)
+		res = res.with(AlreadyPending, "training of %s because of drift is being dispatched", row.ModelID)
 	case open == "foreign":
-		res = res.with(AlreadyPending, "a run of %s that drift led to has not ended", row.ModelID)
+		res = res.with(AlreadyPending, "a run of %s caused by drift has not ended", row.ModelID)
 	default:
-		res = res.with(AlreadyPending, "run %s, which drift led to, has not ended", open)
+		res = res.with(AlreadyPending, "run %s, caused by drift, has not ended", open)
 	}
 	return &res, nil
 }
@@ -361,7 +361,7 @@ func (s *Service) dispatch(ctx context.Context, p auth.Principal, row store.Auto
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if err := s.Store.ReleaseTrigger(release, store.ReleaseTriggerParams{ModelID: row.ModelID, Claim: claimed.Claim}); err != nil {
-		s.Log.WarnContext(ctx, "claim of a trigger not released; it runs out", slog.String("model", row.ModelID), slog.Any("err", err))
+		s.Log.WarnContext(ctx, "claim of a trigger not released; it will expire", slog.String("model", row.ModelID), slog.Any("err", err))
 	}
 	if why.Kind.Code == fault.RetrainInFlight.Code {
 		return res.with(AlreadyPending, "%s", why.Detail), nil

@@ -195,7 +195,7 @@ func (s *Service) fenced(ctx context.Context, c store.Command) (answer api.Dispa
 	case err != nil:
 		return answer, err
 	case now.Status != Succeeded:
-		return answer, fault.CommandInProgress.New("This command took so long that another process took it over; look at the runs or ask again.").After(time.Second)
+		return answer, fault.CommandInProgress.New("This command took so long that another process took it over; check the runs or try again.").After(time.Second)
 	}
 	if err := json.Unmarshal(now.Response, &answer); err != nil {
 		return answer, fmt.Errorf("command %s: decode answer: %w", c.ID, err)

@@ -251,7 +251,7 @@ func (s *Budgets) Delete(c echo.Context) error {
 	})
 	switch {
 	case store.None(err):
-		return fault.BudgetNotFound.New("Your tenant has no budget for this project; GET /budgets lists those there are.")
+		return fault.BudgetNotFound.New("Your tenant has no budget for this project; GET /budgets lists its budgets.")
 	case err != nil:
 		return err
 	}

@@ -75,7 +75,7 @@ func (s *Sender) Send(ctx context.Context, r Request, key string) (Accepted, err
 		var open *coord.OpenError
 		if errors.As(err, &open) {
 			s.pace.drop(turn)
-			return Accepted{}, unreachable("The orchestrator has not answered several times in a row, so it is left alone for a while", last, last).After(max(open.RetryAfter, time.Second))
+			return Accepted{}, unreachable("The orchestrator has not answered several times in a row, so calls to it are paused for a while", last, last).After(max(open.RetryAfter, time.Second))
 		} // without a coordinator the call is worth trying
 		begin = time.Now()
 		accepted, err := s.try(ctx, max(min(attemptTimeout, left), time.Millisecond), r, key)
@@ -103,7 +103,7 @@ func (s *Sender) Send(ctx context.Context, r Request, key string) (Accepted, err
 }
 
 // unknownStart is the advice to a caller after an attempt that may have been carried out.
-const unknownStart = "nothing is known to have started. Try again: a run that did start is found, not doubled."
+const unknownStart = "no run is known to have started. Try again: a run that did start is found, not started twice."
 
 // unreachable is the fault of a run that was not sent; last is the failure of an earlier attempt, which may have been
 // carried out without an answer.

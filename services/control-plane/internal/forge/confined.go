@@ -142,7 +142,7 @@ func askCommand(ctx context.Context, cmd *exec.Cmd, r request) (response, error)
 	case ctx.Err() != nil:
 		return last, timeoutOf(ctx, r)
 	case waitErr != nil && (last.Stage == stageReading || r.Op != opHead):
-		return last, fmt.Errorf("%w: reading it needs more than a reader may use (%s)", ErrMalformed, complaints.reason(waitErr))
+		return last, fmt.Errorf("%w: reading it exceeds a reader's limits (%s)", ErrMalformed, complaints.reason(waitErr))
 	}
 	return last, fmt.Errorf("read the model repository: %w", errors.Join(err, readErr, waitErr))
 }

@@ -49,7 +49,7 @@ func newFetcher(rawURL service.Secret, slot string, timeout time.Duration) (*fet
 	}
 	ep, err := transport.NewEndpoint(u.String())
 	if err != nil {
-		return nil, errors.New("MODELREPO_GIT_URL is no URL of a git repository")
+		return nil, errors.New("MODELREPO_GIT_URL is not the URL of a git repository")
 	}
 	hc := service.HTTPClient(timeout)
 	hc.Transport = bounded{hc.Transport}
@@ -269,10 +269,10 @@ func gitFault(err error) error {
 		return fmt.Errorf("the git server does not answer: %w", withoutURL(err))
 	}
 	if strings.Contains(err.Error(), "://") {
-		return errors.New("the git server's answer is not understood")
+		return errors.New("the git server's answer is invalid")
 	}
 	// The error may quote data sent by a server.
-	return fmt.Errorf("the git server's answer is not understood: %.200q", err.Error())
+	return fmt.Errorf("the git server's answer is invalid: %.200q", err.Error())
 }
 
 // bounded limits the responses to a client's requests.

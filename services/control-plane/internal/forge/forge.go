@@ -78,7 +78,7 @@ var ErrNoBranch = errors.New("no such branch")
 var ErrUnknown = errors.New("unknown to the model repository")
 
 // ErrMalformed means that a commit cannot be written to a folder.
-var ErrMalformed = errors.New("the commit cannot be laid out")
+var ErrMalformed = errors.New("the commit cannot be written to a folder")
 
 // maxFiles limits the files of a diff and the paths of a comparison. GitLab's own limit is the same by default; at the
 // limit, there may be more.

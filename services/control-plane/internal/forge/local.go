@@ -39,7 +39,7 @@ func (l localReader) open() (*git.Repository, error) {
 	repo, err := git.PlainOpenWithOptions(l.dir, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
 	switch {
 	case errors.Is(err, git.ErrRepositoryNotExists), errors.Is(err, fs.ErrNotExist):
-		return nil, errors.New("MODELREPO_DIR is no git repository any more")
+		return nil, errors.New("MODELREPO_DIR is no longer a git repository")
 	case err != nil:
 		return nil, fmt.Errorf("open the git repository in MODELREPO_DIR: %w", err)
 	}

@@ -75,7 +75,7 @@ func parseGitURL(rawURL service.Secret) (*url.URL, error) {
 		return nil, errors.New("MODELREPO_GIT_URL must be an http or https URL")
 	}
 	if _, err := transport.NewEndpoint(u.String()); err != nil {
-		return nil, errors.New("MODELREPO_GIT_URL is no URL of a git repository")
+		return nil, errors.New("MODELREPO_GIT_URL is not the URL of a git repository")
 	}
 	return u, nil
 }

@@ -118,7 +118,7 @@ func (s *Service) register() {
 func (s *Service) checkDatabase(ctx context.Context) service.Check {
 	err := s.Migrated(ctx)
 	if errors.Is(err, postgres.ErrNewer) {
-		return warnCheck("a newer version has migrated the database; this replica works on until it is replaced")
+		return warnCheck("a newer version has migrated the database; this replica keeps working until it is replaced")
 	}
 	return failCheck(err)
 }

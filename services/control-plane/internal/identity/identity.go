@@ -73,7 +73,7 @@ func Parse(text string) (Map, error) {
 		case account != Local && (source != ForgeA && source != ForgeB || id.Login == "" || len(id.Login) > maxLogin):
 			faults = append(faults, fmt.Errorf("%q: must be forge-a:<user name>, forge-b:<login> or local", account))
 		case m.principals[key] != "":
-			faults = append(faults, fmt.Errorf("%q: is there twice; case does not matter", account))
+			faults = append(faults, fmt.Errorf("%q: appears twice; case is ignored", account))
 		case name == "":
 			faults = append(faults, fmt.Errorf("%q: names no principal", account))
 		case name == auth.LegacyPrincipal && account != Local:

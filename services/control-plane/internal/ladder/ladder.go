@@ -99,7 +99,7 @@ func (s *Service) Report(ctx context.Context, p auth.Principal, model, version, 
 }
 
 func versionMismatch(version, of string) error {
-	return fault.VersionMismatch.New(fmt.Sprintf("Version %s came of flow run %s, not of the one reported.", version, of))
+	return fault.VersionMismatch.New(fmt.Sprintf("Version %s was produced by flow run %s, not by the one reported.", version, of))
 }
 
 // take reads the version and its run from the tracker, and stores them.

@@ -45,7 +45,7 @@ func New(reg prometheus.Registerer, label Label) *Metrics {
 			Name: "platform_approval_events_total", Help: "Moves of approval records, by action.",
 		}, []string{"action", "model_id"}),
 		approvalsGone: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "platform_approvals_expired_total", Help: "Approval records that expired, be it by age or superseded.",
+			Name: "platform_approvals_expired_total", Help: "Approval records that expired, by age or because they were superseded.",
 		}),
 		breakerOpens: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "platform_orchestrator_breaker_opens_total", Help: "Times this process saw the orchestrator's breaker open.",
@@ -54,7 +54,7 @@ func New(reg prometheus.Registerer, label Label) *Metrics {
 			Name: "platform_retrain_requests_total", Help: "Dispatches of training runs, by outcome: ok or the error's code.",
 		}, []string{"model_id", "dataset", "outcome"}),
 		dispatchSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "platform_retrain_dispatch_seconds", Help: "Time until the orchestrator took a run or was given up.",
+			Name: "platform_retrain_dispatch_seconds", Help: "Time until the orchestrator accepted a run or the dispatch was given up.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15},
 		}),
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -67,10 +67,10 @@ func New(reg prometheus.Registerer, label Label) *Metrics {
 			Name: "platform_webhook_total", Help: "Deliveries of push webhooks, by outcome: accepted, duplicate, skipped or the error's code.",
 		}, []string{"forge", "outcome"}),
 		drift: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "platform_drift_z", Help: "Standard deviations between recent predictions and their baseline, told by the leader; +Inf where critical drift has no number.",
+			Name: "platform_drift_z", Help: "Standard deviations between recent predictions and their baseline, reported by the leader; +Inf where critical drift has no number.",
 		}, []string{"model_id", "alias"}),
 		driftLevel: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "platform_drift_overall", Help: "Level of the worst measure of drift, told by the leader: 0 OK, 1 WARNING, 2 CRITICAL, 3 CORRUPT; absent where nothing was compared.",
+			Name: "platform_drift_overall", Help: "Level of the worst measure of drift, reported by the leader: 0 OK, 1 WARNING, 2 CRITICAL, 3 CORRUPT; absent where nothing was compared.",
 		}, []string{"model_id", "alias"}),
 	}
 	for _, outcome := range promotionOutcomes {
@@ -201,7 +201,7 @@ func NewStored(reg prometheus.Registerer, s *store.Store, now func() time.Time, 
 		store: s, now: now, log: log,
 		pending: desc("platform_approvals_pending", "Approval records that wait for a decision."),
 		oldest:  desc("platform_approval_age_oldest_seconds", "Age of the oldest pending approval record; 0 without one."),
-		errors:  desc("platform_scrape_errors_total", "Scrapes that gave the last values because the store could not be read."),
+		errors:  desc("platform_scrape_errors_total", "Scrapes that returned the last values because the store could not be read."),
 	})
 }
 

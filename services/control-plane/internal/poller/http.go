@@ -37,7 +37,7 @@ func (s *Service) Sync(c echo.Context) error {
 	var away *awayError
 	switch {
 	case errors.Is(err, errBusy):
-		return fault.SyncInProgress.New("The model repository is being polled at this moment; look again in a few seconds.").After(2 * time.Second)
+		return fault.SyncInProgress.New("The model repository is being polled; check again in a few seconds.").After(2 * time.Second)
 	case errors.Is(err, coord.ErrUnavailable):
 		return fault.CoordinatorUnavailable.New("The coordinator that keeps polls apart does not answer; try again later.").WithCause(err).After(5 * time.Second)
 	case err != nil && !errors.As(err, &away):

@@ -146,7 +146,7 @@ func artifactChanged(p store.Promotion, digest string) *problem.Error {
 	detail := fmt.Sprintf("The digest of version %s of %s was not known when this promotion was opened; it is %s and the promotion now has it. Review it and decide again.",
 		p.Version, p.ModelID, digest)
 	if p.Digest != nil {
-		detail = fmt.Sprintf("The files of version %s of %s changed since this promotion was opened: their digest was %s and is %s now. It is superseded; look at the new files and open another.",
+		detail = fmt.Sprintf("The files of version %s of %s changed since this promotion was opened: their digest was %s and is %s now. It is superseded; review the new files and open another.",
 			p.Version, p.ModelID, *p.Digest, digest)
 	}
 	return fault.ArtifactChanged.New(detail).With(map[string]any{"id": p.ID, "version": p.Version, "shown_digest": p.Digest, "digest": digest})

@@ -506,7 +506,7 @@ func (s *Policies) input(id string, b policyInput) (store.PutPolicyParams, error
 		}
 	}
 	if out.FromAlias == out.ToAlias {
-		bad("must be another than from_alias", "to_alias")
+		bad("must differ from from_alias", "to_alias")
 	}
 	if b.Enabled != nil {
 		out.Enabled = *b.Enabled

@@ -31,7 +31,7 @@ func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name,
 	err = s.Mover.Hold(ctx, model, func(ctx context.Context, holders alias.Holders) error {
 		now := holders[name]
 		if now != seen[name] {
-			return fault.AliasMoved.New(fmt.Sprintf("%s of %s went from version %s to %s while this rollback waited; look at it and decide again.",
+			return fault.AliasMoved.New(fmt.Sprintf("%s of %s went from version %s to %s while this rollback waited; review it and decide again.",
 				name, model, heldBy(seen[name]), heldBy(now))).With(map[string]any{"alias": name, "version": wire.OptionalText(now)})
 		}
 		if version != "" && version == now {

@@ -48,7 +48,7 @@ func (r *Registry) FollowTracker(ctx context.Context, c *tracker.Client) error {
 	defer tick.Stop()
 	for {
 		if err := r.readTracker(ctx, c); err != nil && ctx.Err() == nil {
-			r.log.WarnContext(ctx, "external models are not known: the tracker cannot be read", slog.Any("err", err))
+			r.log.WarnContext(ctx, "external models are unknown: the tracker cannot be read", slog.Any("err", err))
 		}
 		select {
 		case <-ctx.Done():

@@ -79,7 +79,7 @@ func (r *Registry) ReadmeText(c echo.Context) error {
 	}
 	text, sha, err := repo.Readme(m)
 	if err != nil { // it is missing, a link out of the folder, a folder, or too large
-		return fault.ReadmeNotFound.New("Model " + m.ID() + " has no README.md, or one that is no regular file of at most 1 MiB.").WithCause(err)
+		return fault.ReadmeNotFound.New("Model " + m.ID() + " has no README.md that is a regular file of at most 1 MiB.").WithCause(err)
 	}
 	return c.JSON(http.StatusOK, api.Readme{Text: string(text), Sha: sha})
 }
@@ -95,7 +95,7 @@ func (r *Registry) Image(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	missing := fault.ImageNotFound.New("Model " + m.ID() + " has no such picture; there are png, jpg, jpeg, gif, webp and svg files of at most 8 MiB in its folder images.")
+	missing := fault.ImageNotFound.New("Model " + m.ID() + " has no such image; it may have png, jpg, jpeg, gif, webp and svg files of at most 8 MiB in its folder images.")
 	data, mediaType, err := repo.Image(m, c.Param("file"))
 	switch {
 	case err != nil: // it is missing, a link out of the folder, a folder, or too large

@@ -67,7 +67,7 @@ func (s Settings) Check() map[string]string {
 		faults[keyInterval] = fmt.Sprintf("must be 0 (off) or %d to %d seconds", minInterval, maxInterval)
 	}
 	if !validBranch(s.WatchBranch) {
-		faults[keyBranch] = "must be the name of a git branch, without refs/heads/ and characters that cannot be seen"
+		faults[keyBranch] = "must be the name of a git branch, without refs/heads/ and invisible characters"
 	}
 	if s.StaleScope != All && s.StaleScope != Touched {
 		faults[keyScope] = "must be all or touched"

@@ -122,5 +122,5 @@ func (f *Follower) page(ctx context.Context, open []store.Run) error {
 }
 
 func lostRun() Seen {
-	return Seen{Type: orchestrator.Crashed, Name: "Lost", Message: "the orchestrator has not known this run for 10 minutes", Lost: true}
+	return Seen{Type: orchestrator.Crashed, Name: "Lost", Message: "the run has been unknown to the orchestrator for 10 minutes", Lost: true}
 }

@@ -44,7 +44,7 @@ func (p payload) read(key string, dst any) error {
 		return nil
 	}
 	if err := json.Unmarshal(raw, dst); err != nil {
-		return malformedPayload(fmt.Sprintf("%s: is not what a push holds there.", key))
+		return malformedPayload(fmt.Sprintf("%s: is not valid in a push.", key))
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func decodeKeepingBody(c echo.Context, dst any, into func(echo.Context, any, boo
 		return err
 	}
 	if hasNUL(raw) {
-		return fault.Invalid("text holds the character U+0000, which cannot be stored", "body")
+		return fault.Invalid("text contains the character U+0000, which cannot be stored", "body")
 	}
 	return nil
 }

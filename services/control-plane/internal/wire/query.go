@@ -43,7 +43,7 @@ func RequireStorableText(next echo.HandlerFunc) echo.HandlerFunc {
 		for i, v := range values {
 			if c.Request().URL.RawPath != "" {
 				if v, err = url.PathUnescape(v); err != nil {
-					return problem.BadRequest.New("The path holds an escape that is none.").WithCause(err)
+					return problem.BadRequest.New("The path contains an invalid escape.").WithCause(err)
 				}
 				values[i] = v
 			}

@@ -324,7 +324,7 @@ func (r *reader) header() error {
 	}
 	switch {
 	case h.Kind != "header" || h.Format != BundleFormat:
-		return r.bad("it is no header of the format %s", BundleFormat)
+		return r.bad("it is not a header of the format %s", BundleFormat)
 	case h.FromSeq < 1 || h.ToSeq < h.FromSeq-1:
 		return r.bad("the range %d to %d is none", h.FromSeq, h.ToSeq)
 	case h.FromSeq == 1 && h.PrevHash != Genesis:
@@ -334,7 +334,7 @@ func (r *reader) header() error {
 		var own []ed25519.PublicKey
 		for _, k := range h.Keys {
 			if !k.genuine() {
-				return r.bad("the key %s is not what it is called", k.KeyID)
+				return r.bad("the key %s does not match its id", k.KeyID)
 			}
 			own = append(own, k.PublicKey)
 		}
@@ -462,7 +462,7 @@ func (r *reader) trailer(raw []byte) error {
 	case t.Checkpoints != r.report.Checkpoints:
 		return r.bad("the trailer names %d checkpoints, the bundle has %d", t.Checkpoints, r.report.Checkpoints)
 	case t.SHA256 != hex.EncodeToString(r.sum.Sum(nil)):
-		return r.bad("the bundle was changed: its digest is another")
+		return r.bad("the bundle was changed: its digest differs")
 	}
 	if err := r.signature(t); err != nil {
 		return err
@@ -516,9 +516,9 @@ func (r *reader) completeness(t trailer) error {
 		}
 		return f
 	case t.Count == 0 && t.LastSeq > r.base.Seq:
-		return &Fault{1, BadGap, fmt.Sprintf("the bundle is empty, the ledger is not: it went on to %d", t.LastSeq)}
+		return &Fault{1, BadGap, fmt.Sprintf("the bundle is empty, the ledger is not: it continued to %d", t.LastSeq)}
 	case r.whole && max(t.Head.Seq, r.base.Seq) < t.LastSeq:
-		return &Fault{t.Head.Seq + 1, BadGap, fmt.Sprintf("the entry is missing; the ledger went on to %d", t.LastSeq)}
+		return &Fault{t.Head.Seq + 1, BadGap, fmt.Sprintf("the entry is missing; the ledger continued to %d", t.LastSeq)}
 	}
 	return nil
 }

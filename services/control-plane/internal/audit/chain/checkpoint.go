@@ -61,7 +61,7 @@ func (k Keys) Check(tenant string, c Checkpoint) *Fault {
 // Covers checks that a checkpoint was made of the entry with this hash.
 func (c Checkpoint) Covers(hash string) *Fault {
 	if c.Hash != hash {
-		return &Fault{c.Seq, BadCheckpoint, "the checkpoint was made of another entry than the one that is there"}
+		return &Fault{c.Seq, BadCheckpoint, "the checkpoint is of another entry than the one in the chain"}
 	}
 	return nil
 }

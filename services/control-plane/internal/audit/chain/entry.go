@@ -179,7 +179,7 @@ func (w *Walk) Step(l Link) *Fault {
 func (w *Walk) Ends(head int64, hash string) *Fault {
 	switch {
 	case w.Next <= head:
-		return &Fault{w.Next, BadGap, fmt.Sprintf("the entry is missing; the chain went on to %d", head)}
+		return &Fault{w.Next, BadGap, fmt.Sprintf("the entry is missing; the chain continued to %d", head)}
 	case w.Next == head+1 && w.Prev != hash:
 		return &Fault{head, BadLink, "the last entry is not the one that was appended last"}
 	}

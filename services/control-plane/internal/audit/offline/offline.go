@@ -140,10 +140,10 @@ func printReport(out io.Writer, r chain.Report) error {
 			a.At, a.By, a.RequestedBy, a.Reason, a.Seq, a.Seq+1)
 	}
 	if r.Verified && !r.Signed {
-		fmt.Fprintln(&b, "The trailer is not signed: how long the ledger was is only claimed.")
+		fmt.Fprintln(&b, "The trailer is not signed: the ledger's length is not proven.")
 	}
 	if r.OwnKeys {
-		fmt.Fprintln(&b, "The keys are the bundle's own: give --key to learn whether it is yours that signed.")
+		fmt.Fprintln(&b, "The keys are the bundle's own: give --key to check that a key you trust signed it.")
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
