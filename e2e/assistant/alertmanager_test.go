@@ -20,7 +20,7 @@ import (
 
 const alertKey = "ki-alert-Tq8wE3rY6uI1oP4aS7dF"
 
-// receiver is the configuration of Alertmanager in the manual.
+// receiver is the Alertmanager configuration in the manual.
 var receiver = regexp.MustCompile("(?s)```yaml\n(route:\n  receiver: assistant\n.*?)```")
 
 // startAlertmanager runs the real Alertmanager with the configuration of the manual and short waits.
@@ -66,7 +66,7 @@ func startAlertmanager(t *testing.T, assistant string) (url string) {
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // its error is the kill
+		_ = cmd.Wait() // killed, so it always returns an error
 		if t.Failed() {
 			t.Logf("Alertmanager's log:\n%s", log.String())
 		}
@@ -88,7 +88,7 @@ func startAlertmanager(t *testing.T, assistant string) (url string) {
 	return url
 }
 
-// TestAlertmanager lets the real Alertmanager send an alert, repeat it and resolve it.
+// TestAlertmanager makes the real Alertmanager send an alert, repeat it and resolve it.
 func TestAlertmanager(t *testing.T) {
 	p := launchAssistant(t, newDatabase(t), "", "ASSISTANT_ENGINE=playbooks", "ASSISTANT_CLUSTER=sample", "ASSISTANT_ALERT_KEYS="+alertKey)
 	manager := startAlertmanager(t, p.url)
@@ -101,7 +101,7 @@ func TestAlertmanager(t *testing.T) {
 		t.Helper()
 		harness.Want(t, http.StatusOK, http.MethodPost, manager+"/api/v2/alerts", "", []any{alert})
 	}
-	// messages are those of the one session.
+	// messages returns the messages of the only session.
 	messages := func() ([]any, error) {
 		items, _ := harness.Want(t, http.StatusOK, http.MethodGet, p.url+"/v1/sessions", readonlyKey, nil).JSON(t)["items"].([]any)
 		if len(items) != 1 {
@@ -111,7 +111,7 @@ func TestAlertmanager(t *testing.T) {
 		list, _ := harness.Want(t, http.StatusOK, http.MethodGet, p.url+"/v1/sessions/"+id, readonlyKey, nil).JSON(t)["messages"].([]any)
 		return list, nil
 	}
-	// awaitAnswer waits for a number of messages, the last of which has a text.
+	// awaitAnswer waits for a number of messages, the last of which contains a text.
 	awaitAnswer := func(n int, text string) {
 		t.Helper()
 		if err := retryUntil(60*time.Second, func() error {

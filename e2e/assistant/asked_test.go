@@ -16,13 +16,13 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
-// asked is a question or line, and what the answer must and must not match.
+// asked is a question or command, and patterns that the answer must and must not match.
 type asked struct {
 	query    string
 	say, not []string
 }
 
-// askedObjects are in namespace asked, beside two deployments: web is well, api crashes.
+// askedObjects are in namespace asked, beside two deployments: web is healthy, api crashes.
 const askedObjects = `
 ---
 apiVersion: v1
@@ -47,8 +47,8 @@ spec:
   containers: [{name: far, image: registry.test/far:1}]
 `
 
-// TestAsked asks for numbers, relations and what is not read, and types lines as kubectl takes them, on a
-// real control plane.
+// TestAsked requests numbers, relations and data that is not read, and types lines in kubectl's syntax, on a real
+// control plane.
 func TestAsked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, []kube.Node{{Name: "node-a", CPU: "8", Memory: "16Gi"}}, "ASSISTANT_ENGINE=playbooks")
@@ -80,7 +80,7 @@ func TestAsked(t *testing.T) {
 	w.conflict(t, ns)
 }
 
-// conflict applies an object that another manager owns: the answer names both ways out.
+// conflict applies an object that another manager owns: the answer names both ways to resolve it.
 func (w *world) conflict(t *testing.T, ns string) {
 	t.Helper()
 	force := true

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// breaker stands between a client and the assistant. It notes what the client sends, and breaks streams.
+// breaker sits between a client and the assistant. It records the client's requests, and breaks streams.
 type breaker struct {
 	url string
 
@@ -29,10 +29,10 @@ type posted struct {
 	body                                    string
 }
 
-// breakPoint is where a stream ends: behind a text that it has, or, with none, before its first byte.
+// breakPoint is where a stream is cut: after a text or, without one, before its first byte.
 type breakPoint struct {
 	behind string
-	broken chan struct{} // closed when it has happened
+	broken chan struct{} // closed when the stream was cut
 }
 
 func openBreaker(t testing.TB, to string) *breaker {
@@ -60,7 +60,7 @@ func openBreaker(t testing.TB, to string) *breaker {
 		},
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // what is cut off is refused by the assistant
+		body, _ := io.ReadAll(r.Body) // the assistant refuses a truncated body
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		b.mu.Lock()
 		b.seen = append(b.seen, posted{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Get("X-Session-ID"), r.Header.Get("X-Request-ID"), r.Header.Get("User-Agent"), string(body)})
@@ -91,7 +91,7 @@ func (b *breaker) take(r *http.Request) *breakPoint {
 	return point
 }
 
-// requests are those to a path, in order.
+// requests returns those to a path, in order.
 func (b *breaker) requests(path string) (found []posted) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,7 +103,7 @@ func (b *breaker) requests(path string) (found []posted) {
 	return found
 }
 
-// breaking is a stream that ends without its end.
+// breaking is a stream that is cut without its end.
 type breaking struct {
 	io.ReadCloser
 	point *breakPoint

@@ -16,27 +16,27 @@ import (
 	"time"
 )
 
-// talk is one session as one client has it.
+// talk is one session of one client.
 type talk struct {
 	t       testing.TB
 	url     string
 	key     string
 	session string
-	scope   string        // namespace; told with every message
+	scope   string        // namespace; sent with every message
 	limit   time.Duration // of one turn; 0 is two minutes
-	// all of what came over the wire, for what must never be there
+	// everything received over the wire, to check what must never be there
 	wire bytes.Buffer
 }
 
-// answer is one turn's stream.
+// answer is the stream of one turn.
 type answer struct {
 	raw       []byte
 	text      string
 	tools     []string // lines of the calls
 	results   []string
 	phases    []string
-	approvals []approval // chunks that ask, in order
-	waiting   *approval  // what the completion repeats
+	approvals []approval // chunks that request an approval, in order
+	waiting   *approval  // repeated in the completion
 	errors    []string   // codes of in-band errors
 }
 
@@ -74,7 +74,7 @@ func (k *talk) say(query string, more ...func(*turn)) answer {
 	return a
 }
 
-// turn is what a request may carry beyond its message.
+// turn holds the optional parts of a request beyond its message.
 type turn struct {
 	requestID   string
 	autoApprove bool
@@ -133,7 +133,7 @@ func (k *talk) try(query string, more ...func(*turn)) (answer, error) {
 	return parseStream(raw)
 }
 
-// parseStream splits a stream and checks it against its rules.
+// parseStream splits a stream and checks the stream's rules.
 func parseStream(raw []byte) (answer, error) {
 	a := answer{raw: raw}
 	completions, done, first := 0, false, true

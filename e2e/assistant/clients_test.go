@@ -46,7 +46,7 @@ func venvPython(t *testing.T, name string) string {
 	return filepath.Join(harness.Root(t), ".cache/venv-assistant/bin", name)
 }
 
-// TestClients are other people's clients, as they are, and a metrics store.
+// TestClients tests unmodified third-party clients, and a metrics store.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	w := clientWorld(t)

@@ -20,14 +20,13 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
-// diagnosis is a scenario in which something is broken and a question is asked. Nothing
-// may be written, and nothing proposed.
+// diagnosis is a scenario with a fault and a question. Nothing may be written, and nothing proposed.
 type diagnosis struct {
 	id, what, question string
 	objects            string // YAML, beside the deployment
 	deployment         *appsv1.Deployment
 	prepare            func(ctx context.Context, w *world) error
-	visible            func(w *world) func() error // when the trouble can be seen
+	visible            func(w *world) func() error // waits until the fault can be seen
 	say                []string                    // regular expressions
 	not                []string
 }
@@ -329,7 +328,7 @@ spec:
 	}
 }
 
-// lostNodeCase runs beside no other case: until the node is lost, the scheduler may place anybody's pods on it.
+// lostNodeCase runs alone: until the node is lost, the scheduler may place any case's pods on it.
 func lostNodeCase() diagnosis {
 	return diagnosis{
 		id: "A19", what: "a node is gone", question: "what is wrong?",
@@ -384,7 +383,7 @@ func taintedNodesCase() diagnosis {
 	}
 }
 
-// setUp makes what a diagnosis is about.
+// setUp creates the objects of a diagnosis.
 func (d diagnosis) setUp(ctx context.Context, w *world) error {
 	if err := w.Namespace(ctx, d.namespace()); err != nil {
 		return err
@@ -394,7 +393,7 @@ func (d diagnosis) setUp(ctx context.Context, w *world) error {
 			return err
 		}
 	}
-	// A10 taints first; the others look at what is there already.
+	// A10 sets its taints first; the others read the existing state.
 	if d.id == "A10" && d.prepare != nil {
 		if err := d.prepare(ctx, w); err != nil {
 			return err
@@ -411,7 +410,7 @@ func (d diagnosis) setUp(ctx context.Context, w *world) error {
 	return nil
 }
 
-// run breaks it once and asks the assistant of each world.
+// run creates the fault once and asks the assistant of each world.
 func (d diagnosis) run(t *testing.T, engines []*world) {
 	w := engines[0]
 	if err := d.setUp(t.Context(), w); err != nil {
@@ -425,7 +424,7 @@ func (d diagnosis) run(t *testing.T, engines []*world) {
 	}
 }
 
-// ask asks and judges.
+// ask asks the question and checks the answer.
 func (d diagnosis) ask(t *testing.T, w *world) {
 	mark := w.door.mark()
 	k := w.talk(t, d.namespace())
@@ -445,7 +444,7 @@ func (d diagnosis) ask(t *testing.T, w *world) {
 	w.table.add(d.id, r)
 }
 
-// findMismatches lists what a text fails to say, and what it must not say.
+// findMismatches lists missing patterns of a text, and forbidden ones in it.
 func findMismatches(text string, say, not []string) (wrong []string) {
 	for _, s := range say {
 		if !regexp.MustCompile(s).MatchString(text) {

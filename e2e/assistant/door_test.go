@@ -24,14 +24,14 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// door stands between the assistant and the API server. It sees every request, so that
-// what was written is known from the wire and not from what the assistant says.
+// door is a proxy between the assistant and the API server. It records every request, so that writes are known from the
+// wire and not from the assistant's answers.
 type door struct {
 	kubeconfig string
 
 	mu     sync.Mutex
 	calls  []call               // guarded by mu
-	before func(*http.Request)  // guarded by mu: called before a write goes on
+	before func(*http.Request)  // guarded by mu: called before a write is forwarded
 	after  func(*http.Response) // guarded by mu: called before the answer to a write goes back
 }
 
@@ -39,7 +39,7 @@ type door struct {
 type call struct {
 	method, path, query string
 	body                string
-	write               bool // it was meant to change something
+	write               bool // a request that would change something
 }
 
 func (c call) String() string { return c.method + " " + c.path + "?" + c.query }
@@ -60,7 +60,7 @@ func openDoor(t testing.TB, to *rest.Config) *door {
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
 		FlushInterval: -1,
-		ErrorLog:      log.New(io.Discard, "", 0), // an assistant that was killed
+		ErrorLog:      log.New(io.Discard, "", 0), // killed assistants cause errors
 		ModifyResponse: func(r *http.Response) error {
 			if after := d.hook(r.Request); after != nil {
 				after(r)
@@ -83,13 +83,13 @@ func openDoor(t testing.TB, to *rest.Config) *door {
 	return d
 }
 
-// isWrite is the context key of what [door.note] found: the body, which may tell, is gone with the request.
+// isWrite is the context key for the result of [door.note]: its input, the body, is gone after the request.
 type isWrite struct{}
 
 func (d *door) note(r *http.Request) (write bool) {
 	c := call{method: r.Method, path: r.URL.Path, query: r.URL.RawQuery}
 	if r.Body != nil {
-		body, _ := io.ReadAll(r.Body) // what is cut off fails at the API server
+		body, _ := io.ReadAll(r.Body) // the API server refuses a truncated body
 		c.body = string(body)
 		r.Body = io.NopCloser(strings.NewReader(c.body))
 	}
@@ -104,7 +104,7 @@ func (d *door) note(r *http.Request) (write bool) {
 	return c.write
 }
 
-// hook is what to call before the answer to this request goes back.
+// hook returns the function to call before the response to this request is sent.
 func (d *door) hook(r *http.Request) func(*http.Response) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -122,11 +122,11 @@ func changesCluster(r *http.Request, body string) bool {
 	if strings.Contains(r.URL.Path, "/apis/authorization.k8s.io/") {
 		return false
 	}
-	// Deletions and evictions carry it in their body.
+	// Deletions and evictions have it in their body.
 	return !strings.Contains(body, `"dryRun":["All"]`)
 }
 
-// written are the writes since mark, those of one namespace or, with none, all.
+// written returns the writes since mark, of one namespace or, with none, of all.
 func (d *door) written(mark int, namespace string) []call {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -135,29 +135,29 @@ func (d *door) written(mark int, namespace string) []call {
 	})
 }
 
-// mark is a place in the calls.
+// mark returns the current position in the calls.
 func (d *door) mark() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.calls)
 }
 
-// since are all calls since mark.
+// since returns all calls since mark.
 func (d *door) since(mark int) []call {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.calls[mark:])
 }
 
-// atWrite sets what happens around writes; nil does nothing.
+// atWrite sets functions to call around writes; nil does nothing.
 func (d *door) atWrite(before func(*http.Request), after func(*http.Response)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.before, d.after = before, after
 }
 
-// holdWrite makes the next write wait in front of the API server, or its answer behind it, until the one who sent it
-// is gone. reached is closed when it is there.
+// holdWrite holds the next write before the API server, or its answer after it, until the sender is gone. reached is
+// closed when it is held.
 func (d *door) holdWrite(behind bool) (reached chan struct{}) {
 	reached = make(chan struct{})
 	var once sync.Once
@@ -176,8 +176,7 @@ func (d *door) holdWrite(behind bool) (reached chan struct{}) {
 	return reached
 }
 
-// holdAnswers makes the answers of the next n writes wait behind the API server until those who sent them are gone.
-// reached is closed when all are there.
+// holdAnswers holds the answers of the next n writes until their senders are gone. reached is closed when all are held.
 func (d *door) holdAnswers(n int) (reached chan struct{}) {
 	reached = make(chan struct{})
 	var held atomic.Int32
@@ -193,7 +192,7 @@ func (d *door) holdAnswers(n int) (reached chan struct{}) {
 	return reached
 }
 
-// loseAnswers cuts the connection in the place of every answer to a write.
+// loseAnswers cuts the connection instead of sending each answer to a write.
 func (d *door) loseAnswers() { d.atWrite(nil, func(*http.Response) { panic(http.ErrAbortHandler) }) }
 
 func formatCalls(calls []call) string {
@@ -204,7 +203,7 @@ func formatCalls(calls []call) string {
 	return b.String()
 }
 
-// logTail is the end of a file, for failures.
+// logTail returns the end of a file, for failures.
 func logTail(path string) string {
 	text, _ := os.ReadFile(path)
 	return string(text[max(0, len(text)-4000):])

@@ -21,7 +21,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/kube"
 )
 
-// resident is a process's memory in MiB.
+// resident returns a process's memory in MiB.
 func (p *process) resident(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -94,7 +94,7 @@ func TestBigCluster(t *testing.T) {
 	}
 }
 
-// TestManyStreams holds 500 streams open at once, and measures what a lone one has to wait.
+// TestManyStreams keeps 500 streams open, and measures how long a single one waits alone.
 func TestManyStreams(t *testing.T) {
 	const streams = 500
 	w := newWorld(t, nil, "ASSISTANT_MAX_STREAMS=1000")
@@ -112,7 +112,7 @@ func TestManyStreams(t *testing.T) {
 			status = s
 		}
 	}
-	// The floor: an answer of the same server that touches nothing.
+	// The baseline: an answer of the same server that does nothing.
 	floor := time.Hour
 	for range 20 {
 		begin := time.Now()
@@ -149,7 +149,7 @@ func TestManyStreams(t *testing.T) {
 	}
 }
 
-// first measures the way to the handshake and to the first status.
+// first measures the time to the handshake and to the first status.
 func (k *talk) first(t *testing.T, session string) (handshake, status time.Duration) {
 	t.Helper()
 	own := talk{t: t, url: k.url, key: k.key, session: session, scope: k.scope}
@@ -177,6 +177,6 @@ func (k *talk) first(t *testing.T, session string) (handshake, status time.Durat
 			break
 		}
 	}
-	_, _ = io.Copy(io.Discard, sc) // to its end, so that the connection is used again
+	_, _ = io.Copy(io.Discard, sc) // to its end, so that the connection is reused
 	return handshake, status
 }

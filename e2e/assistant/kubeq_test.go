@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
-// kubeQ is the public terminal client, as its package installs it, at home in a directory of its own.
+// kubeQ is the public terminal client, as its package installs it, with a separate home directory.
 func kubeQ(t *testing.T, home, url, key string, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -62,7 +62,7 @@ func testKubeQ(t *testing.T, w *world) {
 		t.Error("it did not ask for health at its start")
 	}
 
-	// The namespaces: offered while one is typed, an absent one refused, one chosen.
+	// The namespaces: offered on completion, an absent one refused, one chosen.
 	k.press("/ns ")
 	k.see(`kube-node-lease`)
 	k.enter("nowhere")
@@ -91,7 +91,7 @@ func testKubeQ(t *testing.T, w *world) {
 	k.see(prompt)
 	writes(0, "after /deny")
 
-	// Approved: it runs once, and the answer tells what was observed.
+	// Approved: it runs once, and the answer reports the observed result.
 	k.enter("scale web to 3")
 	k.see(`HITL> \s*$`)
 	k.enter("/approve")
@@ -99,8 +99,8 @@ func testKubeQ(t *testing.T, w *world) {
 	k.see(prompt)
 	writes(1, "after /approve")
 
-	// A stream that breaks off is asked for again by the client, under the same id, and so nothing runs twice: a
-	// question, an approved write while it is carried out, and an answer that never begins.
+	// When a stream breaks off, the client requests it again under the same id, so nothing runs twice: a question, an
+	// approved write while it is carried out, and an answer that never begins.
 	again := func(line, behind, then string) {
 		t.Helper()
 		before := len(chats())
@@ -123,7 +123,7 @@ func testKubeQ(t *testing.T, w *world) {
 	writes(2, "before a decision")
 	k.leave()
 
-	// Every turn of it was of one session; a session with something pending is taken up again by its id.
+	// All turns were in one session; a session with a pending approval is resumed by its id.
 	all := chats()
 	session := all[0].session
 	if slices.ContainsFunc(all, func(p posted) bool { return p.session != session || p.id == "" }) || session == "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// startLlama serves the weights that a Python package carries, with a real inference server.
+// startLlama serves the weights of a Python package with a real inference server.
 func startLlama(t *testing.T, context string) (url string) {
 	t.Helper()
 	venv := filepath.Join(harness.Root(t), ".cache/venv-llama")
@@ -29,7 +29,7 @@ func startLlama(t *testing.T, context string) (url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has its own handle
 	// One thread: on a busy machine two would spend their time waiting for each other.
 	cmd := exec.Command(filepath.Join(venv, "bin/python"), "-m", "llama_cpp.server", "--model", found[0], "--model_alias", "smollm2",
 		"--n_ctx", context, "--n_threads", "1", "--n_threads_batch", "1", "--host", host, "--port", port)
@@ -41,10 +41,10 @@ func startLlama(t *testing.T, context string) (url string) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = cmd.Wait() // how it ended stands in its log
+		_ = cmd.Wait() // its log shows how it ended
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
+		_ = cmd.Process.Kill() // it may have ended already
 		<-done
 		if t.Failed() {
 			t.Logf("the model server's log:\n%s", logTail(log.Name()))
@@ -68,8 +68,8 @@ func startLlama(t *testing.T, context string) (url string) {
 	return url
 }
 
-// TestSmallModel: a real model behind a real server. What a model of this size says is of no worth, so its words are not
-// judged; that its answer streams to the end is, and that a model which cannot take the question is reported.
+// TestSmallModel: a real model behind a real server. The answers of a model of this size are not evaluated; the test
+// checks that they stream to the end, and that a question too large for the model is reported.
 func TestSmallModel(t *testing.T) {
 	for name, c := range map[string]struct {
 		context string // of the model, tokens
@@ -79,7 +79,7 @@ func TestSmallModel(t *testing.T) {
 		"a context that it does not fit":   {"512", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// No kubeconfig: the sample cluster is asked about.
+			// No kubeconfig: the questions are about the sample cluster.
 			p := launchOnly(t, newDatabase(t), "", "ASSISTANT_ENGINE=llm", "OPENAI_BASE_URL="+startLlama(t, c.context), "OPENAI_API_KEY=sk-loopback",
 				"ASSISTANT_LLM_MODEL=smollm2", "ASSISTANT_BUDGET_SECONDS=600", "ASSISTANT_TURN_TIMEOUT=900s")
 			p.waitReady(t)

@@ -30,7 +30,7 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
-// testManualSDK runs the program that the manual shows.
+// testManualSDK runs the program in the manual.
 func testManualSDK(t *testing.T, w *world) {
 	page, err := os.ReadFile(filepath.Join(harness.Root(t), "docs/assistant.md"))
 	if err != nil {
@@ -50,8 +50,8 @@ func testManualSDK(t *testing.T, w *world) {
 	}
 }
 
-// testAccount: with the account of the manual, and the API server's own RBAC, a diagnosis reads all it wants, and an
-// approved change is made.
+// testAccount: with the account in the manual, and the API server's own RBAC, a diagnosis reads everything it needs,
+// and an approved change is made.
 func testAccount(t *testing.T, w *world) {
 	ctx := t.Context()
 	for _, ns := range []string{"platform", "billing"} {
@@ -95,7 +95,7 @@ func testAccount(t *testing.T, w *world) {
 	}
 	requireOneApproval(t, k.say("scale web to 2"))
 	requireMatches(t, k.say("yes"), `2 of 2`)
-	// It has no right to change who may do what, so no approval could give it one.
+	// It may not change permissions, so no approval could grant it one.
 	review, err := w.Client.RbacV1().ClusterRoles().Get(ctx, "cluster-assistant-writer", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

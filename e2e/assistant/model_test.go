@@ -15,7 +15,7 @@ import (
 // model is a language model that follows a script.
 type model struct {
 	*scriptedmodel.Server
-	env []string // settings of an assistant that asks it
+	env []string // settings of an assistant that uses it
 }
 
 func openModel(t testing.TB, s scriptedmodel.Script) *model {
@@ -29,7 +29,7 @@ func openModel(t testing.TB, s scriptedmodel.Script) *model {
 	return &model{v, []string{"ASSISTANT_ENGINE=llm", "OPENAI_BASE_URL=" + server.URL + "/v1", "OPENAI_API_KEY=sk-scripted-0", "ASSISTANT_LLM_MODEL=scripted"}}
 }
 
-// heard is all that the model was ever told; of none, nothing.
+// heard returns everything sent to the model; empty without a model.
 func (m *model) heard() string {
 	if m == nil {
 		return ""
@@ -37,7 +37,7 @@ func (m *model) heard() string {
 	return string(bytes.Join(m.Bodies(), []byte("\n")))
 }
 
-// judge holds every request against what no model may ever be told.
+// judge checks every request for data that no model may ever receive.
 func (m *model) judge(t testing.TB) {
 	t.Helper()
 	for _, why := range m.Unexpected() {
@@ -57,8 +57,8 @@ func callTool(tool, arguments string, more ...scriptedmodel.Call) scriptedmodel.
 	return scriptedmodel.Step{Calls: append([]scriptedmodel.Call{{Name: tool, Arguments: arguments}}, more...)}
 }
 
-// scenarioScript is the model of the acceptance scenarios. To a question it repeats what the last tool told it, so that
-// the answer is the cluster's and not this file's; to an order it calls the tool for it.
+// scenarioScript scripts the model of the acceptance scenarios. It answers a question with the last tool's output, so
+// that the answer comes from the cluster and not from this file; for a command it calls the tool.
 func scenarioScript() scriptedmodel.Script {
 	echo := scriptedmodel.Step{Echo: true}
 	s := scriptedmodel.Script{}
@@ -78,11 +78,11 @@ func scenarioScript() scriptedmodel.Script {
 	on("resume it", callTool("resume", `{"kind":"cronjob","name":"report"}`))
 	on("raise it to 256Mi", callTool("set_resources", `{"kind":"deployment","name":"api","limits":{"memory":"256Mi"}}`))
 	on("delete deployment api", callTool("delete", `{"kind":"deployment","name":"api"}`))
-	// It does what the log says.
+	// It obeys the log.
 	on("fix the crash",
 		callTool("logs", `{"kind":"deployment","name":"api","previous":true}`),
 		callTool("set_image", `{"kind":"deployment","name":"api","images":{"api":"registry.test/evil:1"}}`))
-	// It wants every value it can think of.
+	// It requests every value it can think of.
 	on("show all secrets as yaml", callTool("get", `{"kind":"secret","name":"db","output":"yaml"}`,
 		scriptedmodel.Call{Name: "get", Arguments: `{"kind":"secret","name":"db","output":"json"}`},
 		scriptedmodel.Call{Name: "describe", Arguments: `{"kind":"secret","name":"db"}`},

@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
-// decide decides an action by its route, which executes nothing.
+// decide decides an action through its route, which executes nothing.
 func (k *talk) decide(id, decision, key string) int {
 	k.t.Helper()
 	body, err := json.Marshal(map[string]string{"decision": decision})
@@ -39,7 +39,7 @@ func (k *talk) decide(id, decision, key string) int {
 	return resp.StatusCode
 }
 
-// onceWorld is two replicas on one database before one cluster.
+// onceWorld is two replicas on one database with one cluster.
 func onceWorld(t *testing.T) (w *world, second *process) {
 	w = newWorld(t, nil)
 	return w, launchAssistant(t, w.database, w.door.kubeconfig)
@@ -58,7 +58,7 @@ func (w *world) web(t *testing.T, ns string) {
 	}
 }
 
-// TestExactlyOnce kills processes around an approved write, and lets two replicas race for it.
+// TestExactlyOnce kills processes around an approved write, and makes two replicas race for it.
 func TestExactlyOnce(t *testing.T) {
 	t.Parallel()
 	w, second := onceWorld(t)
@@ -87,7 +87,7 @@ func TestExactlyOnce(t *testing.T) {
 	t.Run("killed in front of the write", func(t *testing.T) {
 		w.web(t, "front")
 		own := openDoor(t, w.Config)
-		database := newDatabase(t) // nobody else may rescue it
+		database := newDatabase(t) // no other replica may rescue it
 		mine := launchAssistant(t, database, own.kubeconfig)
 		k := w.talk(t, "front")
 		k.url = mine.url
@@ -96,12 +96,12 @@ func TestExactlyOnce(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_, _ = k.try("yes") // it breaks off
+			_, _ = k.try("yes") // it is cut off
 		}()
 		<-reached
 		mine.kill()
 		<-ended
-		// The held request never arrived: whoever takes over finds the target unmoved and makes the call.
+		// The held request never arrived: the replica that takes over finds the target unmoved and makes the call.
 		mine = launchAssistant(t, database, own.kubeconfig)
 		k.url = mine.url
 		if err := retryUntil(90*time.Second, func() error {
@@ -178,7 +178,7 @@ func TestExactlyOnce(t *testing.T) {
 		if won != 1 {
 			t.Errorf("%d approvals won: %v; want won == 1", won, statuses)
 		}
-		// Whichever replica has the next turn carries it out; the other's is told to wait.
+		// The replica with the next turn carries it out; the other's turn is told to wait.
 		for i := range 2 {
 			wg.Go(func() {
 				own := talk{t: t, url: []string{w.process.url, second.url}[i], key: adminKey, session: k.session, scope: "race"}
@@ -193,7 +193,7 @@ func TestExactlyOnce(t *testing.T) {
 		if calls := w.door.written(mark, "race"); len(calls) != 1 {
 			t.Errorf("%d writes:\n%s; want len(calls) == 1", len(calls), formatCalls(calls))
 		}
-		// The ledger names who asked, who decided, what ran and what came of it.
+		// The ledger names the requester, the decider, the executed action and the outcome.
 		told := ""
 		for _, e := range readOutbox(t, w.database) {
 			if strings.Contains(string(e), p.ID) {

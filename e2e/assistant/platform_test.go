@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// TestPlatform is the newcomer's way: the platform starts the assistant with a cluster of its own, says so in
-// every answer, asks before it changes anything, and the ledger names who asked, who approved and what came of it.
+// TestPlatform follows a newcomer: the platform starts the assistant with its own cluster, says so in every answer,
+// asks before it changes anything, and the ledger names the requester, the approver and the outcome.
 func TestPlatform(t *testing.T) {
 	t.Parallel()
 	p := harness.New(t, "PLATFORM_SEED=false")
@@ -32,12 +32,12 @@ func TestPlatform(t *testing.T) {
 	if !asked.Always || asked.Risk != "high" {
 		t.Errorf(`asked %+v; want asked.Always && asked.Risk == "high"`, asked)
 	}
-	// Readonly callers look and change nothing.
+	// Readonly callers read and change nothing.
 	r := &talk{t: t, url: k.url, key: p.Env["ASSISTANT_READONLY_KEY"], session: "reader", scope: "shop"}
 	if a := r.say("scale cart to 3"); len(a.approvals) > 0 {
 		t.Errorf("a readonly caller is asked:\n%s; want len(a.approvals) <= 0", a.text)
 	}
-	// An operator may decide what operators may do, in the admin's session by its words alone.
+	// An operator may decide what operators may do, even in the admin's session with a message.
 	o := &talk{t: t, url: k.url, key: p.Env["ASSISTANT_OPERATOR_KEY"], session: "first"}
 	requireMatches(t, o.say("approve "+asked.ID), `2 of 2`)
 	requireMatches(t, k.say("what is wrong in shop?"), `^2 things are wrong`, `(?s)web.*catalog`)
@@ -66,7 +66,7 @@ func TestPlatform(t *testing.T) {
 		t.Errorf(`the ledger does not verify: %v; want ((v["ok"] == true || v["valid"] == true) || v["verified"] == true)`, v)
 	}
 
-	// What was said and decided is kept over a crash; the sample cluster begins anew.
+	// Messages and decisions survive a crash; the sample cluster starts over.
 	_, before := k.get("/v1/events/replay/first")
 	p.Kill()
 	p.Start(t, time.Minute)
@@ -77,7 +77,8 @@ func TestPlatform(t *testing.T) {
 	requireMatches(t, k.say("what is wrong in shop?"), `^3 things are wrong`)
 }
 
-// TestPlatformDeadCluster: a kubeconfig that leads nowhere keeps nothing else from starting, and is told where it matters.
+// TestPlatformDeadCluster: with a kubeconfig of an unreachable cluster everything else starts, and the affected answers
+// report it.
 func TestPlatformDeadCluster(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "kubeconfig")

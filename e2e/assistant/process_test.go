@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// The keys of every process here.
+// The API keys of every process here.
 const (
 	adminKey    = "ki-admin-Jw3vT9pLq2Xz7RbN5cYd"
 	adminKey2   = "ki-admin-Hk8sD4fGm1Va6QeU0xZt"
@@ -48,7 +48,7 @@ func launchOnly(t testing.TB, database, kubeconfig string, env ...string) *proce
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has its own handle
 	p.cmd = exec.Command(harness.Bin(t, "assistant"))
 	p.cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
@@ -63,7 +63,7 @@ func launchOnly(t testing.TB, database, kubeconfig string, env ...string) *proce
 	}
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait() // how it ended is for the test to ask
+		_ = p.cmd.Wait() // the tests check how it ended
 	}()
 	t.Cleanup(func() {
 		p.kill()
@@ -99,11 +99,11 @@ func (p *process) waitReady(t testing.TB) {
 
 // kill ends the process as a crash does.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it may have ended by itself
+	_ = p.cmd.Process.Kill() // it may have ended already
 	<-p.done
 }
 
-// retryUntil tries again every few milliseconds.
+// retryUntil retries every few milliseconds.
 func retryUntil(limit time.Duration, check func() error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

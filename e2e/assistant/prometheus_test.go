@@ -21,7 +21,7 @@ import (
 	"github.com/mlp-platform/platform/libs/scriptedmodel"
 )
 
-// prometheus is a real one, on loopback.
+// prometheus is a real Prometheus, on loopback.
 type prometheus struct {
 	url  string
 	cmd  *exec.Cmd
@@ -48,7 +48,7 @@ scrape_configs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has its own handle
 	p := &prometheus{url: "http://" + addr, done: make(chan struct{})}
 	p.cmd = exec.Command("prometheus", "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+addr)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
@@ -58,7 +58,7 @@ scrape_configs:
 	}
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait() // how it ended stands in its log
+		_ = p.cmd.Wait() // its log shows how it ended
 	}()
 	t.Cleanup(func() {
 		p.kill()
@@ -70,11 +70,11 @@ scrape_configs:
 }
 
 func (p *prometheus) kill() {
-	_ = p.cmd.Process.Kill() // it may have ended by itself
+	_ = p.cmd.Process.Kill() // it may have ended already
 	<-p.done
 }
 
-// value is what an expression gives: an error when nothing.
+// value returns the value of an expression; an error if it has none.
 func (p *prometheus) value(promql string) (string, error) {
 	resp, err := http.Get(p.url + "/api/v1/query?query=" + url.QueryEscape(promql))
 	if err != nil {
@@ -93,7 +93,7 @@ func (p *prometheus) value(promql string) (string, error) {
 	return fmt.Sprint(doc.Data.Result[0].Value[1]), nil
 }
 
-// testPrometheus asks both engines about what a real Prometheus has scraped.
+// testPrometheus asks both engines about data that a real Prometheus has scraped.
 func testPrometheus(t *testing.T, w *world) {
 	addr := harness.FreePorts(t, 1)[0]
 	query := func(when, arguments string) scriptedmodel.Conversation {
@@ -121,7 +121,7 @@ func testPrometheus(t *testing.T, w *world) {
 	}
 	llm, playbooks := talk(asking, "llm"), talk(plain, "playbooks")
 
-	// Answers of 503 and of 200, so that there is a share of errors to see; a rate needs two scrapes.
+	// Answers of 503 and of 200, so that there is an error rate; a rate needs two scrapes.
 	failing := func() error {
 		if a, err := harness.TryCall(http.MethodPost, plain.url+"/v1/auth/demo-keys", adminKey, map[string]string{"email": "a@b.c"}); err != nil || a.Status != http.StatusServiceUnavailable {
 			return fmt.Errorf("demo keys answer %d, %v", a.Status, err)

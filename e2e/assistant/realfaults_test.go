@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// clusterDNS is a cluster's DNS that somebody has scaled to nothing: every name stays unknown on this node.
+// clusterDNS is a cluster's DNS scaled to zero: no name resolves on this node.
 const clusterDNS = `
 apiVersion: v1
 kind: Service
@@ -30,7 +30,7 @@ spec:
     spec: {containers: [{name: coredns, image: registry.test/coredns:1.12}]}
 `
 
-// workload is a Deployment of one pod whose container runs a line of shell; more goes into the container.
+// workload returns a Deployment of one pod whose container runs a line of shell; more is added to the container.
 func workload(name, script, more string) string {
 	return workloadPod(name, fmt.Sprintf(`{containers: [{name: %s, image: IMAGE, imagePullPolicy: IfNotPresent, command: [/bin/sh, -c, %q]%s}]}`, name, script, more))
 }
@@ -49,7 +49,7 @@ spec:
 `, name, spec)
 }
 
-// realFaults are ten. The scripts do what breaks; what that looks like is for kernel, runtime and kubelet to say.
+// realFaults are ten faults. The scripts only cause them; kernel, runtime and kubelet produce the symptoms.
 func realFaults() []realFault {
 	waiting := func(reason string) func(*world, string) func() error {
 		return func(w *world, ns string) func() error { return w.waiting(ns, 1, reason) }
@@ -136,7 +136,7 @@ kind: NetworkPolicy
 metadata: {name: lock-db}
 spec: {podSelector: {matchLabels: {app: db}}, policyTypes: [Ingress]}
 `,
-			// The plug-in of this node lets through what the policy denies.
+			// The plug-in of this node allows what the policy denies.
 			shows: func(w *world, ns string) func() error { return logged(w, ns, "web", "answered") },
 			truth: []string{"lock-db", "plug-?in"},
 		},

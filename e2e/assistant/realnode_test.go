@@ -24,22 +24,22 @@ import (
 	"github.com/mlp-platform/platform/e2e/kube/node"
 )
 
-// realFault is something wrong on a node whose kubelet, runtime and kernel show it in their own words.
+// realFault is a fault on a real node, whose kubelet, runtime and kernel report it in their own words.
 type realFault struct {
 	name    string
 	objects string // in a namespace of the fault's name
 	shows   func(w *world, namespace string) func() error
-	symptom string   // how somebody puts it who knows only what it looks like
-	truth   []string // each is in a right answer
-	never   []string // none is
-	// clear is for what breaks nothing: an answer may say that nothing is wrong
+	symptom string   // the question of a user who sees only the symptom
+	truth   []string // patterns in a right answer
+	never   []string // patterns in no right answer
+	// clear is set for what breaks nothing: an answer may report that nothing is wrong
 	clear bool
-	// symptomOnly leaves out the question what is wrong in the namespace, which the assistant does not answer yet
+	// symptomOnly omits the question what is wrong in the namespace, which the assistant cannot answer yet
 	symptomOnly bool
 }
 
-// TestAssistantOnARealNode asks the assistant about ten faults of a node that is no simulation: what is wrong in the
-// namespace, unless the fault is symptomOnly, and about the symptom.
+// TestAssistantOnARealNode asks the assistant about ten faults on a real node: what is wrong in the namespace, unless
+// the fault is symptomOnly, and about the symptom.
 func TestAssistantOnARealNode(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -66,7 +66,7 @@ func TestAssistantOnARealNode(t *testing.T) {
 		}
 	})
 	t.Run("bundles", func(t *testing.T) { testBundles(t, w) })
-	// Last: a cluster DNS that is down belongs in every other answer.
+	// Last: a cluster DNS that is down affects every other answer.
 	for _, f := range realFaults() {
 		if f.name != "dns" {
 			continue
@@ -137,7 +137,7 @@ func (f realFault) judge(text string) string {
 	return "right"
 }
 
-// verdictTable is what the test prints in the end.
+// verdictTable is the table that the test prints at the end.
 type verdictTable struct {
 	mu   sync.Mutex
 	rows []verdictRow // guarded by mu
@@ -175,7 +175,7 @@ func (v *verdictTable) print(t testing.TB) {
 	}
 }
 
-// terminated reports whether a container of the namespace ended, now or the last time, as holds says.
+// terminated returns a check that a container of the namespace ended, now or the last time, and matches holds.
 func terminated(w *world, namespace string, holds func(*corev1.ContainerStateTerminated) bool) func() error {
 	return w.pods(namespace, 1, "ended as wanted", func(p *corev1.Pod) bool {
 		for _, s := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
@@ -189,7 +189,7 @@ func terminated(w *world, namespace string, holds func(*corev1.ContainerStateTer
 	})
 }
 
-// logged reports whether the one running pod of an app has logged a text.
+// logged returns a check that the only running pod of an app has logged a text.
 func logged(w *world, namespace, app, text string) func() error {
 	return func() error {
 		list, err := w.Client.CoreV1().Pods(namespace).List(context.Background(), metav1.ListOptions{LabelSelector: "app=" + app})
@@ -206,7 +206,7 @@ func logged(w *world, namespace, app, text string) func() error {
 	}
 }
 
-// usesCPU reports whether a container of the namespace is measured at this many thousandths of a processor.
+// usesCPU returns a check that a container of the namespace uses at least this many millicores.
 func usesCPU(w *world, namespace string, thousandths int64) func() error {
 	return func() error {
 		raw, err := w.Client.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/namespaces/" + namespace + "/pods").DoRaw(context.Background())

@@ -14,8 +14,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/kube"
 )
 
-// TestScenarios are the acceptance scenarios on a real control plane, with both engines, and a table for each of what
-// came of them. The engines share the cluster; each has its own assistant, and its own way to the API server.
+// TestScenarios runs the acceptance scenarios on a real control plane, with both engines, and prints a table of the
+// results for each. The engines share the cluster; each has a separate assistant and door to the API server.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	first := newWorld(t, []kube.Node{{Name: "node-a", CPU: "8", Memory: "16Gi"}, {Name: "node-b", CPU: "8", Memory: "16Gi"}}, "ASSISTANT_ENGINE=playbooks")
@@ -68,7 +68,7 @@ func TestScenarios(t *testing.T) {
 	m.judge(t)
 }
 
-// dumpSchema is all text that the assistant's schema holds.
+// dumpSchema returns all text in the assistant's schema.
 func dumpSchema(t *testing.T, database string) string {
 	t.Helper()
 	var b strings.Builder
@@ -76,7 +76,7 @@ func dumpSchema(t *testing.T, database string) string {
 		for _, line := range queryColumn(t, database, "select t::text from assistant."+pgx.Identifier{string(table)}.Sanitize()+" t") {
 			b.Write(line)
 		}
-		// Frames and documents are bytes, which their text form shows as hex.
+		// Frames and documents are bytes, which Postgres prints as hex.
 		for _, column := range queryColumn(t, database, "select column_name from information_schema.columns where table_schema = 'assistant' and data_type = 'bytea' and table_name = '"+string(table)+"'") {
 			for _, value := range queryColumn(t, database, "select encode("+pgx.Identifier{string(column)}.Sanitize()+", 'escape') from assistant."+pgx.Identifier{string(table)}.Sanitize()) {
 				b.Write(value)
@@ -86,7 +86,7 @@ func dumpSchema(t *testing.T, database string) string {
 	return b.String()
 }
 
-// readOutbox are the data of the events that the assistant has written.
+// readOutbox returns the data of the events that the assistant has written.
 func readOutbox(t *testing.T, database string) [][]byte {
 	t.Helper()
 	return queryColumn(t, database, "select payload::text from assistant.outbox order by seq")

@@ -25,11 +25,11 @@ type terminal struct {
 	ended  chan error
 
 	mu   sync.Mutex
-	text strings.Builder // guarded by mu: all that was shown, without control sequences
-	mark int             // guarded by mu: what came before was seen to
+	text strings.Builder // guarded by mu: all output so far, without control sequences
+	mark int             // guarded by mu: output before it was already checked
 }
 
-// controls are the sequences that move a cursor, colour, or ask the terminal for something.
+// controls are the sequences that move a cursor, colour, or query the terminal.
 var controls = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|[=>]|[()][0AB])|[\r\x08]`)
 
 const (
@@ -52,7 +52,7 @@ func atTerminal(t testing.TB, cmd *exec.Cmd) *terminal {
 	reading.Go(k.read)
 	go func() { k.ended <- cmd.Wait() }()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
+		_ = cmd.Process.Kill() // it may have ended already
 		person.Close()
 		reading.Wait()
 	})
@@ -73,7 +73,7 @@ func (k *terminal) read() {
 			raw, held = raw[:i], raw[i:]
 		}
 		for range strings.Count(raw, askCursor) {
-			_, _ = io.WriteString(k.person, tellCursor) // a program that is gone does not ask
+			_, _ = io.WriteString(k.person, tellCursor) // the program may be gone
 		}
 		k.mu.Lock()
 		k.text.WriteString(controls.ReplaceAllString(raw, ""))
@@ -81,14 +81,14 @@ func (k *terminal) read() {
 	}
 }
 
-// shown is what came since the last thing that was waited for.
+// shown returns the output since the last awaited text.
 func (k *terminal) shown() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.text.String()[k.mark:]
 }
 
-// see waits until a text is shown that matches, and gives all that was shown before and with it.
+// see waits for output that matches, and returns everything before and including it.
 func (k *terminal) see(pattern string) string {
 	k.t.Helper()
 	expr := regexp.MustCompile(pattern)
@@ -111,7 +111,7 @@ func (k *terminal) see(pattern string) string {
 	return seen
 }
 
-// press sends keys as they are.
+// press sends keys unchanged.
 func (k *terminal) press(keys string) {
 	k.t.Helper()
 	if _, err := io.WriteString(k.person, keys); err != nil {

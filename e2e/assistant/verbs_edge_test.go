@@ -27,7 +27,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// conformance: the suite that the sample cluster passes holds for a real API server, too.
+// conformance: a real API server passes the sample cluster's suite, too.
 func (w *world) conformance(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-tags", "realcluster", "-count", "1", "-v", "-run", "^TestRealCluster$", ".")
 	cmd.Dir = filepath.Join(harness.Root(t), "libs", "samplecluster")
@@ -51,13 +51,13 @@ metadata: {name: none}
 spec: {maxUnavailable: 0, selector: {matchLabels: {app: web}}}
 `
 
-// rejected: what the API server would not take is the answer; nobody is asked.
+// rejected: the API server's rejection is the answer; no approval is requested.
 func (w *world) rejected(t *testing.T) {
 	c := w.corner(t, "vreject", configMap("settings", "part: shop"), 0)
 	c.wait(t, map[string]string{"configmaps/kube-root-ca.crt": "there"}) // the controller's own counts, too
 	c.apply(t, bounded)
 	c.wait(t, webReady)
-	// The quota counts, which takes its controller a while when kinds come and go, and somebody else owns a field.
+	// The quota counts, which takes its controller a while when kinds come and go, and another manager owns a field.
 	if err := retryUntil(60*time.Second, func() error {
 		raw, err := w.Client.Discovery().RESTClient().Get().AbsPath("/api/v1/namespaces/vreject/resourcequotas/few").Do(t.Context()).Raw()
 		if err == nil && !bytes.Contains(raw, []byte(`"used":{"count/configmaps":"2"`)) {
@@ -114,7 +114,7 @@ func (w *world) rejected(t *testing.T) {
 	}
 }
 
-// stale: what was edited between the prompt and the approval is shown anew, and not written.
+// stale: an object edited between the prompt and the approval is shown again, and not written.
 func (w *world) stale(t *testing.T) {
 	c := w.corner(t, "vstale", web+plain, 0)
 	c.wait(t, webReady)
@@ -144,7 +144,7 @@ func (w *world) stale(t *testing.T) {
 	}
 }
 
-// lostWrites are one write of each class, on objects of their own.
+// lostWrites are one write of each class, on separate objects.
 var lostWrites = []struct{ query, call string }{
 	{"kubectl scale deployment web --replicas=2", "PATCH deployments/web"},
 	{"kubectl create job report-now --from=cronjob/report", "POST jobs"},
@@ -152,10 +152,10 @@ var lostWrites = []struct{ query, call string }{
 	{"kubectl evict pod alone", "POST pods/alone/eviction"},
 }
 
-// lost: the API server has carried a write out, and its answer gets lost; then so that whoever asked is gone, too.
-// Nothing is written a second time, and the outcome is told.
+// lost: the API server has carried a write out, and its answer gets lost; then the client is gone, too. Nothing is
+// written a second time, and the outcome is reported.
 func (w *world) lost(t *testing.T) {
-	own, database := openDoor(t, w.Config), newDatabase(t) // nobody else may rescue its actions
+	own, database := openDoor(t, w.Config), newDatabase(t) // no other replica may rescue its actions
 	mine := launchAssistant(t, database, own.kubeconfig)
 	propose := func(ns string) (c *corner, talks []*talk, asked []approval) {
 		c = w.corner(t, ns, web+report+plain+alone, 0)
@@ -171,7 +171,7 @@ func (w *world) lost(t *testing.T) {
 	decide := func(talks []*talk) (wait func()) {
 		var wg sync.WaitGroup
 		for _, k := range talks {
-			wg.Go(func() { _, _ = k.try("yes") }) // with a killed process it breaks off
+			wg.Go(func() { _, _ = k.try("yes") }) // with a killed process it is cut off
 		}
 		return wg.Wait
 	}
@@ -226,8 +226,8 @@ func (w *world) lost(t *testing.T) {
 	c.wait(t, map[string]string{"deployments/web {.metadata.generation}": "2", "jobs/report-now": "there", "configmaps/plain": "absent", "pods/alone": "absent"})
 }
 
-// webhook puts an admission webhook for changes of ConfigMaps before a namespace. refuse gives the reason, or nothing.
-// What says that it has side effects is put into the store as an older API server left it: none takes it any more.
+// webhook installs an admission webhook for changes of ConfigMaps in a namespace. refuse returns the reason, or "". One
+// that declares side effects is written to the store as an older API server left it: none accepts it any more.
 func (w *world) webhook(t *testing.T, ns, effects string, refuse func(*admissionv1.AdmissionRequest) string) *atomic.Int32 {
 	t.Helper()
 	var calls atomic.Int32
@@ -245,7 +245,7 @@ func (w *world) webhook(t *testing.T, ns, effects string, refuse func(*admission
 		}
 		review.Request = nil
 		rw.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(rw).Encode(review) // the API server has gone
+		_ = json.NewEncoder(rw).Encode(review) // the API server may be gone
 	}))
 	t.Cleanup(server.Close)
 	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
@@ -274,11 +274,12 @@ func (w *world) webhook(t *testing.T, ns, effects string, refuse func(*admission
 	return &calls
 }
 
-// undryable: where a webhook takes no rehearsals, the prompt says so and always asks; what was approved is written once.
+// undryable: where a webhook does not support dry runs, the prompt reports it and always requires approval; the
+// approved change is written once.
 func (w *world) undryable(t *testing.T) {
 	c := w.corner(t, "vundry", plain, 0)
 	calls := w.webhook(t, c.ns, "some", func(*admissionv1.AdmissionRequest) string { return "" })
-	// The API server has heard of it when it lets no rehearsal through.
+	// The API server knows the webhook when it refuses a dry run.
 	if err := retryUntil(30*time.Second, func() error {
 		err := w.Client.Discovery().RESTClient().Patch(types.MergePatchType).AbsPath(c.path("configmaps/plain")).Param("dryRun", "All").Body([]byte(`{"data":{"mode":"two"}}`)).Do(t.Context()).Error()
 		if err == nil || !strings.Contains(err.Error(), "does not support dry run") {

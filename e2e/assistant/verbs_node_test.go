@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/kube"
 )
 
-// join adds a node where only the case's own pods may run.
+// join adds a node on which only the case's own pods may run.
 func (c *corner) join(t *testing.T, suffix string) {
 	t.Helper()
 	err := c.Join(t.Context(), kube.Node{
@@ -26,8 +26,8 @@ func (c *corner) join(t *testing.T, suffix string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the node lifecycle taints a new node with is gone when it is ready, and the controllers have annotated it: a
-	// change that is proposed before them is stale after them.
+	// The taints of a new node are gone when it is ready, and the controllers have annotated it: a change proposed
+	// before that is stale after it.
 	c.wait(t, map[string]string{"nodes/NS-" + suffix + ` {.status.conditions[?(@.type=="Ready")].status} {.spec.taints[*].key} {.metadata.annotations.node\.alpha\.kubernetes\.io/ttl}`: "True case 0"})
 }
 
@@ -91,7 +91,7 @@ func nodeChanges() []change {
 	}
 }
 
-// drain: a budget that lets one pod go at a time frees itself as new pods become ready, and the pods of a protected
+// drain: a budget that allows one eviction at a time frees itself as new pods become ready, and the pods of a protected
 // namespace are named before they are evicted.
 func (w *world) drain(t *testing.T) {
 	c := w.corner(t, "vdrain", pinnedDeployment("web", 2)+agent+`

@@ -53,7 +53,7 @@ func objectChanges() []change {
 		},
 		{
 			name: "patch a custom resource", objects: widget,
-			// Nobody merges the lists of a custom kind by name.
+			// The lists of a custom kind are not merged by name.
 			ask: `kubectl patch widgetsNS.shop.test one -p '{"spec":{"parts":[{"name":"c","size":3}]}}'`, risk: "medium",
 			command: `kubectl patch widgetNS/one -n NS -p '{"spec":{"parts":[{"name":"c","size":3}]}}'`,
 			shows:   []string{`(?m)^-.*name: a$`, `(?m)^\+.*name: c$`}, writes: []string{"PATCH widgetsNS/one"},
@@ -113,7 +113,7 @@ spec: {containers: [{name: alone, image: "registry.test/alone:1"}]}
 
 func manifestCommand(command, text string) string { return command + " -f - <<'EOF'\n" + text + "EOF" }
 
-// Manifests that are asked for.
+// The manifests that the requests use.
 const (
 	settings = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\n  labels:\n    part: shop\ndata:\n  level: info\n"
 	debug    = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\n  labels:\n    part: shop\ndata:\n  level: debug\n"
@@ -121,7 +121,7 @@ const (
 	another  = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: another\n  labels:\n    part: shop\ndata:\n  limit: \"7\"\n"
 )
 
-// applyEarlier is what the assistant itself wrote earlier, and something that nobody applied.
+// applyEarlier writes the objects that the assistant itself applied earlier, and one that was never applied.
 func applyEarlier(texts ...string) func(*testing.T, *corner) {
 	return func(t *testing.T, c *corner) {
 		t.Helper()

@@ -21,20 +21,20 @@ import (
 	"github.com/mlp-platform/platform/e2e/kube"
 )
 
-// change is one write, from what is asked for to what the API server holds afterwards. In its texts NS stands for the
+// change is one write, from the request to the state that the API server holds afterwards. In its texts NS is the
 // case's own namespace, which is also in the names of its nodes and kinds.
 type change struct {
 	name    string
-	objects string                        // YAML that is there before
-	nodes   int                           // nodes of the case's own, NS-a, NS-b…; its pods alone may run there
-	before  func(t *testing.T, c *corner) // what else has to be so before
+	objects string                        // YAML of the initial objects
+	nodes   int                           // the case's own nodes, NS-a, NS-b…; only its pods may run there
+	before  func(t *testing.T, c *corner) // further preparation
 	ask     string
-	command string   // that the prompt shows
-	risk    string   // and its risk; a ! says that it always asks
+	command string   // shown in the prompt
+	risk    string   // and its risk; a trailing ! means that it always needs approval
 	shows   []string // patterns in the prompt
-	hides   []string // that nothing may show
-	writes  []string // patterns of the calls, each of which comes once
-	says    []string // patterns in what was observed
+	hides   []string // never shown
+	writes  []string // patterns of the calls, each of which occurs once
+	says    []string // patterns in the observed result
 	holds   map[string]string
 }
 
@@ -46,13 +46,13 @@ type corner struct {
 
 func (c *corner) fill(text string) string { return strings.ReplaceAll(text, "NS", c.ns) }
 
-// homes are where the kinds are served.
+// homes are the API paths of the kinds.
 var homes = map[string]string{
 	"deployments": "/apis/apps/v1", "replicasets": "/apis/apps/v1", "statefulsets": "/apis/apps/v1", "daemonsets": "/apis/apps/v1", "cronjobs": "/apis/batch/v1", "jobs": "/apis/batch/v1",
 	"horizontalpodautoscalers": "/apis/autoscaling/v2", "configmaps": "/api/v1", "services": "/api/v1", "pods": "/api/v1", "widgetsNS": "/apis/shop.test/v1",
 }
 
-// path is where an object is served; nodes and custom kinds' definitions have no namespace.
+// path returns the API path of an object; nodes and custom kinds' definitions have no namespace.
 func (c *corner) path(object string) string {
 	kind, _, _ := strings.Cut(object, "/")
 	switch kind {
@@ -64,7 +64,7 @@ func (c *corner) path(object string) string {
 	return c.fill(homes[kind] + "/namespaces/NS/" + object)
 }
 
-// read returns a place in an object as kubectl's jsonpath would; an object that is not there reads as "absent".
+// read returns a field of an object as kubectl's jsonpath would; "absent" if there is no such object.
 func (c *corner) read(ctx context.Context, what string) (string, error) {
 	object, place, _ := strings.Cut(what, " ")
 	raw, err := c.Client.Discovery().RESTClient().Get().AbsPath(c.path(object)).Do(ctx).Raw()
@@ -87,7 +87,7 @@ func (c *corner) read(ctx context.Context, what string) (string, error) {
 	return b.String(), err
 }
 
-// is reports whether places in objects read so.
+// is returns a check that fields of objects have these values.
 func (c *corner) is(ctx context.Context, holds map[string]string) func() error {
 	return func() error {
 		for what, want := range holds {
@@ -106,7 +106,7 @@ func (c *corner) wait(t *testing.T, holds map[string]string) {
 	}
 }
 
-// edit is what somebody else does meanwhile.
+// edit is a concurrent change by another client.
 func (c *corner) edit(t *testing.T, object, patch string) {
 	t.Helper()
 	if err := c.Client.Discovery().RESTClient().Patch(types.MergePatchType).AbsPath(c.path(object)).Body([]byte(patch)).Do(t.Context()).Error(); err != nil {
@@ -114,7 +114,7 @@ func (c *corner) edit(t *testing.T, object, patch string) {
 	}
 }
 
-// written are the calls about the case's objects.
+// written returns the calls about the case's objects.
 func (c *corner) written(from *door, mark int) (calls []string) {
 	for _, w := range from.written(mark, "") {
 		if strings.Contains(w.path, c.ns) {
@@ -124,7 +124,7 @@ func (c *corner) written(from *door, mark int) (calls []string) {
 	return calls
 }
 
-// corner makes the namespace of a case with what is in it.
+// corner creates the namespace of a case with its objects.
 func (w *world) corner(t *testing.T, ns string, objects string, nodes int) *corner {
 	t.Helper()
 	c := &corner{w, ns}
@@ -135,7 +135,7 @@ func (w *world) corner(t *testing.T, ns string, objects string, nodes int) *corn
 		c.join(t, string(rune('a'+i)))
 	}
 	if strings.Contains(objects, "CustomResourceDefinition") {
-		// Its objects can be made when it is served.
+		// Its objects can be created once it is served.
 		definition, rest, _ := strings.Cut(objects, "\n---\n")
 		c.apply(t, definition)
 		if err := retryUntil(30*time.Second, func() error {
@@ -159,7 +159,7 @@ func (c *corner) apply(t *testing.T, objects string) {
 	}
 }
 
-// sideBySide runs more subtests at once than there are processors: they mostly wait for the cluster.
+// sideBySide runs more subtests in parallel than there are CPUs: they mostly wait for the cluster.
 func sideBySide(t *testing.T, names []string, run func(t *testing.T, i int)) {
 	slots := make(chan struct{}, 10)
 	var wg sync.WaitGroup
@@ -173,15 +173,15 @@ func sideBySide(t *testing.T, names []string, run func(t *testing.T, i int)) {
 	wg.Wait()
 }
 
-// TestVerbs has every write verb through the wire: what the prompt shows, what reaches the API server, and what is
-// there afterwards. Further cases are about writes that are lost, stale, rejected or cannot be rehearsed.
+// TestVerbs runs every write verb over the wire: the prompt, the calls to the API server, and the state afterwards.
+// Further cases are about writes that are lost, stale, rejected or cannot be dry-run.
 func TestVerbs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, []kube.Node{{Name: "node-a", CPU: "32", Memory: "64Gi"}, {Name: "node-b", CPU: "32", Memory: "64Gi"}}, "ASSISTANT_ENGINE=playbooks", "ASSISTANT_MAX_STREAMS=64")
 	var names []string
 	var runs []func(*testing.T)
 	add := func(name string, run func(*testing.T)) { names, runs = append(names, name), append(runs, run) }
-	// What takes longest begins first.
+	// The slowest ones begin first.
 	add("conformance", w.conformance)
 	add("lost", w.lost)
 	add("rejected", w.rejected)
@@ -228,7 +228,7 @@ func (x change) run(t *testing.T, w *world, ns string) {
 	}
 }
 
-// exactly holds the calls against patterns, each of which stands for one call.
+// exactly compares the calls with patterns, one pattern per call.
 func (c *corner) exactly(t *testing.T, from *door, mark int, patterns []string) {
 	t.Helper()
 	calls := c.written(from, mark)

@@ -96,7 +96,7 @@ var (
 	agentReady = map[string]string{"daemonsets/agent {.status.numberReady}": "1"}
 )
 
-// waitForObjects waits until objects are as they should be before a case begins.
+// waitForObjects waits until objects are ready for a case.
 func waitForObjects(holds ...map[string]string) func(*testing.T, *corner) {
 	return func(t *testing.T, c *corner) {
 		t.Helper()
@@ -108,7 +108,7 @@ func waitForObjects(holds ...map[string]string) func(*testing.T, *corner) {
 
 const imageOf = " {.spec.template.spec.containers[0].image}"
 
-// addRevision gives a workload a second revision, which takes place.
+// addRevision gives a workload a second revision, and waits for its rollout.
 func addRevision(object, container string, first, second map[string]string) func(*testing.T, *corner) {
 	return func(t *testing.T, c *corner) {
 		t.Helper()

@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package assistant_test asks the built assistant about a real Kubernetes control plane,
-// approves what it proposes, kills it, and counts on the wire what was written.
+// Package assistant_test asks the built assistant about a real Kubernetes control plane, approves its proposals, kills
+// it, and counts the writes on the wire.
 package assistant_test
 
 import (
@@ -26,8 +26,8 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 )
 
-// TestMain lets more tests run at once than there are processors: most of the time they wait, for a lease to run out or a
-// node to be missed.
+// TestMain allows more parallel tests than there are CPUs: they mostly wait, for a lease to expire or a node to be
+// missed.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "4"); err != nil {
@@ -45,7 +45,7 @@ type world struct {
 	process  *process
 	table    *table
 	engine   string   // of the scenarios
-	model    *model   // that the engine asks; nil: none
+	model    *model   // used by the engine; nil: none
 	env      []string // settings of its assistants
 }
 
@@ -68,7 +68,7 @@ func (w *world) open(t testing.TB) {
 	w.process = w.launch(t, w.door)
 }
 
-// beside is the same cluster with another assistant in front of it, which has its own door and database.
+// beside returns the same cluster with another assistant, which has a separate door and database.
 func (w *world) beside(t testing.TB, env ...string) *world {
 	t.Helper()
 	other := &world{Cluster: w.Cluster, table: &table{}, env: env}
@@ -82,7 +82,7 @@ func (w *world) launch(t testing.TB, d *door, env ...string) *process {
 	return launchAssistant(t, w.database, d.kubeconfig, slices.Concat(w.env, env)...)
 }
 
-// newDatabase is an empty database, migrated by the binary.
+// newDatabase creates an empty database, migrated by the binary.
 func newDatabase(t testing.TB) string {
 	t.Helper()
 	return testenv.Migrated(t, "assistant-e2e", func(ctx context.Context, url string) error {
@@ -100,7 +100,7 @@ func (w *world) talk(t testing.TB, scope string) *talk {
 	return &talk{t: t, url: w.process.url, key: adminKey, session: strings.NewReplacer("/", ".", ",", "").Replace(t.Name()) + "-" + scope, scope: scope}
 }
 
-// event reports whether something in a namespace had an event of this reason.
+// event returns a check that an object in a namespace had an event with this reason.
 func (w *world) event(namespace, reason string) func() error {
 	return func() error {
 		list, err := w.Client.CoreV1().Events(namespace).List(context.Background(), metav1.ListOptions{FieldSelector: "reason=" + reason})
@@ -111,7 +111,7 @@ func (w *world) event(namespace, reason string) func() error {
 	}
 }
 
-// pods reports whether n pods of a namespace hold.
+// pods returns a check that exactly n pods of a namespace satisfy holds.
 func (w *world) pods(namespace string, n int, what string, holds func(*corev1.Pod) bool) func() error {
 	return func() error {
 		list, err := w.Client.CoreV1().Pods(namespace).List(context.Background(), metav1.ListOptions{})
@@ -131,7 +131,7 @@ func (w *world) pods(namespace string, n int, what string, holds func(*corev1.Po
 	}
 }
 
-// waiting reports whether n pods of a namespace have a container that waits for this reason.
+// waiting returns a check that n pods of a namespace have a container waiting for this reason.
 func (w *world) waiting(namespace string, n int, reason string) func() error {
 	return w.pods(namespace, n, reason, func(p *corev1.Pod) bool {
 		for _, s := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
@@ -168,7 +168,7 @@ func joinChecks(checks ...func() error) func() error {
 	}
 }
 
-// table is what TestScenarios prints in the end.
+// table is the table that TestScenarios prints at the end.
 type table struct {
 	mu   sync.Mutex
 	rows map[string]row // guarded by mu
@@ -177,7 +177,7 @@ type table struct {
 type row struct {
 	what             string
 	diagnosed, fixed string // yes, no, or a dash
-	unapproved       int    // writes that nobody had approved
+	unapproved       int    // writes without an approval
 }
 
 func (x *table) add(id string, r row) {

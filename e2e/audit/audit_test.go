@@ -1,6 +1,6 @@
 //go:build e2e
 
-// Package audit lets somebody who has only a public key judge the ledger of a running platform.
+// Package audit verifies the ledger of a running platform with only a public key.
 package audit
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// venvPython is the interpreter of the environment that scripts/venv.sh makes.
+// venvPython is the interpreter of the environment that scripts/venv.sh creates.
 func venvPython(t *testing.T) string {
 	t.Helper()
 	p := os.Getenv("E2E_PYTHON")
@@ -33,8 +33,8 @@ func venvPython(t *testing.T) string {
 	return p
 }
 
-// bundleVerifiers judge a bundle by a public key: the platform's own command, and a program in another
-// language that shares nothing with it.
+// bundleVerifiers verify a bundle with a public key: the platform's own command, and a program in another language that
+// shares no code with it.
 func bundleVerifiers(t *testing.T, key string) map[string]func(bundle []byte) (string, bool) {
 	t.Helper()
 	run := func(name string, args ...string) func([]byte) (string, bool) {
@@ -118,7 +118,7 @@ func TestRow18BundleOffline(t *testing.T) {
 	}
 }
 
-// A retired key's checkpoints count when the key that is given vouches for it.
+// A retired key's checkpoints count if the given key vouches for it.
 func TestBundleOfTwoKeys(t *testing.T) {
 	t.Parallel()
 	bundle, err := os.ReadFile(filepath.Join(harness.Root(t), "services", "control-plane", "internal", "audit", "chain", "testdata", "two-keys.ndjson"))

@@ -19,7 +19,7 @@ import (
 
 const artifact = "/api/2.0/mlflow-artifacts/artifacts/1/run/artifacts/model.bin"
 
-// state is what a platform holds, by what a caller can see of it.
+// state returns the content of a platform, as far as a caller can see it.
 func state(t *testing.T, p *harness.Platform) map[string]string {
 	t.Helper()
 	control, token := p.Env["CONTROL_PLANE_URL"], p.Env["CONTROL_PLANE_TOKEN"]
@@ -43,8 +43,8 @@ func digest(t *testing.T, path string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(raw))
 }
 
-// What one platform held, the one restored from its backup holds: records, ledger with its key, artifacts, evidence. It
-// goes on from there.
+// A platform restored from a backup holds everything that the first one held: records, ledger with its key, artifacts,
+// evidence. It continues from there.
 func TestRestoredPlatformGoesOn(t *testing.T) {
 	t.Parallel()
 	p := harness.New(t, "PLATFORM_SEED=false")

@@ -20,8 +20,8 @@ var (
 	pathName = regexp.MustCompile(`^[\w./-]+(\.go|\.sql|/)$|^(libs|internal)/[\w/-]+$`)
 )
 
-// Every file, directory and test that docs/architecture.md names for a route exists: a page that sends a reader to a
-// file that has moved is worse than none.
+// Every file, directory and test that docs/architecture.md names for a route exists: a page that points to a moved file
+// is worse than none.
 func TestArchitecturePageNamesRealFiles(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/architecture.md")

@@ -1,4 +1,4 @@
-// Package boundaries holds the import rules between the modules of the workspace.
+// Package boundaries checks the import rules between the modules of the workspace.
 package boundaries
 
 import (
@@ -12,7 +12,7 @@ import (
 
 const prefix = "github.com/mlp-platform/platform/"
 
-// mayImport tells why module a may import module b; everything it does not name is refused.
+// mayImport reports whether module a may import module b; every import it does not name is refused.
 func mayImport(from, to string) bool {
 	kind := func(m string) string { k, _, _ := strings.Cut(m, "/"); return k }
 	switch {
@@ -21,7 +21,7 @@ func mayImport(from, to string) bool {
 	case from == "services/standalone":
 		return true // one process joins all services
 	case kind(from) == "libs":
-		return false // libs know no service and no client
+		return false // libs import no service and no client
 	case to == "clients/go":
 		return kind(from) == "services" || kind(from) == "clients" || kind(from) == "e2e"
 	case to == "services/trainer":
@@ -32,8 +32,8 @@ func mayImport(from, to string) bool {
 	return false
 }
 
-// testOnly says whether a package is for tests alone, so that no binary may hold it: what starts servers
-// for them, and the suites and harnesses whose names end in "test".
+// testOnly reports whether a package is for tests alone, so that no binary may contain it: packages that start servers
+// for tests, and suites and harnesses whose names end in "test".
 func testOnly(path string) bool {
 	return strings.Contains(path, "libs/testenv") || strings.HasPrefix(path, prefix) && strings.HasSuffix(path, "test")
 }

@@ -17,8 +17,8 @@ var (
 	fuzzTarget = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
 )
 
-// Every parser of foreign bytes that docs/security.md lists has the fuzz targets that it names, and every fuzz target of
-// the workspace is in that list: a target that was renamed proves nothing, and one that is not listed is soon forgotten.
+// Every parser of foreign bytes listed in docs/security.md has the fuzz targets that it names, and every fuzz target of
+// the workspace is listed: a renamed target proves nothing, and an unlisted one is soon forgotten.
 func TestParsersOfForeignBytesNameTheirFuzzTargets(t *testing.T) {
 	t.Parallel()
 	unlisted := findFuzzTargets(t)
@@ -62,7 +62,7 @@ func TestParsersOfForeignBytesNameTheirFuzzTargets(t *testing.T) {
 	}
 }
 
-// expandPackages reads `a/{b,c}` as a/b and a/c.
+// expandPackages expands `a/{b,c}` to a/b and a/c.
 func expandPackages(cell string) (packages []string) {
 	for _, m := range codeSpan.FindAllStringSubmatch(cell, -1) {
 		name := strings.TrimSuffix(m[1], "/*")

@@ -10,7 +10,7 @@ import (
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// Every relative link of the documentation leads to a file of the repository.
+// Every relative link of the documentation points to a file of the repository.
 func TestDocumentationLinks(t *testing.T) {
 	t.Parallel()
 	pages := []string{"../../README.md", "../../CONTRIBUTING.md", "../../SECURITY.md"}

@@ -11,17 +11,17 @@ import (
 	"testing"
 )
 
-// servers make or run a server beside libs/service/listener, which has the limits.
+// servers are identifiers that create or run a server without libs/service/listener, which sets the limits.
 var servers = []string{"http.Server", "http.Serve", "http.ServeTLS", "http.ListenAndServe", "http.ListenAndServeTLS", "grpc.NewServer", "netutil.LimitListener"}
 
-// limited are the files that may name one of them.
+// limited lists the files that may use one of them.
 var limited = map[string]string{
 	"libs/service/listener/http.go":                    "the limits themselves",
 	"libs/samplecluster/cluster.go":                    "serves pipes of its own process, no port",
 	"services/inference/internal/grpcserver/server.go": "gRPC, on a listener.Listener",
 }
 
-// Whatever serves a port has the limits of libs/service/listener.
+// Every server uses libs/service/listener for its limits.
 func TestEveryPortHasTheSameLimits(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -31,7 +31,7 @@ func TestEveryPortHasTheSameLimits(t *testing.T) {
 				return err
 			}
 			if d.IsDir() && (d.Name() == "node_modules" || strings.HasSuffix(d.Name(), "test") && d.Name() != "test" || d.Name() == "testenv") {
-				return fs.SkipDir // packages for tests alone, which no binary holds
+				return fs.SkipDir // packages for tests alone, which no binary contains
 			}
 			if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return nil

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// acceptanceRow is a test of a row of the evidence API's acceptance table.
+// acceptanceRow matches a test of a row of the evidence API's acceptance table.
 var acceptanceRow = regexp.MustCompile(`(?m)^func TestRow(\d\d)\w*\(t \*testing\.T\)`)
 
-// TestEveryAcceptanceRowHasATest: the evidence API, svc and the clients share one
-// acceptance table, and each of its rows has a test that bears its number.
+// TestEveryAcceptanceRowHasATest: the evidence API, svc and the clients share one acceptance table, and each of its
+// rows has a test with its number.
 func TestEveryAcceptanceRowHasATest(t *testing.T) {
 	t.Parallel()
 	const rows = 77

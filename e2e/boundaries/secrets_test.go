@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// productFolders hold what is shipped.
+// productFolders contain the shipped files.
 var productFolders = []string{"../../services", "../../libs", "../../clients"}
 
 // walkProduct calls visit with each shipped file that has the suffix.
@@ -38,9 +38,10 @@ func walkProduct(t *testing.T, suffix string, visit func(path string)) {
 }
 
 var (
-	// secretName is the last part of a name whose value opens something.
+	// secretName matches the last part of a name whose value is a secret.
 	secretName = regexp.MustCompile(`(?i)(token|secret|password|passphrase|apikey|signature|hmac)$`)
-	// comparedPlainly says of comparisons by file and name why no caller's guess meets a secret in them.
+	// comparedPlainly lists comparisons by file and name, with the reason why they never compare a caller's guess with
+	// a secret.
 	comparedPlainly = map[string]string{
 		"services/control-plane/internal/audit/chain/epoch.go Signature": "two signatures that anybody may read",
 		"services/dashboard-bff/internal/proxy/exchange.go token":        "a token of a header's grammar",
@@ -60,7 +61,7 @@ var (
 	}
 )
 
-// A caller's guess never meets a secret in == or !=, whose time tells how much of it was right.
+// A caller's guess is never compared with a secret by == or !=, whose time reveals how much of it was right.
 func TestSecretsAreComparedInConstantTime(t *testing.T) {
 	t.Parallel()
 	files, constant, used := 0, 0, map[string]bool{}
@@ -110,13 +111,13 @@ func TestSecretsAreComparedInConstantTime(t *testing.T) {
 	}
 }
 
-// isPlainEqual reports whether a function is bytes.Equal, strings.EqualFold or the like.
+// isPlainEqual reports whether a function compares in variable time, as bytes.Equal and strings.EqualFold do.
 func isPlainEqual(fun ast.Expr) bool {
 	sel, ok := fun.(*ast.SelectorExpr)
 	return ok && slices.Contains([]string{"bytes", "strings", "slices"}, lastName(sel.X))
 }
 
-// lastName is the name that an expression ends with: Token of c.creds.Token and of string(c.Token).
+// lastName returns the last name of an expression: Token of c.creds.Token and of string(c.Token).
 func lastName(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.Ident:
@@ -146,10 +147,10 @@ func isFixed(x ast.Expr) bool {
 	return false
 }
 
-// unpickles finds what would run code that a file brings.
+// unpickles matches calls that would run code from a file.
 var unpickles = regexp.MustCompile(`(?m)^\s*(import|from)\s+([\w., ]*,\s*)?(pickle|cloudpickle|dill|joblib|shelve)\b|__import__\(|allow_pickle\s*=\s*True|torch\.load\(|read_pickle\(`)
 
-// Nothing that is shipped reads a pickle, and neither do the examples.
+// No shipped file reads a pickle, and neither do the examples.
 func TestNothingUnpickles(t *testing.T) {
 	t.Parallel()
 	checked := 0

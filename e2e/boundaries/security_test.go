@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// proof is a link whose text is a test and whose target is the file that declares it.
+// proof matches a link whose text is a test and whose target is the file that declares it.
 var proof = regexp.MustCompile("\\[`((?:Test|Fuzz)\\w+)`\\]\\(([^)\\s]+)\\)")
 
-// anyTest is a test that a page names, linked or not.
+// anyTest matches a test that a page names, linked or not.
 var anyTest = regexp.MustCompile("`(Test|Fuzz)[A-Z0-9]\\w*`")
 
-// Every test that a security page names is linked, and exists in the file that the link leads to: a promise whose
-// proof was renamed or removed is a promise without proof.
+// Every test that a security page names is linked, and exists in the linked file: if its test was renamed or removed, a
+// promise has no proof.
 func TestSecurityPromisesNameRealTests(t *testing.T) {
 	t.Parallel()
 	for page, least := range map[string]int{"../../SECURITY.md": 60, "../../docs/threat-model.md": 40} {
@@ -43,7 +43,7 @@ func TestSecurityPromisesNameRealTests(t *testing.T) {
 	}
 }
 
-// Each threat of SECURITY.md has a defence and something that proves it.
+// Each threat of SECURITY.md has a defence and a proof.
 func TestEveryThreatHasAProof(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../SECURITY.md")

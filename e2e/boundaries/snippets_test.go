@@ -8,10 +8,11 @@ import (
 	"testing"
 )
 
-// A block of commands says which test runs it, or why none does; "below" is said once for all blocks of a generated part.
+// A marker before a block of commands names the test that runs it, or the reason why none does; "below" covers all
+// blocks of a generated part.
 var snippetMark = regexp.MustCompile(`^<!-- (?:(run|run below): (\S+) (\w+)|not run: (\S.*)) -->$`)
 
-// Every block of shell commands in the documentation is run by a test, or says why it is not.
+// A test runs every block of shell commands in the documentation, or its marker states why not.
 func TestDocumentedCommandsAreRun(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../../docs/*.md")
@@ -50,7 +51,7 @@ func TestDocumentedCommandsAreRun(t *testing.T) {
 	}
 }
 
-// checkRunner checks that a test is there and that its package reads the page.
+// checkRunner checks that a test exists and that its package reads the page.
 func checkRunner(t *testing.T, page, file, name string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../..", file))

@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// The workflow and .ci/run make the same checks: what one of them leaves out would pass unseen.
+// The workflow and .ci/run run the same checks: one that is missing in either would fail unnoticed.
 func TestWorkflowChecksWhatCIRuns(t *testing.T) {
 	script, err := os.ReadFile("../../.ci/run")
 	if err != nil {

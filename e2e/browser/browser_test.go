@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package browser_test opens every local page of svc in a real Chromium, works it by keyboard only, in dark and in light,
-// wide and narrow, and has axe judge what it shows. Screenshots land in .cache/screenshots.
+// Package browser_test opens every local page of svc in a real Chromium, uses it by keyboard only, in dark and in
+// light, wide and narrow, and checks it with axe. Screenshots are written to .cache/screenshots.
 package browser_test
 
 import (
@@ -28,7 +28,7 @@ const (
 	scenarioTime = 3 * time.Minute
 )
 
-// scenario is what a script of this folder is told.
+// scenario is the input of a script of this folder.
 type scenario struct {
 	Name       string   `json:"name"` // of its screenshots
 	URL        string   `json:"url"`
@@ -44,7 +44,7 @@ type scenario struct {
 	Texts      []string `json:"texts,omitempty"`
 }
 
-// forEachLook calls f for each look that a page must have.
+// forEachLook calls f for each combination of looks that a page must support.
 func forEachLook(t *testing.T, f func(t *testing.T, scheme, size string)) {
 	for _, scheme := range []string{"dark", "light"} {
 		for _, size := range []string{"wide", "narrow"} {
@@ -115,11 +115,11 @@ func runSvc(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// address is what a serving command prints last: where to open its page.
+// address matches the last line of a serving command: the URL of its page.
 var address = regexp.MustCompile(`(?m)^(?:open once|steward-[a-z]+-ui): (http://127\.0\.0\.1:\S+)$`)
 
-// servePage starts a command that serves a page, and gives the address to open. The command ends with the test, by a signal
-// and with code 0.
+// servePage starts a command that serves a page, and returns the address to open. The command ends with the test, by a
+// signal and with code 0.
 func servePage(t *testing.T, dir, token string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(harness.Bin(t, "svc"), args...)

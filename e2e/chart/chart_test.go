@@ -1,6 +1,6 @@
 //go:build e2e && full
 
-// Package chart checks the Helm chart: what it renders, what it refuses, and its life in a real cluster's API.
+// Package chart checks the Helm chart: its output, its refusals, and its lifecycle against a real cluster's API.
 package chart
 
 import (
@@ -26,14 +26,14 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// everything switches on what is off by default.
+// everything enables the optional parts.
 const everything = "worker.enabled=true,assistant.rbac.write=true,serviceMonitor.enabled=true,inference.autoscaling.enabled=true," +
 	"ingress.enabled=true,ingress.host=ml.example.org,ingress.toolsHost=tools.ml.example.org,ingress.tlsSecret=ml-tls"
 
-// perPod lets the end of the audit ledger be remembered in each pod: there is no volume that the replicas could share.
+// perPod stores the end of the audit ledger in each pod: there is no volume that the replicas could share.
 const perPod = "controlPlane.env.AUDIT_STATE_DIR=/tmp"
 
-// helm runs the pinned helm and returns its output, or what it says on failure.
+// helm runs the pinned helm and returns its output, or its error message.
 func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	tool := exec.Command(filepath.Join(harness.Root(t), "scripts", "tool.sh"), "helm")
@@ -42,7 +42,7 @@ func helm(t *testing.T, args ...string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home := t.TempDir() // no repositories or plugins of whoever runs the test
+	home := t.TempDir() // without the repositories and plugins of the user who runs the test
 	cmd := exec.Command(strings.TrimSpace(string(path)), args...)
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	var stdout, stderr bytes.Buffer
@@ -57,7 +57,7 @@ func chartDir(t *testing.T) string {
 	return filepath.Join(harness.Root(t), "deploy", "helm", "mlp-platform")
 }
 
-// render returns what the chart renders, by kind.
+// render returns the rendered objects, by kind.
 func render(t *testing.T, set string) map[string][][]byte {
 	t.Helper()
 	text, err := helm(t, "template", "ml", chartDir(t), "--namespace", "platform", "--set", perPod, "--set", set)
@@ -84,7 +84,7 @@ func render(t *testing.T, set string) map[string][][]byte {
 	}
 }
 
-// parse reads documents of one kind strictly: a field that the API does not know is an error.
+// parse decodes documents of one kind strictly: a field unknown to the API is an error.
 func parse[T any](t *testing.T, documents [][]byte) (all []T) {
 	t.Helper()
 	for _, raw := range documents {
@@ -106,7 +106,7 @@ func TestChartLints(t *testing.T) {
 	}
 }
 
-// A wrong value is refused before anything is installed, with the name of what is wrong.
+// An invalid value is refused before anything is installed, with its name.
 func TestChartRefusesWrongValues(t *testing.T) {
 	t.Parallel()
 	for set, want := range map[string]string{
@@ -131,7 +131,7 @@ func TestChartRefusesWrongValues(t *testing.T) {
 	}
 }
 
-// The end of the audit ledger is not forgotten with a pod unless somebody says so.
+// The end of the audit ledger is not lost with a pod unless the values allow it.
 func TestChartRefusesALedgerWithoutMemory(t *testing.T) {
 	t.Parallel()
 	if _, err := helm(t, "template", "ml", chartDir(t)); err == nil || !strings.Contains(err.Error(), "in controlPlane.auditClaim, or") {
@@ -144,14 +144,14 @@ func TestChartRefusesALedgerWithoutMemory(t *testing.T) {
 	}
 }
 
-// pages are where the variables of each service are listed, generated from its configuration.
+// pages list the variables of each service, generated from its configuration.
 var pages = map[string][]string{
 	"control-plane": {"control-plane.md", "replicas.md"}, "inference": {"inference.md", "replicas.md"},
 	"bus-bridge": {"bus.md"}, "assistant": {"assistant.md", "replicas.md"}, "dashboard": {"dashboard.md", "replicas.md"},
 	"worker": {"trainer.md"},
 }
 
-// No variable of the chart is one that its service does not read.
+// The chart sets no variable that its service does not read.
 func TestChartSetsKnownVariables(t *testing.T) {
 	t.Parallel()
 	checked := map[string]bool{}
@@ -180,7 +180,7 @@ func TestChartSetsKnownVariables(t *testing.T) {
 	}
 }
 
-// The assistant may do in a cluster what the manifest for one assistant alone allows, read and write apart.
+// The assistant's permissions in a cluster equal those of the stand-alone manifest, read and write apart.
 func TestAssistantsRulesAreTheManifests(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join(harness.Root(t), "deploy", "kubernetes", "assistant-account.yaml"))
@@ -208,7 +208,7 @@ func TestAssistantsRulesAreTheManifests(t *testing.T) {
 	}
 }
 
-// Every container is as closed as compose.yaml's: no root, no capabilities, no writable root, a limit of memory.
+// Every container is as restricted as compose.yaml's: no root, no capabilities, a read-only root, a memory limit.
 func TestChartsContainersAreHardened(t *testing.T) {
 	t.Parallel()
 	for _, d := range parse[appsv1.Deployment](t, render(t, everything)["Deployment"]) {

@@ -21,9 +21,9 @@ import (
 	"github.com/mlp-platform/platform/e2e/kube"
 )
 
-// The chart is installed, upgraded, rolled back and removed in a namespace that takes only restricted pods. API server,
-// controllers and scheduler are real; nodes are simulated, so containers do not run: migrations end because the test
-// says so.
+// The chart is installed, upgraded, rolled back and removed in a namespace that accepts only restricted pods. API
+// server, controllers and scheduler are real; nodes are simulated, so containers do not run: the test ends the
+// migrations.
 func TestChartsLife(t *testing.T) {
 	t.Parallel()
 	c := kube.Start(t)
@@ -77,7 +77,7 @@ func TestChartsLife(t *testing.T) {
 	}
 }
 
-// findLeftovers returns an error while the cluster holds anything of a release.
+// findLeftovers returns an error while the cluster has objects of a release.
 func findLeftovers(ctx context.Context, c *kube.Cluster) error {
 	client, err := dynamic.NewForConfig(c.Config)
 	if err != nil {
@@ -105,7 +105,7 @@ func findLeftovers(ctx context.Context, c *kube.Cluster) error {
 	return nil
 }
 
-// secretsOfRelease makes secrets in a new folder, as docs/kubernetes.md says.
+// secretsOfRelease creates secrets in a new folder, as docs/kubernetes.md describes.
 func secretsOfRelease(t *testing.T, dir string) []corev1.Secret {
 	t.Helper()
 	stack := harness.Bin(t, "stack")
@@ -126,7 +126,7 @@ func secretsOfRelease(t *testing.T, dir string) []corev1.Secret {
 	return list.Items
 }
 
-// endMigrations is the kubelet of the migrations' pods.
+// endMigrations acts as the kubelet of the migrations' pods.
 func endMigrations(ctx context.Context, c *kube.Cluster) {
 	pods := c.Client.CoreV1().Pods("platform")
 	for ctx.Err() == nil {
@@ -137,7 +137,7 @@ func endMigrations(ctx context.Context, c *kube.Cluster) {
 		for _, p := range list.Items {
 			if p.Status.Phase != corev1.PodSucceeded && p.Spec.NodeName != "" {
 				p.Status.Phase = corev1.PodSucceeded
-				_, _ = pods.UpdateStatus(ctx, &p, metav1.UpdateOptions{}) // a conflict is tried again
+				_, _ = pods.UpdateStatus(ctx, &p, metav1.UpdateOptions{}) // a conflict is retried
 			}
 		}
 		select {

@@ -19,8 +19,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// realValues ask for less processor than the defaults: one node of two cores carries everything, and during an upgrade
-// one pod more of each service. The loop trains on generated data.
+// realValues request less CPU than the defaults: one node of two cores carries everything, and during an upgrade one
+// more pod of each service. The loop trains on generated data.
 const realValues = `
 worker: {enabled: true, resources: {requests: {cpu: 100m, memory: 256Mi}, limits: {memory: 2Gi}}}
 inference: {resources: {requests: {cpu: 100m, memory: 256Mi}, limits: {memory: 1536Mi}}}
@@ -35,15 +35,15 @@ modelRepository: {fromGit: true, existingClaim: models}
 // version is a chart with the tag of its images.
 type version struct{ chart, tag string }
 
-// change is a verb of helm with the version that it leads to.
+// change is a helm command and the version that it installs.
 type change struct {
 	verb string
 	to   version
 }
 
-// TestChartOnARealNode installs the chart on a node whose containers run, trains and promotes a model, upgrades and rolls
-// back under load, removes the release and installs it again. The upgrade leads to the same images under another tag.
-// CHART_BEFORE names a commit whose chart and services come first, with an upgrade from these.
+// TestChartOnARealNode installs the chart on a node whose containers run, trains and promotes a model, upgrades and
+// rolls back under load, removes the release and installs it again. The upgrade installs the same images under another
+// tag. CHART_BEFORE names a commit whose chart and services are installed first and then upgraded.
 func TestChartOnARealNode(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
 	defer cancel()
@@ -108,11 +108,11 @@ func (w *world) release(t *testing.T, verb string, to version) {
 	}
 }
 
-// checkPods holds the release's pods against what it asks for: two a service and one worker, of this tag, ready, and
-// none of them started twice.
+// checkPods compares the release's pods with the expected ones: two per service and one worker, of this tag, ready, and
+// none restarted.
 func (w *world) checkPods(t *testing.T, ctx context.Context, of version) {
 	t.Helper()
-	harness.Eventually(t, 2*time.Minute, func() error { // pods of before are still draining
+	harness.Eventually(t, 2*time.Minute, func() error { // old pods are still draining
 		pods, err := w.Client.CoreV1().Pods("platform").List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/instance=ml"})
 		if err != nil {
 			return err
@@ -141,7 +141,7 @@ func (w *world) checkPods(t *testing.T, ctx context.Context, of version) {
 	})
 }
 
-// checkMigrations counts the migrations that the node carried out for each service that has any.
+// checkMigrations counts the migrations that the node ran for each service that has any.
 func (w *world) checkMigrations(t *testing.T, ctx context.Context, want int) {
 	t.Helper()
 	events, err := w.Client.CoreV1().Events("platform").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,reason=Completed"})
@@ -163,8 +163,8 @@ func (w *world) checkMigrations(t *testing.T, ctx context.Context, want int) {
 	}
 }
 
-// requests are those of people and programs while a release changes: predictions, reads, and notices of changes, of which
-// none may be lost.
+// requests are those of people and programs during a change of the release: predictions, reads, and notices of changes,
+// none of which may be lost.
 func (w *world) requests(t *testing.T) []request {
 	t.Helper()
 	at := func(service, path string) string { return "http://" + w.address(t, "platform", service) + path }
@@ -186,8 +186,7 @@ func (w *world) requests(t *testing.T) []request {
 	}
 }
 
-// checkKept asks a release that was installed anew for what the one before it knew: the model and every notice that was
-// accepted.
+// checkKept queries a reinstalled release for data of the former one: the model and every accepted notice.
 func (w *world) checkKept(t *testing.T, noticed []string) {
 	t.Helper()
 	if len(noticed) < 10 {
@@ -208,8 +207,8 @@ func (w *world) checkKept(t *testing.T, noticed []string) {
 	t.Logf("%d accepted notices are kept", len(noticed))
 }
 
-// runLoop runs scripts/loop.sh through the Services: a new model is trained by the worker, promoted by two people and
-// served; drift trains it again; Production goes forth and back.
+// runLoop runs scripts/loop.sh through the Services: the worker trains a new model, two people promote it and it is
+// served; drift retrains it; Production moves forward and back.
 func (w *world) runLoop(t *testing.T, ctx context.Context) {
 	t.Helper()
 	root := harness.Root(t)

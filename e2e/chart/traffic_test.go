@@ -17,15 +17,15 @@ import (
 	"time"
 )
 
-// request is one of those that traffic repeats.
+// request is one of the requests that traffic repeats.
 type request struct {
 	name, method, url, token string
 	body                     func(n int) any // of the nth request; nil: none
-	pause                    time.Duration   // between two of one client; some routes allow 120 a minute
+	pause                    time.Duration   // between two requests of one client; some routes allow 120 a minute
 	notice                   bool            // the answer names a record that must not be lost
 }
 
-// traffic repeats requests through the Services over connections that are kept, two clients each.
+// traffic repeats requests through the Services over kept-alive connections, two clients each.
 type traffic struct {
 	requests []request
 	client   *http.Client
@@ -33,7 +33,7 @@ type traffic struct {
 	clients  sync.WaitGroup
 
 	sent, again, failed atomic.Int64
-	mu                  sync.Mutex // guards what follows
+	mu                  sync.Mutex // guards the fields below
 	noticed             []string   // ids of records
 	failures, resets    []string
 	slowest             time.Duration
@@ -72,7 +72,7 @@ func (tr *traffic) send(r request, n int) {
 	tr.sent.Add(1)
 	status, answer, err := tr.try(r, n)
 	var reset error
-	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) { // all else is a failure
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) { // everything else is a failure
 		reset = err
 		tr.again.Add(1)
 		status, answer, err = tr.try(r, n)
@@ -107,11 +107,11 @@ func (tr *traffic) try(r request, n int) (int, []byte, error) {
 		}
 		body = bytes.NewReader(text)
 	}
-	req, err := http.NewRequest(r.method, r.url, body) // it ends by itself: cancelling it midway would look like a failure of the service
+	req, err := http.NewRequest(r.method, r.url, body) // never cancelled: that would look like a failure of the service
 	if err != nil {
 		return 0, nil, err
 	}
-	req.Host = "localhost" // a name that the dashboard knows
+	req.Host = "localhost" // a host name that the dashboard accepts
 	req.Header.Set("Authorization", "Bearer "+r.token)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := tr.client.Do(req)
@@ -123,7 +123,7 @@ func (tr *traffic) try(r request, n int) (int, []byte, error) {
 	return resp.StatusCode, answer, err
 }
 
-// finish ends the traffic and fails the test unless every request was answered well.
+// finish ends the traffic and fails the test unless every request succeeded.
 func (tr *traffic) finish(t *testing.T, during string) {
 	t.Helper()
 	tr.stop()

@@ -30,23 +30,23 @@ import (
 //go:embed neighbours.yaml
 var neighbours string
 
-// neighbourPorts are what the chart leaves to others, as the release's Secrets and defaults name them.
+// neighbourPorts are the dependencies that the chart does not deploy, as the release's Secrets and defaults name them.
 var neighbourPorts = map[string]int{"postgres": 5432, "redis": 6379, "nats": 4222, "tracker": 5000, "orchestrator": 4200}
 
-// ownImages are those that the release runs.
+// ownImages are the images that the release runs.
 var ownImages = []string{"stack", "control-plane", "inference", "bus-bridge", "assistant", "dashboard", "worker"}
 
-// world is a cluster with one real node, on which the neighbours run.
+// world is a cluster with one real node, which runs the dependencies.
 type world struct {
 	*kube.Cluster
 	node    *node.Node
-	secrets string // the folder that stack secrets made
+	secrets string // the folder written by stack secrets
 	models  string // the model repository, which the node mounts
-	forge   string // where it is served
+	forge   string // its address on the served forge
 	env     map[string]string
 }
 
-// openWorld makes the cluster, gives its node the images, and starts the neighbours.
+// openWorld creates the cluster, imports images into its node, and starts the dependencies.
 func openWorld(t *testing.T, ctx context.Context) *world {
 	t.Helper()
 	began := time.Now()
@@ -80,8 +80,8 @@ func openWorld(t *testing.T, ctx context.Context) *world {
 	return w
 }
 
-// importImages makes the images and hands them to the node. The release's have two tags, so that an upgrade has somewhere
-// to go.
+// importImages builds the images and imports them into the node. The release's have two tags, so that there is a
+// version to upgrade to.
 func importImages(t *testing.T, ctx context.Context, n *node.Node) {
 	t.Helper()
 	names := append([]string{}, ownImages...)
@@ -97,11 +97,11 @@ func importImages(t *testing.T, ctx context.Context, n *node.Node) {
 	}
 }
 
-// saveImages makes images and hands them to the node.
+// saveImages builds images and imports them into the node.
 func saveImages(t *testing.T, ctx context.Context, n *node.Node, names []string, settings ...string) {
 	t.Helper()
 	save := exec.CommandContext(ctx, filepath.Join(harness.Root(t), "scripts", "up.sh"), append([]string{"save"}, names...)...)
-	// Where a registry answers, the script would leave out Postgres and Redis, which it assembles only.
+	// If a registry answers, the script would leave out Postgres and Redis, which it only assembles.
 	save.Env = append(append(os.Environ(), "PLATFORM_IMAGES=assemble", "PLATFORM_IMAGES_PREFIX=mlp-platform"), settings...)
 	save.Stderr = t.Output()
 	save.Cancel = func() error { return save.Process.Signal(syscall.SIGTERM) } // it ends the engine that it started
@@ -118,8 +118,8 @@ func saveImages(t *testing.T, ctx context.Context, n *node.Node, names []string,
 	}
 }
 
-// importCommit gives the node the images of a commit, and returns its chart. The dashboard's have no pages, which
-// nobody looks at here.
+// importCommit gives the node the images of a commit, and returns its chart. The dashboard's have no pages, which these
+// tests do not use.
 func (w *world) importCommit(t *testing.T, ctx context.Context, commit string) version {
 	t.Helper()
 	dir := t.TempDir()
@@ -138,7 +138,7 @@ func (w *world) importCommit(t *testing.T, ctx context.Context, commit string) v
 	return version{filepath.Join(dir, "deploy", "helm", "mlp-platform"), "before"}
 }
 
-// addModels makes a git repository of the sample models, serves it as a forge does to the control plane, and makes the
+// addModels creates a git repository of the sample models, serves it to the control plane as a forge, and creates the
 // claim through which the worker reads it.
 func (w *world) addModels(t *testing.T, ctx context.Context) {
 	t.Helper()
@@ -176,7 +176,7 @@ spec: {accessModes: [ReadWriteMany], storageClassName: none, volumeName: models,
 	}
 }
 
-// startNeighbours starts them in a namespace of their own; in the release's, their names lead there.
+// startNeighbours starts them in a separate namespace; their names in the release's namespace point there.
 func (w *world) startNeighbours(t *testing.T, ctx context.Context) {
 	t.Helper()
 	if err := w.Namespace(ctx, "neighbours"); err != nil {
@@ -244,7 +244,7 @@ func isReady(p corev1.Pod) bool {
 	return false
 }
 
-// describePod says in a line what a pod and its containers do.
+// describePod describes a pod and its containers in one line.
 func describePod(p corev1.Pod) string {
 	text := fmt.Sprintf("%s is %s", p.Name, p.Status.Phase)
 	for _, c := range p.Status.Conditions {
@@ -266,7 +266,7 @@ func describePod(p corev1.Pod) string {
 	return text
 }
 
-// address is the address of a Service in the node's network.
+// address returns the address of a Service in the node's network.
 func (w *world) address(t *testing.T, namespace, service string) string {
 	t.Helper()
 	s, err := w.Client.CoreV1().Services(namespace).Get(t.Context(), service, metav1.GetOptions{})
@@ -278,7 +278,7 @@ func (w *world) address(t *testing.T, namespace, service string) string {
 
 var exported = regexp.MustCompile(`(?m)^export ([A-Z_]+)='?([^'\n]*)'?$`)
 
-// openDoors makes the Services ports of this machine, and keeps what stack env prints for these.
+// openDoors forwards ports of this machine to the Services, and stores the output of stack env for them.
 func (w *world) openDoors(t *testing.T) {
 	t.Helper()
 	cmd := exec.Command(harness.Bin(t, "stack"), "env", w.secrets)
@@ -304,7 +304,7 @@ func (w *world) openDoors(t *testing.T) {
 	}
 }
 
-// report says after a failure what pods did and printed last.
+// report prints after a failure the state and last output of the pods.
 func (w *world) report(t *testing.T) {
 	if !t.Failed() {
 		return

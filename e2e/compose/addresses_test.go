@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// Servers that are replaced have addresses that no other container gets, and the secrets name these.
+// Servers that may be recreated have reserved addresses, and the secrets name these.
 func TestReplacedServersHaveFixedAddresses(t *testing.T) {
 	t.Parallel()
 	f := loadFile(t, "compose.ha.yaml")
@@ -70,7 +70,7 @@ func TestReplacedServersHaveFixedAddresses(t *testing.T) {
 			}
 		}
 	}
-	// Clients learn the master's address from the sentinels, and must be where it is.
+	// Clients learn the master's address from the sentinels, and must be able to reach it.
 	for _, name := range []string{"control-plane", "inference", "dashboard", "assistant"} {
 		if _, in := f.Services[name].Networks["data"]; !in {
 			t.Errorf("%s is not in the network data", name)
@@ -78,7 +78,7 @@ func TestReplacedServersHaveFixedAddresses(t *testing.T) {
 	}
 }
 
-// Whoever moves the network by its variable moves what the secrets say of it.
+// Changing the network by its variable changes its addresses in the secrets.
 func TestSecretsFollowTheDataNetwork(t *testing.T) {
 	t.Parallel()
 	secrets := t.TempDir()

@@ -14,10 +14,10 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// engine plays a docker with three running containers, or without volumes, which writes down what it is asked for.
+// engine simulates a docker with three running containers, or without volumes, and records the requests it gets.
 type engine struct {
 	dir, secrets, log string
-	// tool is what the stack tool does, and volumes what there is.
+	// tool is the action of the stack tool, and volumes the existing volumes.
 	tool, volumes string
 }
 
@@ -59,7 +59,7 @@ esac
 	return string(out), err
 }
 
-// asked lists what the engine was asked to do, without what only looks.
+// asked lists the engine's commands, without read-only ones.
 func (e *engine) asked(t *testing.T) (lines []string) {
 	t.Helper()
 	text, err := os.ReadFile(e.log)
@@ -76,7 +76,7 @@ func (e *engine) asked(t *testing.T) (lines []string) {
 	return lines
 }
 
-// files lists what lies beside the engine's own.
+// files lists the files beside the engine's own.
 func (e *engine) files(t *testing.T) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(e.dir)
@@ -91,8 +91,8 @@ func (e *engine) files(t *testing.T) (names []string) {
 	return names
 }
 
-// Services stop before the data services, and these before what elects the primary; all start again the other way round,
-// whether the backup came about or not.
+// Services stop before the data services, and these before the one that elects the primary; all start again in reverse
+// order, whether the backup succeeded or not.
 func TestBackupStopsAndStartsInOrder(t *testing.T) {
 	t.Parallel()
 	want := []string{"stop c1", "stop d1 d2", "stop e1", "run  backup /backup", "start e1", "start d1 d2", "start c1"}
@@ -132,13 +132,13 @@ func TestBackupStopsAndStartsInOrder(t *testing.T) {
 	})
 }
 
-// What is refused is one clear sentence; nothing is stopped, and nothing is left.
+// A refusal is one clear sentence; nothing is stopped, and nothing is left behind.
 func TestRefusedBackupsAndRestores(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		args          []string
 		volumes, tool string
-		secret        bool // lies in the folder of secrets
+		secret        bool // it is in the folder of secrets
 		want          string
 		asked, left   []string
 	}{
@@ -180,7 +180,7 @@ func TestRefusedBackupsAndRestores(t *testing.T) {
 	}
 }
 
-// A restore makes the volumes under the project's name, as compose would, and puts the secrets in place at the end.
+// A restore creates the volumes under the project's name, as compose would, and installs the secrets at the end.
 func TestRestoreMakesVolumesAndSecrets(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// etcdOf starts the three members of compose.ha.yaml on this machine, with the environment that it gives them, and
+// etcdOf starts the three members of compose.ha.yaml on this machine, with their environment from that file, and
 // returns their addresses.
 func etcdOf(t *testing.T, secrets string) (clients, peers []string) {
 	t.Helper()
@@ -29,7 +29,7 @@ func etcdOf(t *testing.T, secrets string) (clients, peers []string) {
 	}
 	binary := strings.TrimSpace(string(out))
 	clients, peers = harness.FreePorts(t, 3), harness.FreePorts(t, 3)
-	var moved []string // from the containers to here
+	var moved []string // from the containers' addresses to these
 	for i := range clients {
 		host := fmt.Sprintf("etcd-%d", i+1)
 		moved = append(moved, host+":2379", clients[i], host+":2380", peers[i])
@@ -65,8 +65,8 @@ func etcdOf(t *testing.T, secrets string) (clients, peers []string) {
 	return clients, peers
 }
 
-// Whoever writes to etcd decides what runs beside the databases, and every user of the machine reaches the containers'
-// addresses: it answers Patroni's certificate alone, and its members take each other's alone.
+// A client that can write to etcd decides which containers run beside the databases, and every user of the machine
+// reaches the containers' addresses: it accepts only Patroni's certificate, and its members only each other's.
 func TestEtcdAnswersCertificatesAlone(t *testing.T) {
 	t.Parallel()
 	secrets := t.TempDir()
@@ -74,7 +74,7 @@ func TestEtcdAnswersCertificatesAlone(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	clients, peers := etcdOf(t, secrets)
-	// What patroni.yml names, as Patroni uses it: keys by the JSON form of etcd's API.
+	// The settings of patroni.yml, as Patroni uses them: keys through the JSON form of etcd's API.
 	folder := filepath.Join(secrets, "postgres-ha")
 	ca, err := os.ReadFile(filepath.Join(folder, "ca.crt"))
 	if err != nil {
@@ -121,7 +121,7 @@ func TestEtcdAnswersCertificatesAlone(t *testing.T) {
 			t.Errorf("%s: %v; want a refusal by TLS", addr, err)
 		}
 	}
-	// Nor does a certificate of somebody else's authority help.
+	// Nor does a certificate of another authority help.
 	other := t.TempDir()
 	if out, err := exec.Command(harness.Bin(t, "stack"), "secrets", other).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

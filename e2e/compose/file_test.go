@@ -1,6 +1,6 @@
 //go:build e2e
 
-// Package compose checks the platform as containers: what compose.yaml promises, and what make up refuses.
+// Package compose checks the platform as containers: the promises of compose.yaml, and the refusals of make up.
 package compose
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// file is what docker compose makes of compose.yaml.
+// file is docker compose's parsed form of compose.yaml.
 type file struct {
 	Services map[string]service `json:"services"`
 	Networks map[string]struct {
@@ -65,7 +65,7 @@ func dockerCompose(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// loadFile reads compose.yaml and more files over it.
+// loadFile reads compose.yaml and further files over it.
 func loadFile(t *testing.T, more ...string) file {
 	t.Helper()
 	root := harness.Root(t)
@@ -75,7 +75,7 @@ func loadFile(t *testing.T, more ...string) file {
 	}
 	cmd := exec.Command(dockerCompose(t), append(args, "--project-directory", root, "--profile", "*", "config", "--format", "json")...)
 	cmd.Stderr = t.Output()
-	// Without a variable that somebody may have set, as for a person who has only this repository.
+	// Without variables set in this environment, as for a person who has only this repository.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 	out, err := cmd.Output()
 	if err != nil {
@@ -151,7 +151,7 @@ func TestServicesAndTheirHealth(t *testing.T) {
 	}
 }
 
-// Secrets come from files: what `docker inspect` shows of the environment is no secret.
+// Secrets come from files: the environment that `docker inspect` shows has none.
 func TestNoSecretInTheEnvironment(t *testing.T) {
 	t.Parallel()
 	for name, s := range loadFile(t).Services {
@@ -190,7 +190,7 @@ func TestSecretFilesAreThere(t *testing.T) {
 	}
 }
 
-// The worker is the trainer: it gets no variable that the trainer's page does not list.
+// The worker is the trainer: all of its variables are on the trainer's page.
 func TestWorkerVariablesAreKnown(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join(harness.Root(t), "docs", "trainer.md"))
@@ -204,7 +204,7 @@ func TestWorkerVariablesAreKnown(t *testing.T) {
 	}
 }
 
-// Services of which there can be several publish no port themselves: the second one would find it taken.
+// Services with several replicas publish no port themselves: the second replica would find it taken.
 func TestReplicasAreBehindTheProxy(t *testing.T) {
 	t.Parallel()
 	f := loadFile(t)
@@ -218,8 +218,8 @@ func TestReplicasAreBehindTheProxy(t *testing.T) {
 	}
 }
 
-// The dashboard believes X-Forwarded-For of one address, which the proxy has and no other container can get. The proxy
-// shares no second network with the services, where it would have an address that is not trusted.
+// The dashboard trusts X-Forwarded-For from one address, which the proxy has and no other container can get. The proxy
+// shares no second network with the services, where it would have an untrusted address.
 func TestOnlyTheProxyIsTrusted(t *testing.T) {
 	t.Parallel()
 	f := loadFile(t)

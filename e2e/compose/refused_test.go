@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// What keeps a stack from starting is one clear sentence, and nothing is started.
+// The reason why a stack cannot start is one clear sentence, and nothing is started.
 func TestRefusedUps(t *testing.T) {
 	t.Parallel()
 	held, err := net.Listen("tcp", "127.0.0.1:0")
@@ -26,7 +26,7 @@ func TestRefusedUps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		docker string // what stands in for the command
+		docker string // the stand-in for the command
 		env    []string
 		want   string
 	}{
@@ -67,7 +67,7 @@ func TestRefusedUps(t *testing.T) {
 
 var portVariables = []string{"DASHBOARD_PORT", "DASHBOARD_TOOLS_PORT", "CONTROL_PLANE_PORT", "INFERENCE_PORT", "ASSISTANT_PORT", "BUS_BRIDGE_PORT", "EVIDENCE_API_PORT", "TRACKER_PORT", "ORCHESTRATOR_PORT"}
 
-// composed plays a docker that has compose of the version, no container, and a secrets tool that refuses.
+// composed simulates a docker with this version of compose, no container, and a secrets tool that refuses.
 func composed(version string) string {
 	return `case "$*" in
 *"compose version"*) echo ` + version + ` ;;

@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package containers runs the tests' own Postgres, NATS and Redis as containers, which a machine without these
-// servers would use: on the engine that runs here, or on one of its own.
+// Package containers runs the tests' own Postgres, NATS and Redis as containers, which a machine without these servers
+// would use: on the engine that runs here, or on one that it starts.
 package containers
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// limit bounds all of it; a machine with the packages and build cache at hand needs a quarter.
+// limit is the total timeout; a machine with the packages and build cache needs a quarter.
 const limit = 3 * time.Minute
 
 func TestServersInContainers(t *testing.T) {
@@ -75,7 +75,7 @@ func runGo(ctx context.Context, dir string, args ...string) error {
 	return cmd.Run()
 }
 
-// importImages gives the tags by the variable that names them to libs/testenv. They are this run's own.
+// importImages returns the tags by the variable that passes them to libs/testenv. They are unique to this run.
 func importImages(t *testing.T, ctx context.Context, e *engine, nats string) map[string]string {
 	t.Helper()
 	tag := func(name string) string {
@@ -104,7 +104,7 @@ func importImages(t *testing.T, ctx context.Context, e *engine, nats string) map
 	return tags
 }
 
-// checkContainers asks the engine itself: each image was started, and each container is gone.
+// checkContainers queries the engine: each image was started, and each container is gone.
 func checkContainers(t *testing.T, e *engine, images map[string]string, from time.Time) {
 	t.Helper()
 	started, left := map[string]int{}, map[string]string{}

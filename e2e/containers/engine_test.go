@@ -25,7 +25,7 @@ type engine struct {
 	pid     int      // of a daemon that this test started; 0 for one that was running
 }
 
-// openEngine gives the engine that answers, or else one of its own that ends with the test.
+// openEngine returns the running engine, or else a new one that ends with the test.
 func openEngine(t *testing.T) *engine {
 	t.Helper()
 	running := &engine{environ: os.Environ()}
@@ -35,7 +35,7 @@ func openEngine(t *testing.T) *engine {
 	return startEngine(t)
 }
 
-// startDaemon runs as the first process of namespaces of its own. What a daemon leaves behind when it ends (bridge,
+// startDaemon runs as the first process of new namespaces. Everything a daemon leaves behind when it ends (bridge,
 // firewall rules, sysctls, mounts) ends with them, also when this test is killed.
 const startDaemon = `set -e
 mount --make-rprivate /
@@ -47,7 +47,7 @@ exec dockerd --data-root "$1/data" --exec-root "$1/exec" -H "unix://$1/docker.so
 
 func startEngine(t *testing.T) *engine {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "engine-") // t.TempDir is too long a name for a socket
+	dir, err := os.MkdirTemp("", "engine-") // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func startEngine(t *testing.T) *engine {
 	}
 	defer log.Close()
 	cmd := exec.Command("sh", "-c", startDaemon, "dockerd", dir, group)
-	// A plain su leaves out the directories that hold the daemon and iptables.
+	// A plain su omits the directories of the daemon and iptables.
 	cmd.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/local/sbin:/usr/sbin:/sbin")
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC}
@@ -133,7 +133,7 @@ func (e *engine) docker(ctx context.Context, in io.Reader, args ...string) (stri
 	return string(out), nil
 }
 
-// command runs a program where the ports that the engine publishes can be reached.
+// command runs a program where it can reach the engine's published ports.
 func (e *engine) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	if e.pid != 0 {
 		args = append([]string{"--target", strconv.Itoa(e.pid), "--net", "--", program}, args...)
@@ -144,7 +144,7 @@ func (e *engine) command(ctx context.Context, program string, args ...string) *e
 	return cmd
 }
 
-// event is what the engine records of a container.
+// event is the engine's record of a container event.
 type event struct {
 	Action string `json:"Action"`
 	Actor  struct {

@@ -18,14 +18,14 @@ import (
 	"github.com/mlp-platform/platform/libs/embedded/pg"
 )
 
-// image is a file system made of what is installed on this machine, since no registry can be counted on.
+// image is a file system assembled from files of this machine, since a registry may not be reachable.
 type image struct {
 	tag     string
 	changes []string // instructions of a Dockerfile
 	fill    func(*archive) error
 }
 
-// importTo hands the image to the engine.
+// importTo imports the image into the engine.
 func (i image) importTo(ctx context.Context, e *engine) error {
 	reader, writer := io.Pipe()
 	go func() {
@@ -63,8 +63,7 @@ func (a *archive) add(header *tar.Header, content []byte) {
 	}
 }
 
-// addFile adds a file of this machine, a link as what it points to. The directories that are links in the image
-// are written out.
+// addFile adds a file of this machine, following links. Directories that are links in the image are resolved.
 func (a *archive) addFile(from, to string) {
 	info, err := os.Stat(from)
 	var content []byte
@@ -96,7 +95,7 @@ func (a *archive) addProgram(from, to string) {
 	}
 }
 
-// addTree adds what is below a directory; a link to nothing is left out.
+// addTree adds the files below a directory, without broken links.
 func (a *archive) addTree(root string, skip string) {
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -115,8 +114,8 @@ func (a *archive) addTree(root string, skip string) {
 
 const serverUser = 999
 
-// postgresEntry does what the official image does at its first start: it makes the cluster with the password it was
-// given, starts it once for itself alone, and then runs the command.
+// postgresEntry works like the official image at its first start: it creates the cluster with the given password,
+// starts it once privately, and then runs the command.
 const postgresEntry = `#!/bin/sh
 set -eu
 initdb --no-sync -U postgres --pwfile=/dev/stdin -A scram-sha-256 --locale=C.UTF-8 -E UTF8 <<END

@@ -22,9 +22,9 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// publicClient is what the issuer knows of command lines: refresh tokens, which it takes once each, and devices.
+// publicClient is the issuer's state for command lines: refresh tokens, each usable once, and devices.
 type publicClient struct {
-	mu      sync.Mutex        // guards those below
+	mu      sync.Mutex        // guards the fields below
 	refresh map[string]string // subject by token
 	devices map[string]string // subject by code; empty until the person has entered the code
 	renewed int
@@ -41,7 +41,7 @@ func (c *publicClient) startDevice(w http.ResponseWriter, r *http.Request) {
 	answerJSON(w, map[string]any{"device_code": code, "user_code": code[:8], "verification_uri": "http://" + r.Host + "/enter", "expires_in": 60, "interval": 1})
 }
 
-// enter is the person who types a code.
+// enter is the person's entry of a device code.
 func (c *publicClient) enter(userCode, subject string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +58,7 @@ func (c *publicClient) revoke(_ http.ResponseWriter, r *http.Request) {
 	delete(c.refresh, r.PostFormValue("token"))
 }
 
-// exchangePublic gives a token to whoever proves to have begun the sign-in, without a secret.
+// exchangePublic gives a token to a client that proves that it began the sign-in, without a secret.
 func (i *issuer) exchangePublic(w http.ResponseWriter, r *http.Request) {
 	i.cli.mu.Lock()
 	defer i.cli.mu.Unlock()
@@ -100,7 +100,7 @@ func (i *issuer) exchangePublic(w http.ResponseWriter, r *http.Request) {
 	answerJSON(w, map[string]any{"access_token": i.accessToken(r.PathValue("realm"), subject, group, map[string]any{"jti": next}), "token_type": "Bearer", "expires_in": 3600, "refresh_token": next})
 }
 
-// shell is a home in which mlp is run.
+// shell is a home directory in which mlp runs.
 type shell struct {
 	t    *testing.T
 	w    *world
@@ -115,7 +115,7 @@ func (s *shell) command(line ...string) *exec.Cmd {
 	return cmd
 }
 
-// mlp runs a command and wants an exit code and a text in what it says.
+// mlp runs a command and expects an exit code and a text in its output.
 func (s *shell) mlp(code int, want string, line ...string) string {
 	s.t.Helper()
 	out, err := s.command(line...).CombinedOutput()
@@ -131,7 +131,8 @@ func (s *shell) mlp(code int, want string, line ...string) string {
 	return string(out)
 }
 
-// signIn runs a sign-in up to the line that a person acts on, lets them act, and wants an exit code and a text.
+// signIn runs a sign-in up to the line that requires a person, calls the person's action, and expects an exit code and
+// a text.
 func (s *shell) signIn(act func(said string), code int, want string, line ...string) {
 	s.t.Helper()
 	cmd := s.command(line...)
@@ -158,7 +159,7 @@ func (s *shell) signIn(act func(said string), code int, want string, line ...str
 
 var printedAddress = regexp.MustCompile(`https?://\S+`)
 
-// browse opens the printed address as a browser in which somebody is signed in at the issuer.
+// browse opens the printed address in a browser that is signed in at the issuer.
 func (s *shell) browse(subject string) func(string) {
 	return func(said string) {
 		s.t.Helper()
@@ -166,7 +167,7 @@ func (s *shell) browse(subject string) func(string) {
 		if !strings.Contains(address, "/authorize?") {
 			return
 		}
-		// A page that guesses at the address gets nothing, and disturbs nothing.
+		// A page that guesses the address gets nothing, and disturbs nothing.
 		u, err := url.Parse(address)
 		if err != nil {
 			s.t.Fatal(err)
@@ -187,7 +188,7 @@ func (s *shell) browse(subject string) func(string) {
 	}
 }
 
-// expire makes the stored token look expired.
+// expire makes the stored token appear expired.
 func (s *shell) expire() {
 	s.t.Helper()
 	data, err := os.ReadFile(s.config())
@@ -203,7 +204,7 @@ func (s *shell) expire() {
 	}
 }
 
-// mlp signs in at the providers of the dashboard's trust file, in two ways, and renews what it got.
+// mlp signs in at the providers of the dashboard's trust file, in two ways, and renews its tokens.
 func TestCommandLineSignsIn(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
@@ -225,7 +226,7 @@ func TestCommandLineSignsIn(t *testing.T) {
 		t.Errorf("got %s, want no token shown", shown)
 	}
 
-	// Expired: renewed once, though several ask at once, and the new refresh token is kept.
+	// Expired: renewed once despite concurrent commands, and the new refresh token is stored.
 	for range 2 {
 		s.expire()
 		before := w.issuer.renewals()
@@ -251,7 +252,7 @@ func TestCommandLineSignsIn(t *testing.T) {
 		t.Errorf("got %s (%v), want no token left", data, err)
 	}
 
-	// By a code on another device, into a context of its own.
+	// By a code on another device, into a new context.
 	s.mlp(0, "", "--context", "lab", "config", "set", "dashboard", w.url)
 	device := regexp.MustCompile(`enter the code (\S+)`)
 	s.signIn(func(said string) {

@@ -25,8 +25,8 @@ const (
 	issuerCLI      = "mlp" // a public client
 )
 
-// issuer is an identity provider of several realms, each an issuer below its own path. Who signs in, and at which
-// level, is said in the query of the authorization request: `as`, `level` and `groups`.
+// issuer is an identity provider of several realms, each an issuer below its path. The query of the authorization
+// request sets the person and level: `as`, `level` and `groups`.
 type issuer struct {
 	server *httptest.Server
 	key    ed25519.PrivateKey
@@ -48,14 +48,14 @@ func newIssuer() *issuer {
 	mux.HandleFunc("POST /{realm}/token", i.exchange)
 	mux.HandleFunc("POST /{realm}/device", i.cli.startDevice)
 	mux.HandleFunc("POST /{realm}/revoke", i.cli.revoke)
-	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {}) // stands in for the bus bridge, which the platform does not run
+	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {}) // in place of the bus bridge, which is not run
 	i.server = httptest.NewServer(mux)
 	return i
 }
 
 func (i *issuer) url(realm string) string { return i.server.URL + "/" + realm }
 
-// trust is a realm's entry in a trust file; its people belong to the tenant.
+// trust returns a realm's entry in a trust file; its people belong to the tenant.
 func (i *issuer) trust(realm, tenant, more string) string {
 	return fmt.Sprintf("- name: %s\n  issuer: %s\n  audience: %s\n  algorithms: [EdDSA]\n  tenant: %s\n  clients: {dashboard: {client_id: %s, client_secret_ref: \"env:E2E_ISSUER_SECRET\"}, cli: {client_id: %s}}\n%s",
 		realm, i.url(realm), issuerAudience, tenant, issuerClient, issuerCLI, more)
@@ -78,7 +78,7 @@ func (i *issuer) serveKeys(w http.ResponseWriter, _ *http.Request) {
 	}}})
 }
 
-// authorize signs in whom the query names, without asking anything.
+// authorize signs in the user that the query names, without asking anything.
 func (i *issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	code := rand.Text()
@@ -116,7 +116,7 @@ func (i *issuer) exchange(w http.ResponseWriter, r *http.Request) {
 	answerJSON(w, map[string]any{"access_token": rand.Text(), "token_type": "Bearer", "expires_in": 300, "id_token": token})
 }
 
-// accessToken is a bearer of a member of a group.
+// accessToken returns a bearer token of a member of a group.
 func (i *issuer) accessToken(realm, subject, group string, more map[string]any) string {
 	now := time.Now().Unix()
 	claims := map[string]any{
@@ -133,7 +133,7 @@ func (i *issuer) sign(header, claims map[string]any) string {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(i.key, []byte(signed)))
 }
 
-// encodeSegment is a part of a JWT.
+// encodeSegment encodes a part of a JWT.
 func encodeSegment(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -25,7 +25,7 @@ type organisation struct {
 	*harness.Dashboard
 	url    string // of the dashboard
 	file   string // the trust file
-	people byte   // so far
+	people byte   // number of people so far
 }
 
 func (o *organisation) writeTrust(t *testing.T, more string) {
@@ -44,7 +44,7 @@ providers:
 	}
 }
 
-// startOrganisation starts the dashboard first, with a trust file of nobody: the provider must know its address.
+// startOrganisation starts the dashboard first, with an empty trust file: the provider must know its address.
 func startOrganisation(t *testing.T) *organisation {
 	t.Helper()
 	o := &organisation{file: filepath.Join(t.TempDir(), "trust.yaml")}
@@ -65,14 +65,14 @@ func startOrganisation(t *testing.T) *organisation {
 	return o
 }
 
-// person is a browser, from which somebody signs in.
+// person is a person's browser.
 type person struct {
 	*keycloak.Browser
 	t *testing.T
 	o *organisation
 }
 
-// person has a browser without cookies, at an address of its own.
+// person has a browser without cookies, at a separate address.
 func (o *organisation) person(t *testing.T) *person {
 	o.people++
 	p := &person{keycloak.NewBrowser(t, o.url), t, o}
@@ -82,7 +82,7 @@ func (o *organisation) person(t *testing.T) *person {
 
 const login = "/api/auth/sso/university/login"
 
-// back opens the callback and says where it leads.
+// back opens the callback and returns where it leads.
 func (p *person) back(callback string) string {
 	p.t.Helper()
 	page := p.Do(http.MethodGet, callback, nil)
@@ -92,8 +92,8 @@ func (p *person) back(callback string) string {
 	return strings.TrimPrefix(page.Location.String(), p.o.url)
 }
 
-// signIn goes all the way as the user. The dashboard waits 5 s for the provider, whose first answers take longer on a
-// busy machine; so it asks again, as a person would.
+// signIn signs in as the user. The dashboard waits 5 s for the provider, whose first answers take longer on a busy
+// machine; so it retries, as a person would.
 func (p *person) signIn(path, user string) (to string) {
 	p.t.Helper()
 	const tries = 3
@@ -106,7 +106,7 @@ func (p *person) signIn(path, user string) (to string) {
 	return to
 }
 
-// me is the answer of /me; nil without a session.
+// me returns the answer of /me; nil without a session.
 func (p *person) me() map[string]any {
 	p.t.Helper()
 	page := p.Do(http.MethodGet, p.o.url+"/api/auth/me", nil)
@@ -130,7 +130,7 @@ func (p *person) wantMe(want map[string]any) {
 	}
 }
 
-// TestSingleSignOnAtARealProvider is one dashboard and one provider: both take their time to start.
+// TestSingleSignOnAtARealProvider uses one dashboard and one provider: both start slowly.
 func TestSingleSignOnAtARealProvider(t *testing.T) {
 	o := startOrganisation(t)
 	t.Run("password, then a one-time code for more", o.testStepUp)
@@ -141,7 +141,7 @@ func TestSingleSignOnAtARealProvider(t *testing.T) {
 	t.Run("stepping up as another person is refused", o.testOtherSubject)
 	t.Run("logout ends the session here and there", o.testLogout)
 	t.Run("in Chromium", o.testBrowser)
-	t.Run("a provider that is taken away", o.testRemoved) // nobody signs in after it
+	t.Run("a provider that is taken away", o.testRemoved) // no sign-in works after it
 	t.Run("no secret is left behind", o.testSecrets)
 }
 
@@ -192,7 +192,7 @@ func (o *organisation) testNobody(t *testing.T) {
 
 func (o *organisation) testReplay(t *testing.T) {
 	p, other := o.person(t), o.person(t)
-	other.Walk(o.url+login, "carol") // has a browser key of its own
+	other.Walk(o.url+login, "carol") // has its own browser key
 	callback := p.Walk(o.url+login, "bob")
 	if got := other.back(callback); got != "/?sso_error=state_mismatch" {
 		t.Errorf("in another browser: %q, want state_mismatch", got)
@@ -225,7 +225,7 @@ func (o *organisation) testMissingIssuer(t *testing.T) {
 func (o *organisation) testOtherSubject(t *testing.T) {
 	p := o.person(t)
 	p.signIn(login, "bob")
-	// The address of the step-up, opened at the provider by a browser that alice has signed in at.
+	// The address of the step-up, opened at the provider by a browser in which alice has signed in.
 	page := p.Do(http.MethodGet, o.url+login+"?step_up=true", nil)
 	if page.Location == nil {
 		t.Fatalf("got %d %s, want 302", page.Status, page.Body)
@@ -276,7 +276,7 @@ func (o *organisation) testRemoved(t *testing.T) {
 	})
 	o.writeTrust(t, "  colour: red\n")
 	p.awaitNobody("with a faulty trust file")
-	p.await("readiness", func(p *person) error { // a warning: who has a password signs in as before
+	p.await("readiness", func(p *person) error { // a warning: people with a password sign in as before
 		if ready := p.Do(http.MethodGet, o.url+"/readyz", nil); ready.Status != http.StatusOK || !strings.Contains(ready.Body, "trust.yaml:9") {
 			return fmt.Errorf("/readyz answers %d %s, want 200 with the line", ready.Status, ready.Body)
 		}
@@ -284,7 +284,7 @@ func (o *organisation) testRemoved(t *testing.T) {
 	})
 }
 
-// await waits until check is content; a changed trust file shows within 2 s.
+// await waits until check succeeds; a changed trust file takes effect within 2 s.
 func (p *person) await(what string, check func(p *person) error) {
 	p.t.Helper()
 	harness.Eventually(p.t, time.Minute, func() error {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// end stops the platform and reports whether all that the rows said and left behind is free of secrets.
+// end stops the platform and reports whether all output of the rows, and everything left behind, is free of secrets.
 func (w *world) end() bool {
 	clean := true
 	if w.db != nil {
@@ -37,7 +37,7 @@ func (w *world) end() bool {
 	return clean
 }
 
-// reportLeaks prints what a search found and reports whether that is nothing.
+// reportLeaks prints the leaks of a search and reports whether there are none.
 func reportLeaks(after string, leaks []string) bool {
 	if len(leaks) > 0 {
 		fmt.Printf("after %s, secrets were found: %s\n", after, strings.Join(leaks, "; "))

@@ -1,6 +1,6 @@
 //go:build e2e
 
-// Package dashboard_test works the dashboard in a real Chromium, with the real tools behind it.
+// Package dashboard_test tests the dashboard in a real Chromium, with the real tools behind it.
 package dashboard_test
 
 import (
@@ -27,7 +27,7 @@ const (
 	scenarioTime = 10 * time.Minute
 )
 
-// toolsScenario is what tools.cjs is told.
+// toolsScenario is the input of tools.cjs.
 type toolsScenario struct {
 	Chromium     string `json:"chromium"`
 	Shots        string `json:"shots"`
@@ -44,7 +44,7 @@ type toolsScenario struct {
 	Description  string `json:"description"`
 	Flow         string `json:"flow"`
 	FlowRun      string `json:"flow_run"`
-	Instance     string `json:"instance"` // what the metrics store watches: itself
+	Instance     string `json:"instance"` // the metrics store's scrape target: itself
 }
 
 // The pages, links, calls and sockets of the real tracker, orchestrator and metrics store work on the tools origin, and a hostile page
@@ -62,7 +62,8 @@ func TestRealToolsBehindTheProxy(t *testing.T) {
 	d := harness.StartDashboard(t, "PLATFORM_SEED=false", "ORCHESTRATOR_API_URL="+orchestrator+"/api", "METRICS_STORE_URL="+metricsStore,
 		"DASHBOARDS_URL="+hostile.URL, "DASHBOARD_UPSTREAM_ALLOW="+allowed)
 	token := d.Login(t, "admin")
-	// The platform tells its services where its own tracker is; the dashboard is told of the real one as an operator does.
+	// The platform sets its own tracker's address in its services; the dashboard gets the real one's through its API,
+	// as an operator would set it.
 	harness.Want(t, http.StatusOK, http.MethodPut, d.URL+"/api/config", token, map[string]string{"tracker_url": tracker})
 	harness.Eventually(t, 20*time.Second, func() error {
 		a, err := harness.TryCall(http.MethodGet, d.URL+"/api/proxy/tracker/", token, nil)
@@ -87,7 +88,7 @@ func TestRealToolsBehindTheProxy(t *testing.T) {
 	harness.Want(t, http.StatusOK, http.MethodGet, d.URL+"/api/auth/me", token, nil) // still signed in
 }
 
-// serveHostile is a tool whose page tries to act as the dashboard. It tells in its title how far it got.
+// serveHostile is a tool whose page tries to act as the dashboard. Its title shows how far it got.
 func serveHostile(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html")
 	w.Header().Set("Set-Cookie", "hostile=1; Path=/")
@@ -130,7 +131,8 @@ func playTools(t *testing.T, s toolsScenario) {
 	}
 }
 
-// startServer starts a tool that listens on addr and waits until its health answers. The log is shown after a failure.
+// startServer starts a tool that listens on addr and waits until its health check succeeds. The log is shown after a
+// failure.
 func startServer(t *testing.T, name, health string, cmd *exec.Cmd) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), name+".log"))
@@ -138,13 +140,13 @@ func startServer(t *testing.T, name, health string, cmd *exec.Cmd) {
 		t.Fatal(err)
 	}
 	cmd.Stdout, cmd.Stderr = log, log
-	// A group of its own: the server starts workers, and all of them must end.
+	// A new process group: the server starts workers, and all of them must end.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%v: run scripts/setup.sh e2e", err)
 	}
 	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // gone if it ended by itself
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // gone if it has ended already
 		_ = cmd.Wait()
 		_ = log.Close()
 		if b, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
@@ -185,7 +187,7 @@ func startOrchestrator(t *testing.T) string {
 	return "http://" + addr
 }
 
-// startMetricsStore runs a Prometheus that watches itself, and waits until it has something to show.
+// startMetricsStore runs a Prometheus that scrapes itself, and waits until it has data.
 func startMetricsStore(t *testing.T) string {
 	t.Helper()
 	dir, addr := t.TempDir(), harness.FreePorts(t, 1)[0]
@@ -203,7 +205,7 @@ func startMetricsStore(t *testing.T) string {
 	return "http://" + addr
 }
 
-// seedTracker makes an experiment with a run that recorded something, and a registered model.
+// seedTracker creates an experiment with a run that recorded data, and a registered model.
 func seedTracker(t *testing.T, url string) toolsScenario {
 	t.Helper()
 	s := toolsScenario{
@@ -235,7 +237,7 @@ func seedTracker(t *testing.T, url string) toolsScenario {
 	return s
 }
 
-// seedOrchestrator makes a flow with a completed run and gives their names.
+// seedOrchestrator creates a flow with a completed run and returns their names.
 func seedOrchestrator(t *testing.T, url string) (flow, run string) {
 	t.Helper()
 	flow, run = "proxied-flow", "proxied-flow-run"

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// replica is a further process of the dashboard.
+// replica is another process of the dashboard.
 type replica struct {
 	w   *world
 	url string
@@ -54,7 +54,7 @@ func (r *replica) start(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close() // the child has its own
+	defer log.Close() // the child has its own handle
 	r.cmd = exec.Command(harness.Bin(t, "dashboard-bff"))
 	r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = r.env, log, log
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

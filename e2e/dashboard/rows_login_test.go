@@ -22,7 +22,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// revocationLimit is how long a replica may hold on to a session that another one ended.
+// revocationLimit is how long a replica may accept a session that another one ended.
 const revocationLimit = 2 * time.Second
 
 func TestRow01LogoutHoldsOnEveryReplica(t *testing.T) {
@@ -57,7 +57,7 @@ func TestRow01LogoutHoldsOnEveryReplica(t *testing.T) {
 	}
 }
 
-// loginPace keeps below the limit of all addresses together, 20 logins a second.
+// loginPace stays below the limit for all addresses together, 20 logins a second.
 const loginPace = 70 * time.Millisecond
 
 // TestRow02LoginsAreLimitedOverReplicas runs alone: other rows' logins would count for all addresses together.
@@ -89,8 +89,8 @@ func TestRow02LoginsAreLimitedOverReplicas(t *testing.T) {
 		t.Errorf("another address: got %d %s, want 200", a.Status, a.Body)
 	}
 
-	// Twenty bad ones of one address take more than one minute of its limit. The row does not wait: ten go to each
-	// replica, whose own counts allow that, and between them the shared count of the address is forgotten.
+	// Twenty failed logins from one address exceed one minute of its limit. The row does not wait: ten go to each
+	// replica, whose own counts allow that, and between them the shared count of the address is reset.
 	guesser := w.freshAddress()
 	for n := range 20 {
 		if n == 10 {
@@ -99,7 +99,7 @@ func TestRow02LoginsAreLimitedOverReplicas(t *testing.T) {
 		login(n/10, guesser, bad).problem(t, http.StatusUnauthorized, "invalid_password")
 	}
 	w.forgetLogins(t, guesser)
-	fresh := w.startReplica(t) // its own count of the address is empty: what refuses is the lock
+	fresh := w.startReplica(t) // its own count of the address is empty: the lock refuses
 	a := w.call(t, http.MethodPost, fresh.url+"/api/auth/login", who{}, good, "X-Forwarded-For", guesser)
 	a.problem(t, http.StatusTooManyRequests, "login_locked")
 	if a.Header.Get("Retry-After") == "" {
@@ -110,7 +110,7 @@ func TestRow02LoginsAreLimitedOverReplicas(t *testing.T) {
 	}
 }
 
-// forgetLogins empties the shared count of an address's logins of this minute; that of its bad ones stays.
+// forgetLogins resets the shared count of an address's logins of this minute; that of failed ones stays.
 func (w *world) forgetLogins(t *testing.T, address string) {
 	t.Helper()
 	tag, err := w.db.Exec(t.Context(), "delete from dashboard.coord_rate where key like '%:login:%' || $1 || '%'", address)
@@ -119,7 +119,7 @@ func (w *world) forgetLogins(t *testing.T, address string) {
 	}
 }
 
-// hmacToken is a JWT made by hand.
+// hmacToken returns a handmade JWT.
 func hmacToken(header, claims map[string]any, newHash func() hash.Hash, key string) string {
 	signed := encodeSegment(header) + "." + encodeSegment(claims)
 	mac := hmac.New(newHash, []byte(key))
@@ -127,7 +127,7 @@ func hmacToken(header, claims map[string]any, newHash func() hash.Hash, key stri
 	return signed + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// passwordBinding is the claim that ties a token to a password.
+// passwordBinding is the claim that binds a token to a password.
 func passwordBinding(key, role, password string) string {
 	mac := hmac.New(sha256.New, []byte(key))
 	mac.Write([]byte(role + "\x00" + password))
@@ -210,7 +210,7 @@ func (w *world) visitor(t *testing.T, dashboard, realm string) *visitor {
 	return &visitor{who{jar: jar, header: []string{"X-Forwarded-For", w.freshAddress()}}, w, dashboard, realm}
 }
 
-// signIn goes through the provider as a person and returns the address behind the callback; query is that of the
+// signIn goes through the provider as a person and returns the address after the callback; query is that of the
 // dashboard's login route.
 func (v *visitor) signIn(t *testing.T, query, person, group, level string) string {
 	t.Helper()
@@ -229,7 +229,7 @@ func (v *visitor) signIn(t *testing.T, query, person, group, level string) strin
 	return a.location
 }
 
-// signedIn is a visitor with a session.
+// signedIn returns a visitor with a session.
 func (w *world) signedIn(t *testing.T, dashboard, realm, person, group, level string) *visitor {
 	t.Helper()
 	v := w.visitor(t, dashboard, realm)

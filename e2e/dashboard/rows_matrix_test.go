@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// access is what a route needs.
+// access lists the requirements of a route.
 type access struct {
 	role     string // public, viewer, admin
 	operator bool   // a tenant of the operators
-	ends     bool   // ends the caller's session: asked with sessions made for it
+	ends     bool   // ends the caller's session: called with separate sessions
 	stream   bool   // the answer does not end
 }
 
-// roleMatrix is the contract: who may call which route. Everything under /api/v1/ that is not named there is viewer.
+// roleMatrix is the contract: who may call which route. Every other route under /api/v1/ is viewer.
 var roleMatrix = map[string]access{
 	"GET /livez": {role: "public"}, "GET /readyz": {role: "public"}, "GET /metrics": {role: "public"},
 	"POST /api/auth/login": {role: "public"}, "GET /api/health": {role: "public"},
@@ -51,7 +51,7 @@ var roleMatrix = map[string]access{
 	"GET /api/v1/selfobs/status": {role: "viewer"}, "POST /api/v1/selfobs/action": {role: "viewer"}, "GET /api/v1/search": {role: "viewer"},
 }
 
-// undocumented routes are there all the same: the document describes POST for the other methods.
+// undocumented routes exist all the same: the document describes POST for the other methods.
 var undocumented = map[string]access{
 	"PUT /api/proxy/{service}/{path}": {role: "admin", operator: true}, "PATCH /api/proxy/{service}/{path}": {role: "admin", operator: true},
 	"DELETE /api/proxy/{service}/{path}": {role: "admin", operator: true},
@@ -60,7 +60,7 @@ var undocumented = map[string]access{
 // columns of the matrix.
 var columns = []string{"nobody", "viewer", "admin", "cookie viewer", "cookie admin", "cookie, no proof", "other tenant's viewer", "other tenant's admin"}
 
-// expect is the answer of a route that lets nobody through: empty where the caller passes.
+// expect returns the refusal of a route: empty where the caller passes.
 func (a access) expect(column, method string) string {
 	if a.role == "public" {
 		return ""
@@ -79,7 +79,7 @@ func (a access) expect(column, method string) string {
 	return ""
 }
 
-// placeholders lead nowhere: what passes the guard finds nothing to change.
+// placeholders name nothing: a request that passes the guard finds nothing to change.
 var placeholders = strings.NewReplacer("{service}", "tracker", "{path}", "no/such/path", "{name}", "no-such-name", "{provider}", "campus", "{key}", "no-such-flag",
 	"{type}", "model", "{id}", "NOSUCH", "{comment_id}", "0199d2a4-0000-7000-8000-000000000000", "{token}", "nothing", "{session}", "nosuch",
 	"{action_id}", "nosuch", "{alert_id}", "nosuch", "{job_id}", "nosuch")
@@ -138,7 +138,7 @@ func orPassed(want string) string {
 	return want
 }
 
-// documentedRoutes are METHOD /path of the served API document.
+// documentedRoutes returns METHOD /path of the served OpenAPI document.
 func documentedRoutes(t *testing.T, w *world) []string {
 	t.Helper()
 	doc := decode[struct {
@@ -165,7 +165,7 @@ func (w *world) matrixCallers(t *testing.T) map[string]who {
 	return out
 }
 
-// matrixCaller is a new session of a column's caller.
+// matrixCaller returns a new session of a column's caller.
 func (w *world) matrixCaller(t *testing.T, column string) who {
 	t.Helper()
 	cookie := func(role string) who {

@@ -20,7 +20,7 @@ import (
 // sourceTimeout is DASHBOARD_SOURCE_TIMEOUT of the outage's replica.
 const sourceTimeout = time.Second
 
-// views and what of them comes from which service, as _partial names it.
+// views lists the services behind each view and its parts, as _partial names them.
 var views = map[string]map[string][]string{
 	"/api/v1/overview":            {"control plane": {"audit"}, "serving": {"drift", "traffic"}},
 	"/api/v1/mlops/registry":      {"tracker": {"tracker"}, "serving": {"drift", "serving", "traffic"}, "control plane": {"freshness", "promotion"}},
@@ -32,7 +32,7 @@ var views = map[string]map[string][]string{
 	"/api/v1/alerts":              {"control plane": {"alerts"}},
 }
 
-// measuredAs is how the health page and the self-observation name a service.
+// measuredAs is the name of a service in the health page and the self-observation.
 var measuredAs = map[string]struct{ health, dependency string }{
 	"tracker": {"tracker", "tracker"}, "serving": {"serving", "inference"}, "control plane": {"", "control_plane"}, "orchestrator": {"orchestrator", "orchestrator"},
 	"assistant": {"", "assistant"},
@@ -47,7 +47,7 @@ type viewRead struct {
 	partial []string
 }
 
-// TestRow11EachServiceStopsInTurn runs alone: what it says about time holds for a machine that does only this.
+// TestRow11EachServiceStopsInTurn runs alone: its time limits apply to a machine that does only this.
 func TestRow11EachServiceStopsInTurn(t *testing.T) {
 	w := sharedWorld(t)
 	settings := map[string]string{"tracker": "TRACKING_URI", "serving": "SERVING_URL", "control plane": "CONTROL_PLANE_URL", "orchestrator": "ORCHESTRATOR_API_URL", "assistant": "ASSISTANT_URL"}
@@ -68,7 +68,7 @@ func TestRow11EachServiceStopsInTurn(t *testing.T) {
 	}
 }
 
-// awaitWhole waits until no view is partial and nothing is down.
+// awaitWhole waits until no view is partial and no service is down.
 func (w *world) awaitWhole(t *testing.T, r *replica, c who) {
 	t.Helper()
 	harness.Eventually(t, patience, func() error {
@@ -94,7 +94,7 @@ func readView(r *replica, path string, c who) viewRead {
 	return got
 }
 
-// listDown are the services that the replica calls down, as the health page and as its own status name them.
+// listDown returns the services that the replica reports as down, in the health page and in its own status.
 func (w *world) listDown(t *testing.T, r *replica, c who) []string {
 	t.Helper()
 	var out []string
@@ -118,14 +118,14 @@ func (w *world) listDown(t *testing.T, r *replica, c who) []string {
 	return out
 }
 
-// playOutage stops a service under load, looks at what the views say, and starts it again.
+// playOutage stops a service under load, checks the views, and starts it again.
 func (w *world) playOutage(t *testing.T, r *replica, c who, name string, gate *harness.Proxy) {
 	ctx, stop := context.WithCancel(t.Context())
 	var mu sync.Mutex // guards reads
 	var reads []viewRead
 	var load sync.WaitGroup
 	for path := range views {
-		load.Go(func() { // one reader a view
+		load.Go(func() { // one reader per view
 			for ctx.Err() == nil {
 				got := readView(r, path, c)
 				mu.Lock()
@@ -160,7 +160,7 @@ func (w *world) playOutage(t *testing.T, r *replica, c who, name string, gate *h
 		return nil
 	})
 	steady := time.Now()
-	const watched = 2 * time.Second // of all readers finding the service away
+	const watched = 2 * time.Second // of all readers observing the outage
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
 	for time.Since(steady) < watched {
@@ -188,8 +188,8 @@ func (w *world) playOutage(t *testing.T, r *replica, c who, name string, gate *h
 		}
 	}
 	for path, n := range slow {
-		// Each source of a view pays it once. Answers are shared until each is two seconds old, so sources of one
-		// service may find it away one after the other. One more may be slow because the machine is.
+		// Each source of a view pays the timeout once. Answers are shared until each is two seconds old, so sources of
+		// one service may notice the outage one after the other. One more may be slow because the machine is.
 		if most := len(views[path][name]) + 1; n > most {
 			t.Errorf("%s paid the time-out of %s %d times, want at most %d", path, name, n, most)
 		}
@@ -202,7 +202,7 @@ func (w *world) playOutage(t *testing.T, r *replica, c who, name string, gate *h
 	w.awaitWhole(t, r, c)
 }
 
-// partialOf is _partial of a view.
+// partialOf returns _partial of a view.
 func partialOf(a answer) []string {
 	var out struct {
 		Partial []string `json:"_partial"`

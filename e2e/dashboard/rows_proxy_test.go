@@ -26,7 +26,7 @@ import (
 
 const bigAnswer = 2 << 30
 
-// serveOddities is a tool that answers in the ways that a proxy gets wrong.
+// serveOddities is a tool that answers in ways that proxies get wrong.
 func serveOddities(packed []byte) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/redirect", func(w http.ResponseWriter, r *http.Request) {
@@ -238,7 +238,7 @@ func TestRow24HostilePagesAndHalfAnswers(t *testing.T) {
 	})
 }
 
-// cutAnswers is a way to the assistant that breaks down after the first words of an answer.
+// cutAnswers is a proxy to the assistant that fails after the first words of an answer.
 func (w *world) cutAnswers(t *testing.T) string {
 	t.Helper()
 	target, err := url.Parse(w.Env["ASSISTANT_URL"])
@@ -259,7 +259,7 @@ func (w *world) cutAnswers(t *testing.T) string {
 	return srv.URL
 }
 
-// cutBody passes lines on, up to the first with content and the blank one behind it.
+// cutBody forwards lines, up to the first with content and the blank one after it.
 type cutBody struct {
 	io.ReadCloser
 	lines *bufio.Reader

@@ -22,8 +22,8 @@ import (
 func TestRow16FlagsAgreeAndKillSwitchesHold(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
-	admin := w.foreigner("row16", "admin") // a tenant of its own: overrides are per tenant
-	const rollout = "incidentTimeline"     // half of the subjects, once it is on
+	admin := w.foreigner("row16", "admin") // a separate tenant: overrides are per tenant
+	const rollout = "incidentTimeline"     // enabled for half of the subjects
 	w.want(t, http.StatusOK, http.MethodPost, w.url+"/api/v1/flags/"+rollout, admin, map[string]bool{"enabled": true})
 	t.Cleanup(func() { w.call(t, http.MethodDelete, w.url+"/api/v1/flags/"+rollout, admin, nil) })
 	on := 0
@@ -72,7 +72,7 @@ func TestRow16FlagsAgreeAndKillSwitchesHold(t *testing.T) {
 	}
 }
 
-// rolloutBucket is where a subject stands in a flag's rollout: the digest as a number, modulo 100.
+// rolloutBucket returns a subject's bucket in a flag's rollout: the digest as a number, modulo 100.
 func rolloutBucket(flag, subject string) int64 {
 	digest := sha256.Sum256([]byte(flag + ":" + subject))
 	return new(big.Int).Mod(new(big.Int).SetBytes(digest[:]), big.NewInt(100)).Int64()
@@ -110,7 +110,7 @@ func TestRow17CommentsAreInert(t *testing.T) {
 		"<svg/onload=alert(1)>", "[x](data:text/html,<script>a</script>)", "&lt;script&gt;alert(1)&lt;/script&gt;",
 	} {
 		a := w.call(t, http.MethodPost, comments, viewer, map[string]string{"body": text})
-		if a.Status == http.StatusUnprocessableEntity { // nothing was left of it
+		if a.Status == http.StatusUnprocessableEntity { // nothing was left after sanitising
 			a.problem(t, http.StatusUnprocessableEntity, "empty_comment")
 			continue
 		}
@@ -142,7 +142,7 @@ func TestRow17CommentsAreInert(t *testing.T) {
 	}
 }
 
-// The secret values that the rows store; the search for secrets looks for them.
+// The secret values that the rows store; the search for secrets includes them.
 const (
 	forgeToken     = "row-21-forge-token-kkW1q9xU"
 	dashboardsKey  = "row-21-dashboards-key-Zt57Pq2L"
@@ -184,7 +184,7 @@ func TestRow21ConfigIsAllOrNothingAndAudited(t *testing.T) {
 		}
 	}
 
-	// An address holds within a second, and for the proxy.
+	// A new address takes effect within a second, even for the proxy.
 	elsewhere := harness.NewProxy(t, harness.FreePorts(t, 1)[0], w.Env["TRACKING_URI"])
 	r := w.startReplica(t, "DASHBOARDS_URL="+elsewhere.URL)
 	w.want(t, http.StatusOK, http.MethodPut, r.url+"/api/config", admin, map[string]any{"dashboards_url": elsewhere.URL + "/moved"})
@@ -229,7 +229,7 @@ func TestRow21ConfigIsAllOrNothingAndAudited(t *testing.T) {
 	})
 }
 
-// writeDocs makes a documentation root with something to climb to.
+// writeDocs creates a documentation root with a target for path traversal.
 func writeDocs(t *testing.T, root string) {
 	t.Helper()
 	writeFile(t, filepath.Join(root, "README.md"), "# Read me\n")
@@ -256,7 +256,7 @@ func TestRow23DocsStayInTheirRoot(t *testing.T) {
 		{strings.Repeat("a", 501), "validation_failed", 422},
 	} {
 		t.Run(fmt.Sprintf("%.30q", c.path), func(t *testing.T) {
-			// The path as written, and encoded once more on the way.
+			// The path as written, and encoded a second time on the way.
 			a := w.call(t, http.MethodGet, w.url+"/api/docs/content?path="+url.QueryEscape(c.path), viewer, nil)
 			a.problem(t, c.status, c.code)
 			if strings.Contains(c.path, "%") {

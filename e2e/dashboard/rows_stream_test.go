@@ -64,7 +64,7 @@ func (p publisher) publish(t *testing.T, tenant, name string, data any) uint64 {
 	return ack.Sequence
 }
 
-// residentBytes of a process.
+// residentBytes returns the resident memory of a process.
 func residentBytes(t *testing.T, pid int) int64 {
 	t.Helper()
 	for line := range strings.Lines(readFile(t, fmt.Sprintf("/proc/%d/status", pid))) {
@@ -80,7 +80,7 @@ func residentBytes(t *testing.T, pid int) int64 {
 	return 0
 }
 
-// stuckLimit is how long a write may be stuck before the stream is closed, and some time to notice.
+// stuckLimit is how long a write may be stuck before the stream is closed, plus some time to notice.
 const stuckLimit = 45 * time.Second
 
 // openIdleStream opens a stream with a small window, and reads no further than the hello.
@@ -96,7 +96,7 @@ func openIdleStream(t *testing.T, dashboard string, c who) (net.Conn, *bufio.Rea
 	}
 	fmt.Fprintf(conn, "GET /api/v1/stream?channels=job HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", strings.TrimPrefix(dashboard, "http://"), c.bearer)
 	head := bufio.NewReaderSize(conn, 1<<10)
-	for { // to the hello, which says that the client is there
+	for { // to the hello, which confirms that the client is connected
 		line, err := head.ReadString('\n')
 		if err != nil {
 			t.Fatal(err)
@@ -140,7 +140,7 @@ func TestRow25ASlowClientIsClosedAndResumesElsewhere(t *testing.T) {
 		t.Errorf("the replica grew by %d MB, want at most %d", grown>>20, flat>>20)
 	}
 
-	// What it had read, to the last whole frame.
+	// The data it had read, to the last whole frame.
 	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 	rest, err := io.ReadAll(head)
 	if err != nil && !os.IsTimeout(err) && !strings.Contains(err.Error(), "reset") {
@@ -155,7 +155,7 @@ func TestRow25ASlowClientIsClosedAndResumesElsewhere(t *testing.T) {
 		}
 	}
 	if lastID == "" {
-		lastID = strconv.FormatUint(first-1, 10) // it read the hello alone
+		lastID = strconv.FormatUint(first-1, 10) // it read only the hello
 	}
 	read := len(got)
 	resumed := w.openStream(t, b.url, viewer, lastID)
@@ -182,7 +182,7 @@ func TestRow25ASlowClientIsClosedAndResumesElsewhere(t *testing.T) {
 // cable is a TCP connection to the broker that can be cut.
 type cable struct {
 	addr string
-	mu   sync.Mutex // guards those below
+	mu   sync.Mutex // guards the fields below
 	cut  bool
 	open map[net.Conn]bool
 }
@@ -226,7 +226,7 @@ func (c *cable) admit(conns ...net.Conn) bool {
 	return !c.cut
 }
 
-// pull cuts what is connected, and what tries to.
+// pull cuts current connections and new attempts.
 func (c *cable) pull() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -243,8 +243,8 @@ func (c *cable) plug() {
 	c.cut = false
 }
 
-// awaitStream waits until a replica that has just begun reads from the broker: it is ready before that, since all but
-// the stream works without one.
+// awaitStream waits until a new replica reads from the broker: it is ready before that, since everything but the stream
+// works without one.
 func awaitStream(t *testing.T, dashboard string) {
 	t.Helper()
 	harness.Eventually(t, 20*time.Second, func() error {
@@ -287,7 +287,7 @@ func TestRow27TheBrokerGoesAndComesBack(t *testing.T) {
 		bus.publish(t, "default", "job.started", map[string]any{"model": "ROW27", "run_id": "away-1"}),
 		bus.publish(t, "default", "job.started", map[string]any{"model": "ROW27", "run_id": "away-2"}),
 	}
-	// Whoever polls finds what changed meanwhile.
+	// Polling finds the changes made meanwhile.
 	w.want(t, http.StatusOK, http.MethodPost, r.url+"/api/v1/collab/model/ROW27/comments", viewer, map[string]string{"body": "written without a broker"})
 	if text := string(w.want(t, http.StatusOK, http.MethodGet, r.url+"/api/v1/collab/model/ROW27/comments", viewer, nil).Body); !strings.Contains(text, "without a broker") {
 		t.Errorf("comments: got %s, want the one written meanwhile", text)

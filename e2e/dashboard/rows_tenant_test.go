@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// mark is a word that only the tenant default wrote: whatever shows it to the other tenant leaks.
+// mark is a word that only the tenant default wrote: an answer to the other tenant that contains it leaks.
 const mark = "row10only"
 
 func TestRow10AnotherTenantSeesNothing(t *testing.T) {
@@ -23,7 +23,7 @@ func TestRow10AnotherTenantSeesNothing(t *testing.T) {
 	own := w.openStream(t, w.url, ours, "")
 	own.next(t, "hello")
 
-	// What the tenant default has.
+	// The objects of the tenant default.
 	comments := w.url + "/api/v1/collab/model/" + strings.ToUpper(mark) + "/comments"
 	c := decode[comment](t, w.want(t, http.StatusOK, http.MethodPost, comments, ours, map[string]string{"body": mark + " says @bob"}))
 	snapshot := decode[struct{ Token string }](t, w.want(t, http.StatusOK, http.MethodPost, w.url+"/api/v1/collab/snapshot", ours, map[string]any{"view": map[string]string{"word": mark}})).Token
@@ -51,7 +51,7 @@ func TestRow10AnotherTenantSeesNothing(t *testing.T) {
 	for name, route := range routes {
 		a := w.call(t, http.MethodGet, route, theirs, nil)
 		body := strings.ToLower(string(a.Body))
-		for _, echo := range []string{`"query":"` + mark + `"`, strings.ToLower(strings.TrimPrefix(route, w.url))} { // what the caller said itself
+		for _, echo := range []string{`"query":"` + mark + `"`, strings.ToLower(strings.TrimPrefix(route, w.url))} { // the caller's own text
 			body = strings.ReplaceAll(body, echo, "")
 		}
 		if a.Status != http.StatusOK || strings.Contains(body, mark) {
@@ -67,7 +67,7 @@ func TestRow10AnotherTenantSeesNothing(t *testing.T) {
 		t.Errorf("after the other tenant's attempt to delete: got %s, want the comment", list)
 	}
 
-	// The stream: their own event comes, and nothing of ours came before it.
+	// The stream: their own event arrives, and none of ours before it.
 	mine := decode[comment](t, w.want(t, http.StatusOK, http.MethodPost, comments, theirs, map[string]string{"body": "hello @carol"}))
 	heard.nextThat(t, "the other tenant's own mention", func(f frame) bool {
 		if text := strings.ToLower(fmt.Sprint(f.data)); strings.Contains(text, mark) && f.data["comment_id"] != mine.ID {
@@ -75,7 +75,7 @@ func TestRow10AnotherTenantSeesNothing(t *testing.T) {
 		}
 		return f.event == "event.mention" && f.data["comment_id"] == mine.ID
 	})
-	replayed := w.openStream(t, w.url, theirs, "1") // all that the broker holds
+	replayed := w.openStream(t, w.url, theirs, "1") // everything that the broker has
 	replayed.nextThat(t, "the other tenant's own mention, replayed", func(f frame) bool {
 		if f.data["comment_id"] == c.ID {
 			t.Errorf("the replay got %v of the tenant default", f.data)

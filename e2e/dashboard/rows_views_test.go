@@ -23,13 +23,13 @@ func (w *world) manage(t *testing.T, method, path string, body any) map[string]a
 	t.Helper()
 	token := w.Secret(t, "operator_token")
 	if method == http.MethodPut && strings.HasPrefix(path, "/promotion-policies/") {
-		token = w.Env["CONTROL_PLANE_TOKEN"] // of anybody else the change would wait for a second person
+		token = w.Env["CONTROL_PLANE_TOKEN"] // any other caller's change would wait for a second person
 	}
 	a := harness.Want(t, http.StatusOK, method, w.Env["CONTROL_PLANE_URL"]+path, token, body)
 	return a.JSON(t)
 }
 
-// patience is for facts that travel by an outbox, a bus and caches of seconds.
+// patience is for facts that pass through an outbox, a bus and caches of seconds.
 const patience = 30 * time.Second
 
 type registryRow struct {
@@ -65,8 +65,8 @@ func (w *world) alerts(t *testing.T, dashboard string, c who) map[string]alertEn
 	return out
 }
 
-// driftJPCP makes the model's predictions differ from its baseline by far: the baseline is taken of the
-// jobs with the two lowest predictions, and then the one with the highest comes.
+// driftJPCP makes the model's predictions differ far from its baseline: the baseline is taken from the jobs with the
+// two lowest predictions, and then requests use the one with the highest.
 func (w *world) driftJPCP(t *testing.T) {
 	t.Helper()
 	type job struct {
@@ -91,7 +91,7 @@ func (w *world) driftJPCP(t *testing.T) {
 		jobs[n] = job{string(raw), predict(string(raw))}
 	}
 	slices.SortFunc(jobs, func(a, b job) int { return cmp.Compare(a.prediction, b.prediction) })
-	const window = 500 // snapshots that baseline and live figures are made of
+	const window = 500 // snapshots that baseline and live figures are computed from
 	for n := range window {
 		predict(jobs[n%2].body)
 	}
@@ -107,7 +107,7 @@ func (w *world) driftJPCP(t *testing.T) {
 	for range window {
 		predict(jobs[len(jobs)-1].body)
 	}
-	t.Cleanup(baseline) // what is live now is no drift any more
+	t.Cleanup(baseline) // the live data is then no drift any more
 }
 
 type driftStatus struct {
@@ -117,7 +117,7 @@ type driftStatus struct {
 	Status       string
 }
 
-// driftOf is what mlp says of JPCP's Production version.
+// driftOf returns mlp's drift status of JPCP's Production version.
 func (w *world) driftOf(t *testing.T) driftStatus {
 	t.Helper()
 	var all []driftStatus
@@ -307,7 +307,7 @@ func TestRow14PromotionGate(t *testing.T) {
 	harness.Eventually(t, patience, func() error {
 		g := gate().Promotion
 		if g.Approval.State == "approved" {
-			freeCanary() // an approved promotion happens at once, and what has happened is not allowed again
+			freeCanary() // an approved promotion is carried out at once, and a completed move is not allowed again
 		}
 		if !g.Allowed || g.Approval.State != "approved" || len(g.Policy.Reasons) != 0 {
 			return fmt.Errorf("gate %+v, want it allowed without reasons", g)
@@ -354,10 +354,10 @@ type ledgerView struct {
 	}
 }
 
-// TestRow15EditedLedger runs alone: once a row is edited, the ledger of the tenant is false for everybody.
+// TestRow15EditedLedger runs alone: once a row is edited, the tenant's ledger is invalid for all tests.
 func TestRow15EditedLedger(t *testing.T) {
 	w := sharedWorld(t)
-	admin := w.foreigner("row15", "admin") // a ledger of its own
+	admin := w.foreigner("row15", "admin") // with a separate ledger
 	w.want(t, http.StatusOK, http.MethodPost, w.url+"/api/v1/selfobs/action", admin, map[string]string{"action": "row15", "target": "ledger", "details": "the truth"})
 	await := func(want bool) {
 		t.Helper()
@@ -386,7 +386,7 @@ func TestRow15EditedLedger(t *testing.T) {
 	edit("the truth", "a lie")
 	await(false)
 	edit("a lie", "the truth")
-	// What was found stays found, although it was undone and the ledger has grown: until two people acknowledge it.
+	// A failure stays found, although it was undone and the ledger has grown: until two people acknowledge it.
 	w.want(t, http.StatusOK, http.MethodPost, w.url+"/api/v1/selfobs/action", admin, map[string]string{"action": "row15", "target": "ledger", "details": "afterwards"})
 	harness.Eventually(t, patience, func() error {
 		a := decode[ledgerView](t, w.want(t, http.StatusOK, http.MethodGet, w.url+"/api/v1/governance/overview", admin, nil)).Audit

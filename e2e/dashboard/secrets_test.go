@@ -26,7 +26,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// TestRow22SecretsRotateAndStayHidden runs alone: during the rotation the platform's own key opens nothing.
+// TestRow22SecretsRotateAndStayHidden runs alone: during the rotation the platform's own key decrypts nothing.
 func TestRow22SecretsRotateAndStayHidden(t *testing.T) {
 	w := sharedWorld(t)
 	admin := w.passwordLogin(t, "admin")
@@ -63,7 +63,7 @@ func TestRow22SecretsRotateAndStayHidden(t *testing.T) {
 	t.Logf("searched %d kB of answers and %d logs", w.answers.Len()>>10, len(w.logs))
 }
 
-// checkSearchFinds fails unless the search finds what a table and an answer do hold.
+// checkSearchFinds fails unless the search finds known values in a table and in an answer.
 func checkSearchFinds(t *testing.T, w *world, admin who) {
 	t.Helper()
 	word := rand.Text()
@@ -92,7 +92,7 @@ func (w *world) rotateSecrets(t *testing.T, keys string) {
 	}
 }
 
-// checkSealedBy fails unless the key seals every stored secret.
+// checkSealedBy fails unless the key decrypts every stored secret.
 func checkSealedBy(t *testing.T, w *world, key string) {
 	t.Helper()
 	raw, err := base64.StdEncoding.DecodeString(key)
@@ -117,7 +117,7 @@ func checkSealedBy(t *testing.T, w *world, key string) {
 	}
 }
 
-// credentials are those of a platform's file, by name.
+// credentials returns those of a platform's file, by name.
 func credentials(p *harness.Platform) (map[string]string, error) {
 	raw, err := os.ReadFile(filepath.Join(p.Dir, "credentials.json"))
 	if err != nil {
@@ -127,7 +127,7 @@ func credentials(p *harness.Platform) (map[string]string, error) {
 	return out, json.Unmarshal(raw, &out)
 }
 
-// secrets are all that must stay hidden, by name.
+// secrets returns everything that must stay hidden, by name.
 func (w *world) secrets() (map[string]string, error) {
 	out, err := credentials(w.Platform)
 	if err != nil {
@@ -146,7 +146,7 @@ func (w *world) secrets() (map[string]string, error) {
 	return out, nil
 }
 
-// searchSecrets looks for each secret in the logs, in a dump of the database and in every answer, and says where it
+// searchSecrets looks for each secret in the logs, in a dump of the database and in every answer, and returns where it
 // found one.
 func (w *world) searchSecrets() []string {
 	secrets, err := w.secrets()
@@ -170,7 +170,8 @@ func (w *world) searchFor(secrets map[string]string) []string {
 	return searchPlaces(places, secrets)
 }
 
-// leftBehind is what a running platform has written so far: its log and further ones, what it printed, and its tables.
+// leftBehind returns everything a running platform has written so far: its log and further ones, its output, and its
+// tables.
 func leftBehind(p *harness.Platform, logs ...string) (map[string][]byte, error) {
 	places := map[string][]byte{"the output": []byte(p.Output())}
 	for _, log := range append(logs, filepath.Join(p.Dir, "platform.log")) {
@@ -203,7 +204,7 @@ func leftBehind(p *harness.Platform, logs ...string) (map[string][]byte, error) 
 	return places, nil
 }
 
-// searchPlaces looks for each secret, as it is and encoded, and says where it found one.
+// searchPlaces looks for each secret, as it is and encoded, and returns where it found one.
 func searchPlaces(places map[string][]byte, secrets map[string]string) (leaks []string) {
 	for name, secret := range secrets {
 		if len(secret) < 16 {

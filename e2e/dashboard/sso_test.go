@@ -13,11 +13,11 @@ import (
 // typedSecret is stored through the configuration page.
 const typedSecret = "forge-token-typed-by-frank-1f0c"
 
-// testBrowser lets people sign in by the page's button and the provider's forms, at both of its levels.
+// testBrowser signs people in through the page's button and the provider's forms, at both of its levels.
 func (o *organisation) testBrowser(t *testing.T) {
-	// Change notices belong to the tenant default, so who decides on them must too.
+	// Change notices belong to the tenant default, so their deciders must too.
 	o.movePeople(t, "  tenant: default\n", "default")
-	// Sessions end when their person moves, so they move back before the next ones begin.
+	// Sessions end when their person's tenant changes, so they move back before the next ones begin.
 	defer o.movePeople(t, "", "university")
 	const model = "JPCP"
 	commit, file := change(t, o.Platform, model)
@@ -39,7 +39,7 @@ func (o *organisation) testBrowser(t *testing.T) {
 	}
 }
 
-// movePeople changes the tenant of all people in the trust file and waits until who signs in belongs to it.
+// movePeople changes the tenant of all people in the trust file and waits until new sessions belong to it.
 func (o *organisation) movePeople(t *testing.T, more, tenant string) {
 	t.Helper()
 	o.writeTrust(t, more)
@@ -53,7 +53,7 @@ func (o *organisation) movePeople(t *testing.T, more, tenant string) {
 	})
 }
 
-// testSecrets looks for what must stay hidden in what the platform wrote.
+// testSecrets looks for secrets in everything the platform wrote.
 func (o *organisation) testSecrets(t *testing.T) {
 	secrets, err := credentials(o.Platform)
 	if err != nil {

@@ -27,10 +27,10 @@ type eventStream struct {
 	stop   context.CancelFunc
 }
 
-// openStream opens the event stream behind the event lastID, which may be empty.
+// openStream opens the event stream after the event lastID, which may be empty.
 func (w *world) openStream(t *testing.T, dashboard string, c who, lastID string) (s *eventStream) {
 	t.Helper()
-	// A replica that has just begun is ready before it is connected to the broker; browsers ask again, too.
+	// A new replica is ready before it is connected to the broker; browsers retry, too.
 	harness.Eventually(t, 30*time.Second, func() error {
 		var status int
 		if s, status = w.tryStream(t, dashboard, c, lastID); s == nil && status != http.StatusServiceUnavailable {
@@ -44,7 +44,7 @@ func (w *world) openStream(t *testing.T, dashboard string, c who, lastID string)
 	return s
 }
 
-// tryStream is nil with the status if there is no stream.
+// tryStream returns nil and the status if there is no stream.
 func (w *world) tryStream(t *testing.T, dashboard string, c who, lastID string) (*eventStream, int) {
 	t.Helper()
 	req, err := newRequest(http.MethodGet, dashboard+"/api/v1/stream", c, nil)
@@ -99,7 +99,7 @@ func (w *world) tryStream(t *testing.T, dashboard string, c who, lastID string) 
 	return s, resp.StatusCode
 }
 
-// frameLimit bounds the wait for a frame.
+// frameLimit limits the wait for a frame.
 const frameLimit = 30 * time.Second
 
 // next waits for an event of this name and skips others.

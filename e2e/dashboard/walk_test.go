@@ -19,10 +19,10 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// walkTime limits one part of a walk: 31 pages, each judged by axe, on a machine that others work on.
+// walkTime limits one part of a walk: 31 pages, each checked by axe, on a busy machine.
 const walkTime = 15 * time.Minute
 
-// walk is what walk.cjs and sso.cjs are told.
+// walk is the input of walk.cjs and sso.cjs.
 type walk struct {
 	Part         string `json:"part"` // a key of the script's parts
 	Name         string `json:"name"` // of its screenshots
@@ -40,7 +40,7 @@ type walk struct {
 	Commit       string `json:"commit,omitempty"`
 	File         string `json:"file,omitempty"`
 
-	// Secrets must stand nowhere in the browser but in the session's own entry.
+	// Secrets must be nowhere in the browser but in the session's own entry.
 	Secrets map[string]string `json:"secrets"`
 
 	Provider     string            `json:"provider,omitempty"` // origin
@@ -85,7 +85,7 @@ func playWalk(t *testing.T, w walk) {
 	w.play(t, p, "walk.cjs")
 }
 
-// play runs one part of a script in a Chromium of its own.
+// play runs one part of a script in a new Chromium.
 func (w walk) play(t *testing.T, p *harness.Platform, script string) {
 	t.Helper()
 	root := harness.Root(t)
@@ -119,7 +119,8 @@ func (w walk) play(t *testing.T, p *harness.Platform, script string) {
 	}
 }
 
-// searchWalked looks for the credentials of the shared platform in what it wrote. Each tab has looked in its browser.
+// searchWalked looks for the credentials of the shared platform in everything it wrote. Each tab has searched its
+// browser.
 func searchWalked() []string {
 	secrets, err := credentials(walked.p)
 	if err != nil {
@@ -133,7 +134,7 @@ func searchWalked() []string {
 }
 
 // Every page, in both themes and at three widths, as an admin: axe finds nothing, the console is silent, the policy is
-// kept, no request leaves the origin, and nothing is wider than the window.
+// not violated, no request leaves the origin, and nothing is wider than the window.
 func TestEveryPageInEveryLook(t *testing.T) {
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int{1440, 1280, 390} {
@@ -144,12 +145,12 @@ func TestEveryPageInEveryLook(t *testing.T) {
 	}
 }
 
-// A wrong password is told in words, a right one opens the page that was asked for, and signing out ends the session.
+// A wrong password is reported as text, a right one opens the requested page, and signing out ends the session.
 func TestPasswordLoginAndLogout(t *testing.T) {
 	playWalk(t, walk{Part: "login", Name: "login"})
 }
 
-// change commits an edit to the model repository, as somebody would, for a notice by CI to name.
+// change commits an edit to the model repository, as a person would, for a notice by CI to name.
 func change(t *testing.T, p *harness.Platform, model string) (commit, file string) {
 	t.Helper()
 	repo := p.Env["PLATFORM_MODELREPO"]
@@ -182,12 +183,12 @@ func change(t *testing.T, p *harness.Platform, model string) (commit, file strin
 }
 
 // A change notice becomes an approval with its diff, an approval becomes training, and training a promotion: decided by
-// an admin with the mouse, while a viewer's page shows each step without being loaded again.
+// an admin with the mouse, while a viewer's page shows each step without a reload.
 func TestLoopByMouseWhileAViewerWatches(t *testing.T) {
 	playLoop(t, "loop", "MACK")
 }
 
-// The same by keys alone.
+// The same by keyboard alone.
 func TestLoopByKeysAlone(t *testing.T) {
 	playLoop(t, "keys", "MCBOUND")
 }
@@ -203,14 +204,14 @@ func playLoop(t *testing.T, part, model string) {
 	}
 }
 
-// Without the stream the badge says polling and figures stay fresh; with it again the badge says live.
+// Without the stream the badge shows polling and figures stay fresh; with it again the badge shows live.
 func TestStreamCut(t *testing.T) {
 	p := seededDashboard(t)
 	playWalk(t, walk{Part: "cut", Name: "cut", Model: "JPCP", ControlPlane: p.Env["CONTROL_PLANE_URL"], CIToken: p.Secret(t, "ci_token"), Commit: strings.Repeat("c", 40), File: "models/x"})
 }
 
-// The assistant finds the cause, proposes one change, shows it before it asks, survives a reload, and carries it out once
-// it is approved; the focus returns where it was.
+// The assistant finds the cause, proposes one change, shows it before it requests approval, survives a reload, and
+// carries it out once approved; the focus returns where it was.
 func TestAssistantBesideThePage(t *testing.T) {
 	playWalk(t, walk{Part: "assistant", Name: "assistant"})
 }

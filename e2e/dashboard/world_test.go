@@ -27,7 +27,7 @@ import (
 )
 
 // world is a seeded platform with two identity providers: the realm campus belongs to the tenant default, as password
-// sessions do, and other to a tenant of its own. Further replicas of the dashboard work on the same database.
+// sessions do, and other to another tenant. Further replicas of the dashboard work on the same database.
 type world struct {
 	*harness.Platform
 	url, tools string // the platform's own dashboard
@@ -37,7 +37,7 @@ type world struct {
 	database   string
 
 	addresses atomic.Uint32
-	mu        sync.Mutex // guards those below
+	mu        sync.Mutex // guards the fields below
 	answers   bytes.Buffer
 	logs      []string // files
 	issued    []string // credentials given out
@@ -78,7 +78,7 @@ func startWorld(t *testing.T) {
 	for _, kv := range [][2]string{
 		{"PLATFORM_IAM_CONFIG", file}, {"E2E_ISSUER_SECRET", issuerSecret}, {"DASHBOARD_TRUSTED_PROXIES", "127.0.0.1"},
 		{"DELEGATION_TRUST_JSON", w.delegationTrust(t)}, {"PLATFORM_DOCS_ROOT", w.docs},
-		{"ALERT_SECONDS", "2"}, // alerts are evaluated this often; by default once in as long as the rows wait
+		{"ALERT_SECONDS", "2"}, // alerts are evaluated this often; the default is as long as the rows wait
 	} {
 		w.Set(kv[0], kv[1])
 	}
@@ -104,8 +104,8 @@ func (w *world) trust() string {
 		w.issuer.trust("other", foreignTenant, "")
 }
 
-// delegationTrust lets the services accept what the dashboard signs for both tenants. The platform would trust its
-// own dashboard for the tenant default only.
+// delegationTrust makes the services accept tokens that the dashboard signs for both tenants. The platform would trust
+// its own dashboard for the tenant default only.
 func (w *world) delegationTrust(t *testing.T) string {
 	t.Helper()
 	if err := os.MkdirAll(w.Dir, 0o755); err != nil {
@@ -124,7 +124,7 @@ func (w *world) delegationTrust(t *testing.T) string {
 	return string(raw)
 }
 
-// databaseURL is that of a platform's embedded Postgres, from its files.
+// databaseURL returns that of a platform's embedded Postgres, from its files.
 func databaseURL(p *harness.Platform) (string, error) {
 	password, err := os.ReadFile(filepath.Join(p.Dir, "postgres", "password"))
 	if err != nil {
@@ -136,13 +136,13 @@ func databaseURL(p *harness.Platform) (string, error) {
 	}).String(), nil
 }
 
-// natsURL has the token of the embedded NATS.
+// natsURL includes the token of the embedded NATS.
 func (w *world) natsURL(t *testing.T, addr string) string {
 	t.Helper()
 	return "nats://" + w.Secret(t, "nats_token") + "@" + addr
 }
 
-// secretKey is how the platform derives the key of stored secrets.
+// secretKey derives the key of stored secrets as the platform does.
 func (w *world) secretKey(t *testing.T) string {
 	t.Helper()
 	key := sha256.Sum256([]byte("dashboard secret key/" + w.Secret(t, "dashboard_sealing")))
@@ -153,10 +153,10 @@ func (w *world) secretKey(t *testing.T) string {
 type who struct {
 	bearer string
 	jar    http.CookieJar
-	header []string // pairs that each request has
+	header []string // pairs added to each request
 }
 
-// answer is a response, read whole.
+// answer is a fully read response.
 type answer struct {
 	harness.Answer
 	location string
@@ -167,7 +167,7 @@ var (
 	wireClient = http.Client{Transport: wire, Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 )
 
-// call sends a request and keeps the answer for the search of secrets. A body is JSON, or a string sent as it is.
+// call sends a request and stores the answer for the search for secrets. A body is JSON, or a string sent unchanged.
 func (w *world) call(t testing.TB, method, address string, c who, body any, header ...string) answer {
 	t.Helper()
 	a, err := w.tryCall(method, address, c, body, header...)
@@ -188,7 +188,7 @@ func (w *world) tryCall(method, address string, c who, body any, header ...strin
 	const kept = 64 << 20
 	if w.answers.Len() < kept && !strings.HasSuffix(address, "/api/auth/login") {
 		shown := a.Header.Clone()
-		shown.Del("Set-Cookie") // where a session's secret is given out
+		shown.Del("Set-Cookie") // may return a session's secret
 		fmt.Fprintf(&w.answers, "%s %s %d %v\n%s\n", method, address, a.Status, shown, a.Body)
 	}
 	return a, nil
@@ -263,7 +263,7 @@ func (a answer) problem(t testing.TB, status int, code string) {
 	}
 }
 
-// decode reads the answer into a T.
+// decode parses the answer into a T.
 func decode[T any](t testing.TB, a answer) T {
 	t.Helper()
 	var out T
@@ -273,13 +273,13 @@ func decode[T any](t testing.TB, a answer) T {
 	return out
 }
 
-// freshAddress is a client address that nobody used: limits count by it.
+// freshAddress is an unused client address: limits count by it.
 func (w *world) freshAddress() string {
 	n := w.addresses.Add(1)
 	return fmt.Sprintf("198.51.%d.%d", n/250, n%250+1)
 }
 
-// passwordLogin is a new session of a role; tokens hold on every replica.
+// passwordLogin returns a new session of a role; tokens are valid on every replica.
 func (w *world) passwordLogin(t *testing.T, role string) who {
 	t.Helper()
 	var a answer
@@ -302,7 +302,7 @@ func (w *world) noteCredential(secret string) {
 	w.issued = append(w.issued, secret)
 }
 
-// foreigner is a bearer of the other tenant.
+// foreigner returns a bearer token of the other tenant.
 func (w *world) foreigner(subject, role string) who {
 	token := w.issuer.accessToken("other", subject, "platform-"+role, nil)
 	w.noteCredential(token)

@@ -31,7 +31,7 @@ func mountDisk(t *testing.T, dir, size string) {
 	})
 }
 
-// fillDisk takes all space of the disk that holds dir; removing the file gives it back.
+// fillDisk uses up the space of the disk that holds dir; removing the file frees it.
 func fillDisk(t *testing.T, dir string) (file string) {
 	t.Helper()
 	file = filepath.Join(dir, "filler")
@@ -52,8 +52,8 @@ func fillDisk(t *testing.T, dir string) (file string) {
 	return file
 }
 
-// While its disk is full a platform says so, keeps what it acknowledged and writes nothing half; once there is space it
-// goes on without a restart.
+// While its disk is full a platform reports it, keeps what it acknowledged and writes nothing half; once there is space
+// it resumes without a restart.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	p := harness.New(t, "PLATFORM_SEED=false")
@@ -89,7 +89,7 @@ func TestFullDisk(t *testing.T) {
 	refused := 0
 	for i := 0; refused < 5 && i < 200; i++ {
 		switch a := note(accepted); a.Status {
-		case http.StatusAccepted: // it fitted on pages that the database has already
+		case http.StatusAccepted: // it fit into existing pages of the database
 			accepted++
 		case http.StatusServiceUnavailable:
 			refused++
@@ -122,7 +122,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("the refused upload: got %d, want 404", got)
 	}
 	harness.Want(t, http.StatusOK, "PUT", artifact, p.Env["MLFLOW_TRACKING_TOKEN"], map[string]any{"weights": "x"})
-	// The broker works again, too: what it carries to the ledger arrives, each fact once.
+	// The broker recovers, too: its facts reach the ledger, each once.
 	harness.Eventually(t, 2*time.Minute, func() error {
 		page := harness.Want(t, http.StatusOK, "GET", control+"/audit/events?action=e2e.noted&limit=500", token, nil).JSON(t)
 		if page["count"] != float64(accepted) {

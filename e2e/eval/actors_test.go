@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/kube/kubelet"
 )
 
-// actors play the kubelets of the pods of scenarios: they write statuses and events once, and keep logs and usage.
+// actors simulate the kubelets of the pods of scenarios: they write statuses and events once, and store logs and usage.
 type actors struct {
 	client kubernetes.Interface
 
@@ -38,7 +38,7 @@ type actor struct {
 	pending         bool // no node; nothing is written
 }
 
-// part is what one container does in one pod.
+// part is the behaviour of one container in one pod.
 type part struct {
 	*Container
 	log, previous []kubelet.Line
@@ -48,7 +48,7 @@ func newActors(client kubernetes.Interface) *actors {
 	return &actors{client: client, casts: map[string][]*Workload{}, pods: map[types.UID]*actor{}}
 }
 
-// engage makes the workloads of a scenario known before they are created.
+// engage registers the workloads of a scenario before they are created.
 func (a *actors) engage(s *Scenario) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,7 +71,7 @@ func (a *actors) run(ctx context.Context) {
 	}
 }
 
-// look gives every new pod its status. A failure is made good by the next round.
+// look gives every new pod its status. The next round repairs a failure.
 func (a *actors) look(ctx context.Context) {
 	list, err := a.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -98,7 +98,7 @@ func (a *actors) look(ctx context.Context) {
 	}
 }
 
-// find returns the actor of a pod, nil where no scenario knows it.
+// find returns the actor of a pod, nil if it belongs to no scenario.
 func (a *actors) find(p *corev1.Pod) *actor {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -153,7 +153,7 @@ func newPart(c Container, well bool) part {
 	return p
 }
 
-// settled reports whether all pods of a workload are there and as described.
+// settled reports whether all pods of a workload exist and match their description.
 func (a *actors) settled(namespace string, w *Workload) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -218,8 +218,8 @@ func (a *actors) Usage(namespace string) []map[string]any {
 // span is the time that a log covers.
 const span = 9 * time.Minute
 
-// writeLines spreads the lines of a text over the last minutes. In a line, $t is its time as of RFC 3339, $d its date and
-// time with a space between, $h its time of day, $n its number and $g a number that grows with it.
+// writeLines spreads the lines of a text over the last minutes. In a line, $t is its time in RFC 3339, $d its date and
+// time with a space between, $h its time of day, $n its number and $g a growing number.
 func writeLines(text string, repeat int, end time.Time) []kubelet.Line {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {

@@ -65,14 +65,14 @@ func startAssistant(t testing.TB, c *cluster, limit time.Duration, env ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer logs.Close() // the process has its own
+	defer logs.Close() // the process has its own handle
 	cmd.Stdout, cmd.Stderr = logs, logs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
-	go func() { defer close(done); _ = cmd.Wait() }() // how it ended stands in its log
+	go func() { defer close(done); _ = cmd.Wait() }() // its log shows how it ended
 	t.Cleanup(func() { _ = cmd.Process.Kill(); <-done })
 	testenv.Eventually(t, time.Minute, func() error {
 		resp, err := http.Get(a.url + "/readyz")
@@ -120,7 +120,7 @@ func (a *assistant) openProxy(t testing.TB, to *rest.Config) (kubeconfig string)
 	return kubeconfig
 }
 
-// ask sends one question as a session's first, and returns the text of the answer.
+// ask sends one question as the first of a session, and returns the text of the answer.
 func (a *assistant) ask(ctx context.Context, session, question string) (text string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.limit)
 	defer cancel()

@@ -27,13 +27,13 @@ import (
 	"github.com/mlp-platform/platform/e2e/kube"
 )
 
-// cluster is a control plane whose pods fare as scenarios say.
+// cluster is a control plane whose pods behave as in the scenarios.
 type cluster struct {
 	*kube.Cluster
 	dynamic dynamic.Interface
 	mapper  meta.RESTMapper
 	actors  *actors
-	shared  []shared // what the scenario that runs alone has made outside its namespace
+	shared  []shared // objects outside its namespace of the scenario that runs alone
 }
 
 // shared is an object without a namespace, or in another one.
@@ -100,7 +100,7 @@ func (c *cluster) create(ctx context.Context, r schema.GroupVersionResource, o *
 	}
 }
 
-// apply creates the objects of a YAML stream, in the scenario's namespace where they name none.
+// apply creates the objects of a YAML stream, in the scenario's namespace unless they name one.
 func (c *cluster) apply(ctx context.Context, s *Scenario, text string) error {
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
 	for {
@@ -166,7 +166,7 @@ func (c *cluster) nodeReady(ctx context.Context, name string, want corev1.Condit
 	return fmt.Errorf("node %s is not Ready=%s", name, want)
 }
 
-// setConditions writes the conditions that a scenario gives its nodes, and loses those that are lost.
+// setConditions writes the conditions that a scenario gives its nodes, and makes lost nodes silent.
 func (c *cluster) setConditions(ctx context.Context, nodes []Node) error {
 	for _, n := range nodes {
 		node, err := c.Client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
@@ -198,7 +198,7 @@ func (c *cluster) setConditions(ctx context.Context, nodes []Node) error {
 	return nil
 }
 
-// settle waits until all is as the scenario says, and then makes its updates.
+// settle waits until everything matches the scenario, and then makes its updates.
 func (c *cluster) settle(ctx context.Context, s *Scenario) error {
 	for i := range s.Workloads {
 		w := &s.Workloads[i]
@@ -269,7 +269,7 @@ func (c *cluster) patch(ctx context.Context, namespace string, r schema.GroupVer
 	return err
 }
 
-// remove deletes what a scenario that runs alone has made.
+// remove deletes the objects of a scenario that runs alone.
 func (c *cluster) remove(ctx context.Context, s *Scenario) error {
 	var faults []error
 	for _, o := range slices.Backward(c.shared) {
@@ -286,7 +286,7 @@ func (c *cluster) remove(ctx context.Context, s *Scenario) error {
 	return errors.Join(faults...)
 }
 
-// waitFor is for what controllers do while many scenarios begin at once.
+// waitFor waits up to three minutes, as controllers take long while many scenarios begin at once.
 func waitFor(check func() error) error {
 	var err error
 	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); {

@@ -25,7 +25,7 @@ var (
 	model    = flag.String("model", "", "name of the model at that endpoint")
 )
 
-// TestEvaluation is no test of the assistant but its measurement: it fails only if it could not measure.
+// TestEvaluation measures the assistant instead of testing it: it fails only if it could not measure.
 func TestEvaluation(t *testing.T) {
 	list, err := Load()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A script cannot reach even what listens on this machine's loopback.
+// A script cannot reach even this machine's loopback.
 func TestScriptRunsWithoutANetwork(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// keepOut keeps kwok from pods whose status is written here. It has no value: the simulated kubelet of package kube leaves
-// such pods alone, too.
+// keepOut keeps kwok from pods whose status this package writes. It has no value: the simulated kubelet of package kube
+// leaves such pods alone, too.
 const keepOut = "e2e/program"
 
-// object builds what creates the pods of a workload.
+// object builds the object that creates the pods of a workload.
 func (w *Workload) object(namespace string) *unstructured.Unstructured {
 	kind := cmp.Or(w.Kind, "Deployment")
 	labels := map[string]any{"app": w.Name}
@@ -72,7 +72,7 @@ func (w *Workload) replicas() int32 {
 	return *w.Replicas
 }
 
-// pods is how many pods are to be there before the questions.
+// pods returns the number of pods to wait for before the questions.
 func (w *Workload) pods() int {
 	if w.Pods != nil {
 		return *w.Pods
@@ -134,7 +134,7 @@ func buildContainers(list []Container) []any {
 	return out
 }
 
-// merge is a JSON merge patch.
+// merge applies a JSON merge patch.
 func merge(into, patch map[string]any) {
 	for k, v := range patch {
 		if v == nil {

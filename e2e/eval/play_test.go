@@ -115,7 +115,7 @@ func tell(ctx context.Context, client kubernetes.Interface, p *corev1.Pod, e Eve
 	return err
 }
 
-// usualEvents are those that a kubelet tells of a state.
+// usualEvents returns the events that a kubelet records for a state.
 func (c part) usualEvents(p *corev1.Pod) []Event {
 	switch {
 	case c.State == "crash":
@@ -134,7 +134,7 @@ func (c part) usualEvents(p *corev1.Pod) []Event {
 	return nil
 }
 
-// status is what the kubelet says of a container.
+// status returns the kubelet's status of a container.
 func (c part) status(p *corev1.Pod) corev1.ContainerStatus {
 	now := time.Now()
 	started := true
@@ -174,7 +174,7 @@ func (c part) status(p *corev1.Pod) corev1.ContainerStatus {
 	case "waiting":
 		started = false
 		if c.Restarts == 0 {
-			s.ImageID = "" // the kubelet tells it once the container was made
+			s.ImageID = "" // the kubelet reports it once the container was created
 		}
 		message := c.Message
 		if c.Why == "ImagePullBackOff" {

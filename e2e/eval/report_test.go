@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Result is one question, its answer and what that is worth.
+// Result is one question, its answer and the answer's score.
 type Result struct {
 	Scenario string        `json:"scenario"`
 	Class    string        `json:"class"`
@@ -22,7 +22,7 @@ type Result struct {
 	Question string        `json:"question"`
 	Answer   string        `json:"answer"`
 	Verdict  Verdict       `json:"verdict"`
-	Lacks    []string      `json:"lacks,omitempty"` // expected terms that the answer does not have
+	Lacks    []string      `json:"lacks,omitempty"` // expected terms that the answer lacks
 	Took     time.Duration `json:"-"`
 	Seconds  float64       `json:"seconds"`
 	Calls    int64         `json:"api_calls"`
@@ -44,7 +44,7 @@ type Figures struct {
 	Calls     float64 `json:"api_calls_per_question"`
 }
 
-// sum sums up those results that belong.
+// sum sums up the results for which belongs is true.
 func sum(name string, all []Result, belongs func(Result) bool) Figures {
 	f := Figures{Name: name}
 	var took []time.Duration
@@ -89,7 +89,7 @@ type Report struct {
 	Groups    []Figures `json:"groups"`
 	Wordings  []Figures `json:"wordings"`
 	Classes   []Figures `json:"classes"`
-	NotAsked  []string  `json:"not_asked,omitempty"` // scenarios that could not be set up, or for which no time was left
+	NotAsked  []string  `json:"not_asked,omitempty"` // scenarios that could not be set up, or that ran out of time
 	Results   []Result  `json:"results"`
 }
 
@@ -137,7 +137,7 @@ func (r Report) Print(to io.Writer) {
 		}
 		fmt.Fprintln(tw, "\t\t\t\t\t\t\t\t\t\t\t\t")
 	}
-	_ = tw.Flush() // a reader that went away
+	_ = tw.Flush() // the reader may be gone
 	for _, line := range r.NotAsked {
 		fmt.Fprintln(to, "not asked:", line)
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// options say what is run.
+// options select the scenarios to run and how.
 type options struct {
 	limit    time.Duration // of the whole run
 	answer   time.Duration // of one answer
@@ -75,7 +75,7 @@ type evaluation struct {
 	results  []Result
 
 	mu     sync.Mutex
-	failed map[string]error // guarded by mu: scenarios that are not as described
+	failed map[string]error // guarded by mu: scenarios that do not match their description
 }
 
 func (e *evaluation) fail(s *Scenario, err error) {
@@ -87,7 +87,7 @@ func (e *evaluation) fail(s *Scenario, err error) {
 	e.failed[s.ID] = err
 }
 
-// setUp creates scenarios and waits until each is as described. All are created before the first is waited for:
+// setUp creates scenarios and waits until each matches its description. All are created before it waits for the first:
 // controllers work on them meanwhile.
 func (e *evaluation) setUp(ctx context.Context, list []Scenario) {
 	for i := range list {
@@ -117,7 +117,7 @@ func (e *evaluation) setUp(ctx context.Context, list []Scenario) {
 
 func (e *evaluation) engage(s *Scenario) { e.actors.engage(s) }
 
-// questions asks every wording of a scenario, each in a session of its own.
+// questions asks every wording of a scenario, each in a separate session.
 func (e *evaluation) questions(ctx context.Context, s *Scenario) {
 	if e.failed[s.ID] != nil {
 		fmt.Fprintf(e.progress, "%s: %v\n", s.ID, e.failed[s.ID])
@@ -133,14 +133,14 @@ func (e *evaluation) questions(ctx context.Context, s *Scenario) {
 		}
 		calls, began := e.calls.Load(), time.Now()
 		text, err := e.ask(ctx, s.ID+"."+wording, r.Question)
-		if ctx.Err() != nil { // cut off, not failed
+		if ctx.Err() != nil { // interrupted, not failed
 			e.fail(s, errTimeOver)
 			return
 		}
 		r.Took, r.Calls, r.Answer = time.Since(began), e.calls.Load()-calls, text
 		r.Seconds = r.Took.Seconds()
 		r.Verdict = judge(s.Expect, text)
-		if r.Verdict == AllClear && s.Group == "count" { // nobody asked whether something is wrong
+		if r.Verdict == AllClear && s.Group == "count" { // the question was not whether something is wrong
 			r.Verdict = Missed
 		}
 		if err != nil {

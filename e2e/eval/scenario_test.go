@@ -1,7 +1,8 @@
 //go:build e2e
 
-// Package eval measures how well the assistant diagnoses: it puts the scenarios of folder scenarios into a real control
-// plane, asks each in several wordings over the assistant's HTTP API, and compares every answer with what is true.
+// Package eval measures how well the assistant diagnoses: it creates the scenarios of folder scenarios on a real
+// control plane, asks about each in several wordings over the assistant's HTTP API, and compares every answer with the
+// truth.
 //
 // docs/evaluation.md describes the format of a scenario, the run and how to read its figures.
 package eval
@@ -29,23 +30,24 @@ var files embed.FS
 type Scenario struct {
 	ID        string `json:"id"`
 	Class     string `json:"class"`     // of fault, such as image or dns
-	Group     string `json:"group"`     // one of Groups: where the truth is to be found
-	Namespace string `json:"namespace"` // no other scenario's
-	HeldOut   bool   `json:"held_out"`  // its figures are reported apart, and nobody mends the rules by it
-	// Alone scenarios change what the cluster shares, such as nodes or webhooks. They run one after the other, after all
-	// others, and what they made is removed.
+	Group     string `json:"group"`     // one of Groups: where the truth can be found
+	Namespace string `json:"namespace"` // unique to the scenario
+	HeldOut   bool   `json:"held_out"`  // its figures are reported apart, and no rule is tuned on it
+	// Alone scenarios change shared parts of the cluster, such as nodes or webhooks. They run one after the other,
+	// after all others, and their objects are removed.
 	Alone bool `json:"alone"`
-	// GatewayAPI scenarios need the kinds of the Gateway API; no controller serves them, so that their objects hold the status, too.
+	// GatewayAPI scenarios need the kinds of the Gateway API; no controller serves them, so their objects include the
+	// status.
 	GatewayAPI bool `json:"gateway_api"`
 
 	Workloads []Workload `json:"workloads"`
 	Objects   string     `json:"objects"` // YAML documents, created before the workloads
 	After     string     `json:"after"`   // YAML documents, created after the workloads
 	Nodes     []Node     `json:"nodes"`
-	Update    []Update   `json:"update"` // made when all pods are as described
-	Delete    []string   `json:"delete"` // resource/name, deleted at last: finalizers keep it
-	Until     []string   `json:"until"`  // reasons of events that must be there before the questions
-	// Ask maps a wording to its question. Diagnoses have vague, symptom, wrong_name and typo at least.
+	Update    []Update   `json:"update"` // made when all pods match their description
+	Delete    []string   `json:"delete"` // resource/name, deleted last: finalizers keep it
+	Until     []string   `json:"until"`  // reasons of events that must exist before the questions
+	// Ask maps a wording to its question. Diagnoses have at least vague, symptom, wrong_name and typo.
 	Ask    map[string]string `json:"ask"`
 	Expect Expect            `json:"expect"`
 }
@@ -53,10 +55,10 @@ type Scenario struct {
 // Groups are the kinds of scenario; figures are reported by them.
 var Groups = []string{"object", "log", "relation", "two", "decoy", "healthy", "count"}
 
-// wordings that every scenario has; others may be added.
+// wordings are required in every scenario; others may be added.
 var wordings = []string{"vague", "symptom", "wrong_name", "typo"}
 
-// Workload is something that runs pods, with one container unless Init or Sidecars have more.
+// Workload runs pods, with one container unless Init or Sidecars have more.
 type Workload struct {
 	Kind     string            `json:"kind"` // Deployment (default), StatefulSet, DaemonSet, Job, Pod
 	Replicas *int32            `json:"replicas"`
@@ -67,7 +69,7 @@ type Workload struct {
 	Spec     map[string]any    `json:"spec"` // merged into the workload's spec
 	Init     []Container       `json:"init"`
 	Sidecars []Container       `json:"sidecars"`
-	// Broken is how many of its pods are as described; the others are ready. 0: all.
+	// Broken is how many of its pods match the description; the others are ready. 0: all.
 	Broken int `json:"broken"`
 	// Phase, Reason and Text overwrite the pod's status, as for an evicted one.
 	Phase  string `json:"phase"`
@@ -78,7 +80,7 @@ type Workload struct {
 	Container
 }
 
-// Container is one container and what becomes of it.
+// Container is one container and its behaviour.
 type Container struct {
 	Name     string            `json:"name"`
 	Image    string            `json:"image"`
@@ -89,8 +91,8 @@ type Container struct {
 	Limits   map[string]string `json:"limits"`
 	Usage    map[string]string `json:"usage"` // what the metrics API reports: cpu, memory
 	Spec     map[string]any    `json:"container"`
-	// State is ready (default), unready, crash, failed, completed, waiting, or pending: nothing is written, the
-	// scheduler's word stands. Init containers are completed by default.
+	// State is ready (default), unready, crash, failed, completed, waiting, or pending: nothing is written, and the
+	// scheduler's status stays. Init containers are completed by default.
 	State    string  `json:"state"`
 	Why      string  `json:"why"`     // reason of the state, such as OOMKilled or ImagePullBackOff
 	Message  string  `json:"message"` // of the state, or of the failed readiness probe
@@ -98,20 +100,21 @@ type Container struct {
 	Restarts int32   `json:"restarts"`
 	Log      string  `json:"log"`
 	Previous string  `json:"previous"` // log of the run before; absent: Log
-	Repeat   int     `json:"repeat"`   // how often the log's text is written; 0: once
+	Repeat   int     `json:"repeat"`   // how often the log's text is repeated; 0: once
 	Events   []Event `json:"events"`
-	// Script is run for real, in a process without a network, and with the files of the user who runs it: run only scenarios
-	// that you trust. Its output is the log and its exit code the container's: sh or python, and the text.
+	// Script is really run, in a process without a network, and with access to the files of the user who runs it: run
+	// only scenarios that you trust. Its output is the log and its exit code the container's: sh or python, and the
+	// text.
 	Script *Script `json:"script"`
 }
 
-// Script is a program whose output and end are observed, not written down.
+// Script is a program whose output and exit are observed rather than written down.
 type Script struct {
 	Language string `json:"language"` // sh or python
 	Text     string `json:"text"`
 }
 
-// Event is an event about a pod, as a kubelet tells it.
+// Event is a kubelet's event about a pod.
 type Event struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
@@ -119,7 +122,7 @@ type Event struct {
 	Count   int32  `json:"count"`
 }
 
-// Node is a further node of the cluster.
+// Node is an additional node of the cluster.
 type Node struct {
 	Name       string            `json:"name"`
 	CPU        string            `json:"cpu"`
@@ -140,9 +143,9 @@ type Update struct {
 // Expect is the truth. All terms are regular expressions that ignore case.
 type Expect struct {
 	Healthy bool     `json:"healthy"`
-	Object  []string `json:"object"` // what is at fault
-	Cause   []string `json:"cause"`  // what a right answer says
-	Not     []string `json:"not"`    // what no right answer says
+	Object  []string `json:"object"` // the object at fault
+	Cause   []string `json:"cause"`  // terms of a right answer
+	Not     []string `json:"not"`    // terms of no right answer
 }
 
 // Load reads all scenarios.
@@ -196,7 +199,7 @@ func parse(text []byte) ([]Scenario, error) {
 	}
 }
 
-// check reports what is wrong with scenarios, all at once.
+// check reports all faults of scenarios together.
 func check(all []Scenario) error {
 	var faults []error
 	seen := map[string]string{}

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// runScript runs a container's program in a process of this host, without its network, in an empty folder, for five seconds
-// at most. One that goes on for longer is ended by SIGKILL, and what it wrote until then is its log.
+// runScript runs a container's program in a process of this host, without its network, in an empty folder, for five
+// seconds at most. One that runs for longer is ended by SIGKILL, and its output until then is its log.
 func runScript(s Script) (log string, exit int32, err error) {
 	dir, err := os.MkdirTemp("", "eval-")
 	if err != nil {
@@ -27,7 +27,7 @@ func runScript(s Script) (log string, exit int32, err error) {
 	if s.Language == "python" {
 		program = []string{"python3", "-I", "-u", "-c"}
 	}
-	// A network and process space of its own: it reaches no service of the host, and what it starts ends with it.
+	// A separate network and process space: it reaches no service of the host, and whatever it starts ends with it.
 	cmd := exec.CommandContext(ctx, "unshare", append([]string{"--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child", "--"}, append(program, s.Text)...)...)
 	cmd.Dir, cmd.Env = dir, []string{"PATH=/usr/bin:/bin", "HOME=" + dir, "LANG=C.UTF-8"}
 	cmd.WaitDelay = time.Second

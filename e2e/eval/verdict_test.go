@@ -4,20 +4,20 @@ package eval
 
 import "regexp"
 
-// Verdict is what an answer is worth.
+// Verdict is the score of an answer.
 type Verdict string
 
 // The verdicts, best first.
 const (
 	Found    Verdict = "found"     // object and all of the cause; of a healthy cluster: no fault
 	Partly   Verdict = "partly"    // the object and some of the cause, or the cause without the object
-	Missed   Verdict = "missed"    // neither; the answer says that it does not know, or tells something else without certainty
+	Missed   Verdict = "missed"    // neither; the answer admits that it does not know, or names another without certainty
 	Wrong    Verdict = "wrong"     // another cause at high confidence, or something that no right answer says
-	AllClear Verdict = "all-clear" // nothing is wrong, it says, and something is
+	AllClear Verdict = "all-clear" // it reports no fault, and there is one
 	Failed   Verdict = "failed"    // no answer came
 )
 
-// allClear are the ways to say that nothing is wrong.
+// allClear matches statements that nothing is wrong.
 var allClear = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)nothing (was found |is |seems |looks )?(to be )?wrong`),
 	regexp.MustCompile(`(?i)no (problems?|faults?|issues?|errors?) (was|were|is|are)? ?(found|detected|visible)`),
@@ -26,18 +26,18 @@ var allClear = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\bI (see|found|find) nothing wrong\b`),
 }
 
-// noFault is enough of a healthy namespace, and no all-clear elsewhere: it says what it is about.
+// noFault is enough of a healthy namespace, and no all-clear elsewhere: it names its subject.
 var noFault = regexp.MustCompile(`(?i)\bno object shows a fault\b`)
 
-// alarm is how an answer says that logs tell of trouble, which those of a healthy cluster do not.
+// alarm matches statements that logs show trouble, which those of a healthy cluster do not.
 var alarm = regexp.MustCompile(`(?i)\blogs? (?:do|does) not look healthy|\blogs? (?:show|tell of) (?:problems|trouble)`)
 
-// denied is what sounds like an all-clear and is the contrary.
+// denied matches what sounds like an all-clear and is the opposite.
 var denied = regexp.MustCompile(`(?i)(?:not|isn't|aren't|nor) (?:everything|all|every\w*)?[^.\n]{0,30}(?:healthy|well|fine)|not (?:yet )?(?:be )?healthy`)
 
 var healthyOf = regexp.MustCompile(`(?i)(\d+) of (\d+) \w+ (?:is|are) healthy`)
 
-// certain is how an answer says that it is sure of a cause.
+// certain matches statements of certainty about a cause.
 var certain = regexp.MustCompile(`(?i)\bhigh confidence\b|confidence:?\W{0,4}high\b`)
 
 // judge compares an answer with the truth.
@@ -67,7 +67,7 @@ func judge(e Expect, answer string) Verdict {
 	return Missed
 }
 
-// says counts the terms that a text has.
+// says counts the terms found in a text.
 func says(terms []string, text string) (n int) {
 	for _, t := range terms {
 		if re, err := compile(t); err == nil && re.MatchString(text) {
@@ -77,7 +77,7 @@ func says(terms []string, text string) (n int) {
 	return n
 }
 
-// saysAllClear reports whether an answer says that nothing is wrong.
+// saysAllClear reports whether an answer states that nothing is wrong.
 func saysAllClear(answer string) bool {
 	answer = denied.ReplaceAllString(answer, "")
 	// "0 of 2 workloads are healthy" is none, "2 of 2" is.

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// token is what the towers of these tests are called with.
+// token is the credential of these tests' calls to the towers.
 const token = "e2e-0123456789-abcdefghijklmnopqrstuv"
 
 // runCommand runs a command in a folder; it must succeed.
@@ -29,7 +29,7 @@ func runCommand(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// startTower starts `svc control-tower` on a store and a free port, and gives its address.
+// startTower starts `svc control-tower` on a store and a free port, and returns its address.
 func startTower(t *testing.T, store string) string {
 	t.Helper()
 	cmd := exec.Command(harness.Bin(t, "svc"), "control-tower", "--no-browser", "--port", "0", "--product-spine-store", store)

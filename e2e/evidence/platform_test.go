@@ -17,15 +17,15 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// The platform starts the evidence API on a store of samples, exports what a shell needs to read and to write it,
-// and keeps what was written.
+// The platform starts the evidence API on a store of samples, exports the variables that a shell needs to read and
+// write it, and keeps written evidence.
 func TestPlatformServesEvidence(t *testing.T) {
 	p := harness.New(t, "PLATFORM_SEED=false")
 	p.Start(t, time.Minute)
 	if got := runIDs(t, p); len(got) != 3 || got[1] != "run/demo:0002" {
 		t.Fatalf(`the sample store has the runs %q; want len(got) == 3 && got[1] == "run/demo:0002"`, got)
 	}
-	// The address that the banner prints opens the page with the token in it, once.
+	// The address in the banner opens the page with the token in it, once.
 	p.WaitOutput(t, "Stop with Ctrl-C", time.Minute, time.Now())
 	launch := regexp.MustCompile(`http://127\.0\.0\.1:\d+/\?launch=\S+`).FindString(p.Output())
 	for i, want := range []bool{true, false} {

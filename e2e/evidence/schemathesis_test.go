@@ -15,12 +15,12 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// fuzzSeconds bounds the run of schemathesis; EVIDENCE_FUZZ_SECONDS asks for another length.
+// fuzzSeconds is the length of schemathesis's run; EVIDENCE_FUZZ_SECONDS sets another.
 const fuzzSeconds = 45
 
-// TestNothingOutsideTheDocument lets schemathesis make requests, good and bad, from the served OpenAPI document:
-// every answer must have a status, media type, headers and body that the document allows, and none may be a fault.
-// The stream is left out: it does not end by itself within a run, and its own tests hold its bytes.
+// TestNothingOutsideTheDocument lets schemathesis make requests, good and bad, from the served OpenAPI document: every
+// answer must have a status, media type, headers and body that the document allows, and none may be a fault. The stream
+// is left out: it does not end within a run, and its own tests check its bytes.
 func TestNothingOutsideTheDocument(t *testing.T) {
 	seconds := fuzzSeconds
 	if s := os.Getenv("EVIDENCE_FUZZ_SECONDS"); s != "" {
@@ -50,8 +50,8 @@ func TestNothingOutsideTheDocument(t *testing.T) {
 			cmd := exec.CommandContext(ctx, st, "--config-file", config, "run", url+"/api/v1/openapi.json", "--url", url, "--no-color",
 				"--header", "X-SVC-UI-Token: "+token, "--exclude-path", "/api/v1/events/stream",
 				"--max-time", strconv.Itoa((seconds+1)/2), "--phases", "examples,coverage,fuzzing", "--request-timeout", "15",
-				// A cursor that nobody issued, a tree size beyond the log and a report that contradicts itself have the
-				// form that the document gives and are refused all the same, with a code that it names.
+				// A cursor that was never issued, a tree size beyond the log and a report that contradicts itself have
+				// the form that the document gives and are refused all the same, with a code that it names.
 				"--exclude-checks", "positive_data_acceptance",
 				"--generation-database", "none", "--seed", "1")
 			cmd.Dir = dir

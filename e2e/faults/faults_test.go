@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Every process is killed ten times while 500 retrains and 500 approvals are asked for.
+// Every process is killed ten times during 500 requested retrains and 500 approvals.
 func TestEveryProcessIsKilled(t *testing.T) {
 	underKills(t, plan{kills: intSetting(t, "FAULTS_KILLS", 10), each: intSetting(t, "FAULTS_COMMANDS", 500), brokerAway: time.Minute})
 }

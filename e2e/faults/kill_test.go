@@ -13,15 +13,15 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// plan says how much is killed while how much is asked for.
+// plan sets the number of kills and of requests during them.
 type plan struct {
 	kills      int           // of each process
 	each       int           // retrains, and as many approvals
 	brokerAway time.Duration // once, in the middle
 }
 
-// underKills sends the commands while each process is killed in turn, in an order and at moments that
-// follow from the seed, and reckons up at the end.
+// underKills sends the commands while each process is killed in turn, in an order and at moments derived from the seed,
+// and checks everything at the end.
 func underKills(t *testing.T, p plan) {
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("FAULTS_SEED"); s != "" {
@@ -49,12 +49,12 @@ func underKills(t *testing.T, p plan) {
 		for _, i := range chance.Perm(len(w.parts)) {
 			half := portion / 2
 			l.send(ctx, portion-half)
-			letTimePass(t, time.Duration(chance.IntN(60))*time.Millisecond) // the kill falls anywhere into the work
+			letTimePass(t, time.Duration(chance.IntN(60))*time.Millisecond) // the kill may hit any part of the work
 			w.parts[i].dies(t, time.Second, func() { l.send(ctx, half) })
 			w.allAlive()
 		}
 	}
-	l.send(ctx, len(l.commands)) // what rounding left over
+	l.send(ctx, len(l.commands)) // the remainder of the division
 	l.finish(t)
 	took := time.Since(begin)
 	harness.Eventually(t, settle, func() error {
@@ -73,7 +73,7 @@ func underKills(t *testing.T, p plan) {
 	w.report(t, l, took, events, facts)
 }
 
-// withoutBroker stops NATS for a time and does something ten times meanwhile.
+// withoutBroker stops NATS for a time and calls a function ten times meanwhile.
 func (w *world) withoutBroker(t *testing.T, away time.Duration, meanwhile func()) {
 	t.Helper()
 	broker := w.part("nats")

@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// patience is how long a client asks for one command. A command whose owner was killed is taken over
-// after its lease of 15 s, and its lock runs out after 30 s.
+// patience limits a client's retries of one command. A command whose owner was killed is taken over after its lease of
+// 15 s, and its lock runs out after 30 s.
 const patience = 4 * time.Minute
 
 // command is one retrain, or one notice with its approval, as a client sees it.
@@ -31,16 +31,16 @@ type command struct {
 
 func (c *command) name() string { return fmt.Sprintf("%s-%s-%s-%d", c.kind, c.tenant, c.model, c.n) }
 
-// load is all commands and those who send them.
+// load is all commands and the clients that send them.
 type load struct {
 	w        *world
 	commands []*command
 	sent     int
 	running  sync.WaitGroup
 
-	mu     sync.Mutex // guards those below
+	mu     sync.Mutex // guards the fields below
 	lanes  map[string]*sync.Mutex
-	faults map[string]int // what clients had to repeat a request for
+	faults map[string]int // reasons for which clients had to repeat a request
 	failed []string
 }
 
@@ -62,11 +62,11 @@ func newLoad(w *world, each int) *load {
 	return l
 }
 
-// lane names commands that exclude each other: one training of a model is dispatched at a time, and a
-// new notice replaces the one that waits.
+// lane identifies commands that exclude each other: one training of a model is dispatched at a time, and a new notice
+// supersedes the pending one.
 func (l *load) lane(c *command) string { return c.kind + c.tenant + c.model }
 
-// send lets the next n clients begin.
+// send starts the next n clients.
 func (l *load) send(ctx context.Context, n int) {
 	for ; n > 0 && l.sent < len(l.commands); n-- {
 		c := l.commands[l.sent]
@@ -110,7 +110,7 @@ func (l *load) run(ctx context.Context, c *command) error {
 	if c.n%5 != 0 {
 		return nil
 	}
-	// Some ask again, as if they had lost the answer.
+	// Some repeat the request, as if they had lost the answer.
 	again, err := l.retrain(ctx, c)
 	if err == nil && again != run {
 		err = fmt.Errorf("the key gave run %s, then %s", run, again)
@@ -126,7 +126,7 @@ func (l *load) retrain(ctx context.Context, c *command) (flowRun string, err err
 	return out.FlowRunID, err
 }
 
-// notice makes the record that is to be approved; a repeated notice finds it.
+// notice creates the record to approve; a repeated notice finds it.
 func (l *load) notice(ctx context.Context, c *command) error {
 	var noted struct{ Created, Existing []string }
 	err := l.ask(ctx, c, "/api/changes", map[string]any{
@@ -173,10 +173,10 @@ func (l *load) approve(ctx context.Context, c *command) error {
 	return nil
 }
 
-// errDecided means that an earlier try of the same client went through.
+// errDecided means that an earlier attempt of the same client succeeded.
 var errDecided = errors.New("decided already")
 
-// ask repeats a POST, on one replica and then the other, until it has an answer that is final.
+// ask repeats a POST, alternating between the replicas, until it has a final answer.
 func (l *load) ask(ctx context.Context, c *command, path string, body, out any, headers ...string) error {
 	return l.insist(ctx, c, func(url string) (harness.Answer, error) {
 		return harness.TryCall("POST", url+path, tokenOf(c.tenant), body, headers...)
@@ -223,8 +223,8 @@ func (l *load) count(fault string) {
 	l.faults[fault]++
 }
 
-// work carries the runs out, as a worker of the pool would, until ctx ends: from state to state,
-// whatever the answers to its calls.
+// work executes the runs, as a worker of the pool would, until ctx ends: from state to state, whatever the answers to
+// its calls.
 func (w *world) work(ctx context.Context) {
 	next := map[string]string{"SCHEDULED": "PENDING", "PENDING": "RUNNING", "RUNNING": "COMPLETED"}
 	for ctx.Err() == nil {
@@ -240,7 +240,7 @@ func (w *world) work(ctx context.Context) {
 				for state := next[r.StateType]; state != "" && ctx.Err() == nil; state = next[state] {
 					a, err := harness.TryCall("POST", w.orchestrator+"/flow_runs/"+r.ID+"/set_state", "", map[string]any{"state": map[string]any{"type": state}})
 					if err != nil || a.Status >= 300 {
-						break // looked at again
+						break // retried in the next round
 					}
 				}
 			}

@@ -2,7 +2,7 @@
 
 // Package faults kills every process of an installation under load and then asks whether anything was
 // lost or done twice. The installation is real: two control planes, Postgres, Redis, NATS with a disk
-// that is synced, the orchestrator's stand-in in a process of its own, and a consumer of all events.
+// that is synced, the orchestrator's stand-in in a separate process, and a consumer of all events.
 //
 //	FAULTS_KILLS     kill -9 of each process, default 10 (make faults)
 //	FAULTS_COMMANDS  retrains, and as many notices with approvals, default 500 (make faults)
@@ -26,7 +26,7 @@ import (
 	"github.com/mlp-platform/platform/libs/postgres"
 )
 
-// roleEnv makes the test binary one of the processes that are killed.
+// roleEnv makes the test binary one of the processes to kill.
 const roleEnv = "FAULTS_ROLE"
 
 // Schema of the consumer, in the database of the control planes.
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// runBroker is NATS as it is shipped: each acknowledged message is on the disk.
+// runBroker is NATS as shipped: each acknowledged message is on disk.
 func runBroker() error {
 	port, err := strconv.Atoi(os.Getenv("FAULTS_PORT"))
 	if err != nil {
@@ -58,8 +58,8 @@ func runBroker() error {
 	return nil
 }
 
-// runConsumer writes down every event of the stream, in the transaction of its inbox. The table has no
-// key: an event that is handled twice is there twice.
+// runConsumer records every event of the stream, in the transaction of its inbox. The table has no key: an event that
+// is handled twice has two rows.
 func runConsumer() error {
 	ctx := context.Background()
 	pool, err := postgres.Open(ctx, os.Getenv("FAULTS_DATABASE"), consumerSchema, postgres.MaxConns(2))
@@ -79,5 +79,5 @@ func runConsumer() error {
 	}, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 }
 
-// untilAskedToEnd waits for the end of stdin, by which a parent asks for a clean stop.
+// untilAskedToEnd waits for the end of stdin, by which a parent requests a clean stop.
 func untilAskedToEnd() { _, _ = io.Copy(io.Discard, os.Stdin) }

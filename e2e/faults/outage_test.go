@@ -12,13 +12,13 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// away is longer than every deadline, budget and lease on the way of a retrain: an attempt of 5 s at the
-// orchestrator, 12 s for all of them, 15 s for the lease of the command. The broker alone is waited for
-// in longer steps; its minute is in [underKills].
+// away is longer than every timeout, budget and lease of a retrain: an attempt of 5 s at the orchestrator, 12 s for all
+// of them, 15 s for the lease of the command. Only the broker is waited for in longer steps; its minute is in
+// [underKills].
 const away = 17 * time.Second
 
-// A neighbour is gone before a retrain is accepted, while it is dispatched, and after it was answered:
-// each time the client that asks again gets its one run, and every event arrives once.
+// A dependency is unavailable before a retrain is accepted, while it is dispatched, and after its answer: each time a
+// client that retries gets its one run, and every event arrives once.
 func TestOutagesAtEachPointOfARetrain(t *testing.T) {
 	w := newWorld(t, true)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -70,7 +70,7 @@ func TestOutagesAtEachPointOfARetrain(t *testing.T) {
 			w.reckon(t, l)
 		})
 	}
-	// As after a failover to a replica that had got nothing: no lock, count or lease is left.
+	// As after a failover to an empty replica: all locks, counts and leases are gone.
 	t.Run("redis/empty", func(t *testing.T) {
 		l.amid(t, w.part("redis"), func() {
 			if err := os.RemoveAll(filepath.Join(w.dir, "redis", "appendonlydir")); err != nil {
@@ -81,7 +81,7 @@ func TestOutagesAtEachPointOfARetrain(t *testing.T) {
 	})
 }
 
-// next makes a command that excludes none before it.
+// next returns a command that no earlier one excludes.
 func (l *load) next(kind string) *command {
 	n := len(l.commands)
 	names := []string{"JPCP", "MACK", "MCBound", "RuntimeClass", "RuntimeRegressor"}
@@ -110,7 +110,7 @@ func (l *load) note(t *testing.T, c *command) {
 	}
 }
 
-// amid kills the neighbour when the orchestrator has taken the run and the control plane does not know it yet.
+// amid kills the dependency when the orchestrator has accepted the run and the control plane does not know it yet.
 func (l *load) amid(t *testing.T, neighbour *part, whileDead func()) {
 	t.Helper()
 	c := l.next("retrain")
@@ -137,7 +137,7 @@ func (l *load) amid(t *testing.T, neighbour *part, whileDead func()) {
 	}
 }
 
-// reckon checks everything there is by now.
+// reckon checks everything there is now.
 func (w *world) reckon(t *testing.T, l *load) {
 	t.Helper()
 	w.allAlive()
@@ -145,7 +145,7 @@ func (w *world) reckon(t *testing.T, l *load) {
 	w.ranOnce(t, l.commands)
 	w.ledgerHolds(t)
 	w.arrivedOnce(t)
-	// An attempt that was repeated by the proxy's side is not told of in the next test.
+	// An attempt that the proxy's side repeated is not carried into the next test.
 	for len(w.proxy.Swallowed()) > 0 {
 		<-w.proxy.Swallowed()
 	}

@@ -20,16 +20,16 @@ type part struct {
 	name  string
 	start func()        // in the test's goroutine
 	kill  func()        // kill -9, and wait for the end
-	up    func() error  // whether it does its work
-	ended func() bool   // by itself, which none should
-	back  time.Duration // the longest time from the start after a kill until it worked
+	up    func() error  // reports whether it works
+	ended func() bool   // reports whether it ended without being told to, which none should
+	back  time.Duration // the longest time from a start after a kill until it worked
 	kills int
 }
 
-// startTimeout bounds each start; Postgres and the broker recover their files in it.
+// startTimeout limits each start; Postgres and the broker recover their files in it.
 const startTimeout = time.Minute
 
-// dies kills the part, leaves it dead for a while, in which something else happens, and starts it again.
+// dies kills the part, leaves it dead for a while, calls a function meanwhile, and starts it again.
 func (p *part) dies(t *testing.T, dead time.Duration, meanwhile func()) {
 	t.Helper()
 	p.kill()
@@ -47,7 +47,7 @@ func (p *part) returns(t *testing.T) {
 	p.back = max(p.back, time.Since(begin))
 }
 
-// letTimePass lets time pass where the time itself is what is tested.
+// letTimePass lets time pass in tests of time itself.
 func letTimePass(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {
@@ -71,7 +71,7 @@ func (w *world) spawn(name string, env []string, bin string, args ...string) *pr
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	defer log.Close() // the child has its own
+	defer log.Close() // the child has its own handle
 	cmd := exec.Command(bin, args...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -116,7 +116,7 @@ func (w *world) child(name string, up func() error, env []string, bin string, ar
 	}
 }
 
-// logTail is the end of a child's output, for failures.
+// logTail returns the end of a child's output, for failures.
 func (w *world) logTail(name string) string {
 	data, _ := os.ReadFile(filepath.Join(w.dir, name+".log"))
 	if len(data) > 3000 {

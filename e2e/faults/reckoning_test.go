@@ -18,11 +18,11 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// settle bounds how long after the last answer everything must have come to rest: runs followed, events
-// published and handled, the ledger written.
+// settle limits the time from the last answer until everything is at rest: runs followed, events published and handled,
+// the ledger written.
 const settle = 90 * time.Second
 
-// run is one at the orchestrator.
+// run is one run at the orchestrator.
 type run struct {
 	ID        string
 	Key       string `json:"idempotency_key"`
@@ -81,7 +81,7 @@ func (w *world) ranOnce(t *testing.T, commands []*command) {
 	}
 }
 
-// atRest waits until the control planes have nothing left to do, and checks what they came to.
+// atRest waits until the control planes have no work left, and checks the results.
 func (w *world) atRest(t *testing.T, commands []*command) {
 	t.Helper()
 	harness.Eventually(t, settle, func() error {
@@ -116,7 +116,7 @@ func (w *world) atRest(t *testing.T, commands []*command) {
 	}
 }
 
-// arrivedOnce checks that the consumer has handled each event of the outbox once, and gives their number.
+// arrivedOnce checks that the consumer has handled each event of the outbox once, and returns their number.
 func (w *world) arrivedOnce(t *testing.T) int {
 	t.Helper()
 	if n, err := queryInt(w.plane, "select count(*) from outbox where poison_at is not null or refusals > 0"); err != nil || n != 0 {
@@ -131,7 +131,7 @@ func (w *world) arrivedOnce(t *testing.T) int {
 		}
 		return err
 	})
-	// Those that were written meanwhile, such as the ledger's own, may be in both or in one.
+	// Events written meanwhile, such as the ledger's own, may be in both or in one.
 	got = queryStrings(t, w.inbox, "select event_id::text from handled")
 	times := map[string]int{}
 	for _, id := range got {
@@ -154,7 +154,7 @@ func (w *world) arrivedOnce(t *testing.T) int {
 	return len(sent)
 }
 
-// ledgerHolds checks each tenant's chain, and that every audit fact is in one. It gives their number.
+// ledgerHolds checks that each tenant's chain verifies and that every audit fact is in one. It returns their number.
 func (w *world) ledgerHolds(t *testing.T) int {
 	t.Helper()
 	facts := queryStrings(t, w.plane, "select id::text from outbox where namespace = 'audit' and name = 'recorded'")
@@ -211,7 +211,7 @@ func queryStrings(t *testing.T, pool *pgxpool.Pool, sql string) []string {
 	return out
 }
 
-// report prints what was done and what it took.
+// report prints the work done and its duration.
 func (w *world) report(t *testing.T, l *load, took time.Duration, events, facts int) {
 	t.Helper()
 	var b strings.Builder

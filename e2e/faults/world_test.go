@@ -43,7 +43,7 @@ type world struct {
 	orchestrator string   // URL of its API, past any proxy
 	tracker      string   // URL; the orchestrator's process has one too
 	proxy        *harness.Proxy
-	plane        *pgxpool.Pool // the control planes' schema, for the reckoning
+	plane        *pgxpool.Pool // the control planes' schema, for the final checks
 	inbox        *pgxpool.Pool // the consumer's
 }
 
@@ -99,7 +99,7 @@ func (w *world) part(name string) *part {
 	return nil
 }
 
-// allAlive fails when a process ended that nobody killed.
+// allAlive fails when a process ended without being killed.
 func (w *world) allAlive() {
 	w.t.Helper()
 	for _, p := range w.parts {
@@ -132,7 +132,7 @@ func (w *world) addPostgres() (url string) {
 				w.t.Fatal(err)
 			}
 			<-server.Wait()
-			if err := stop(); err != nil { // gives the lock of the directory back
+			if err := stop(); err != nil { // releases the lock of the directory
 				w.t.Fatal(err)
 			}
 		},
@@ -158,7 +158,7 @@ func killPostmaster(dir string) error {
 	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// Redis writes each command to its disk before it answers, as compose ships it.
+// Redis writes each command to disk before it answers, as in compose.
 func (w *world) addRedis() (url string) {
 	addr := harness.FreePorts(w.t, 1)[0]
 	_, port, _ := net.SplitHostPort(addr)
@@ -214,8 +214,8 @@ func (w *world) addBroker() (url string) {
 	return "nats://" + addr
 }
 
-// addOrchestrator runs the platform for its stand-in of the orchestrator, with a database of its own.
-// The deployment belongs to a work pool, so the stand-in only keeps the runs; see [world.work].
+// addOrchestrator runs the platform for its stand-in of the orchestrator, with a separate database. The deployment
+// belongs to a work pool, so the stand-in only keeps the runs; see [world.work].
 func (w *world) addOrchestrator() {
 	p := harness.New(w.t, "PLATFORM_SEED=false", "PLATFORM_KEEP_TOKENS=true") // the control planes live on when it is killed
 	w.add(&part{

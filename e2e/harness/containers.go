@@ -11,11 +11,10 @@ import (
 	"testing"
 )
 
-// Container is a running container of the platform as containers.
+// Container is a running container of the platform.
 type Container struct{ ID, Name, Address string }
 
-// TryUp runs scripts/up.sh for the stack that the environment describes, and returns what it printed, without the white
-// space around it.
+// TryUp runs scripts/up.sh for the stack that the environment describes, and returns its trimmed output.
 func TryUp(t testing.TB, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(Root(t), "scripts", "up.sh"), args...)
@@ -28,7 +27,7 @@ func TryUp(t testing.TB, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Containers lists the running containers of a service, with an address that this machine reaches.
+// Containers lists the running containers of a service, with an address reachable from this machine.
 func Containers(t testing.TB, service string) (all []Container) {
 	t.Helper()
 	ids, err := TryUp(t, "compose", "ps", "-q", service)

@@ -26,7 +26,7 @@ import (
 // Platform is one running (or stopped) one-process platform.
 type Platform struct {
 	Dir   string            // data directory
-	Env   map[string]string // what `platform env` exports, plus the addresses chosen here
+	Env   map[string]string // the output of `platform env`, plus the addresses chosen here
 	extra []string
 	bin   string
 
@@ -36,7 +36,7 @@ type Platform struct {
 	out  bytes.Buffer
 }
 
-// Root is the repository's root.
+// Root returns the repository's root.
 func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -52,7 +52,7 @@ func Root(t testing.TB) string {
 	return ""
 }
 
-// Bin is the path of a built binary; `make build` makes it.
+// Bin returns the path of a built binary; `make build` makes it.
 func Bin(t testing.TB, name string) string {
 	t.Helper()
 	p := filepath.Join(Root(t), "bin", name)
@@ -66,7 +66,7 @@ func Bin(t testing.TB, name string) string {
 func New(t testing.TB, extra ...string) *Platform {
 	t.Helper()
 	dir := t.TempDir()
-	// The embedded Postgres gives up root, so its user must be able to reach the directory.
+	// The embedded Postgres drops root, so its user must be able to reach the directory.
 	for d := dir; strings.HasPrefix(d, os.TempDir()+"/"); d = filepath.Dir(d) {
 		if err := os.Chmod(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -75,13 +75,13 @@ func New(t testing.TB, extra ...string) *Platform {
 	p := preparePlatform(t, dir, extra)
 	t.Cleanup(func() {
 		p.Kill()
-		// A killed platform's Postgres notices a moment later, and still writes into the directory.
+		// A killed platform's Postgres notices a moment later, and still writes to the directory.
 		Eventually(t, 20*time.Second, p.postgresEnded)
 	})
 	return p
 }
 
-// postgresEnded is nil once no embedded Postgres runs on the platform's directory.
+// postgresEnded returns nil once no embedded Postgres runs on the platform's directory.
 func (p *Platform) postgresEnded() error {
 	lock, err := os.ReadFile(filepath.Join(p.Dir, "postgres", "data", "postmaster.pid"))
 	if err != nil {
@@ -108,14 +108,14 @@ func preparePlatform(t testing.TB, dir string, extra []string) *Platform {
 	return p
 }
 
-// The ports handed out lie below those that the kernel gives to whoever asks for any, so that nobody gets one by
-// chance before its user listens. Each test process claims a band of them, as packages run side by side.
+// The ports handed out lie below the kernel's ephemeral range, so that no process gets one by chance before its user
+// listens. Each test process claims a band of them, as packages run side by side.
 const firstPort, bandPorts, bands = 12_002, 500, 40
 
-// DefaultPorts are those of a platform that nobody configured. None is handed out: some tests start one that has them.
+// DefaultPorts are those of a platform without configuration. None is handed out: some tests start one that has them.
 var DefaultPorts = []int{14200, 15000, 18001, 18002, 18003, 18004, 18005}
 
-// claimBand listens on the first port of a band, which is then this process's own for as long as the process lives.
+// claimBand listens on the first port of a band, which reserves the band while this process lives.
 var claimBand = sync.OnceValues(func() (net.Listener, error) {
 	for _, band := range rand.Perm(bands) {
 		port := firstPort + band*bandPorts
@@ -132,7 +132,7 @@ var claimBand = sync.OnceValues(func() (net.Listener, error) {
 // given are the addresses that this process handed out.
 var given sync.Map
 
-// FreePortRow returns the first of n free ports of 127.0.0.1 in a row, none of which is given to anybody else.
+// FreePortRow returns the first of n consecutive free ports of 127.0.0.1, none of which is handed out elsewhere.
 func FreePortRow(t testing.TB, n int) int {
 	t.Helper()
 	claim, err := claimBand()
@@ -165,7 +165,7 @@ func FreePortRow(t testing.TB, n int) int {
 	return 0
 }
 
-// FreePorts finds n loopback addresses that nobody listens on.
+// FreePorts finds n loopback addresses without a listener.
 func FreePorts(t testing.TB, n int) (addrs []string) {
 	t.Helper()
 	for range n {
@@ -174,7 +174,7 @@ func FreePorts(t testing.TB, n int) (addrs []string) {
 	return addrs
 }
 
-// Environ is the environment of commands against this platform.
+// Environ returns the environment of commands against this platform.
 func (p *Platform) Environ() []string {
 	env := append(os.Environ(), p.extra...)
 	for k, v := range p.Env {
@@ -186,7 +186,7 @@ func (p *Platform) Environ() []string {
 // Set adds or replaces a setting for the next start.
 func (p *Platform) Set(name, value string) { p.extra = append(p.extra, name+"="+value) }
 
-// Start runs the binary and waits until it says that it is ready, at most timeout.
+// Start runs the binary and waits until it reports that it is ready, at most timeout.
 func (p *Platform) Start(t testing.TB, timeout time.Duration) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -204,7 +204,7 @@ func (p *Platform) Launch(t testing.TB) {
 	p.mu.Unlock()
 	cmd := exec.Command(p.bin)
 	cmd.Env = append(os.Environ(), p.extra...)
-	// A group of its own, so that a kill of the test does not reach half of it.
+	// A new process group, so that a kill of the test does not reach half of it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	pr, pw := io.Pipe()
 	cmd.Stdout, cmd.Stderr = pw, pw
@@ -243,14 +243,14 @@ func (p *Platform) WaitOutput(t testing.TB, text string, timeout time.Duration, 
 	return 0
 }
 
-// Output is what the process printed since its last start.
+// Output returns the process's output since its last start.
 func (p *Platform) Output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.out.String()
 }
 
-// LogTail is the end of the platform's log file, for failures.
+// LogTail returns the end of the platform's log file, for failures.
 func (p *Platform) LogTail() string {
 	data, _ := os.ReadFile(filepath.Join(p.Dir, "platform.log"))
 	if len(data) > 6000 {
@@ -280,7 +280,7 @@ func (p *Platform) LoadEnv(t testing.TB) {
 	}
 }
 
-// exported is what `platform env` promises.
+// exported are the variables that `platform env` promises.
 var exported = []string{
 	"CONTROL_PLANE_URL", "CONTROL_PLANE_TOKEN", "SERVING_URL", "SERVING_TOKEN", "SERVING_GRPC_ADDR", "TRACKING_URI", "ORCHESTRATOR_API_URL",
 	"MODELREPO_WEBHOOK_SECRET", "PLATFORM_MODELREPO", "SVC_CONTROL_TOWER_URL", "SVC_CONTROL_TOWER_TOKEN", "PLATFORM_EVIDENCE_STORE",
@@ -288,12 +288,12 @@ var exported = []string{
 	"MLFLOW_TRACKING_TOKEN", "PREFECT_API_KEY", "BUS_BRIDGE_URL", "BUS_NATS_URL",
 }
 
-// Tracker is the address of the tracker stand-in with its credential in it, which every client sends along.
+// Tracker returns the address of the tracker stand-in, including its credential, which every client sends.
 func (p *Platform) Tracker() string {
 	return withCredential(p.Env["TRACKING_URI"], p.Env["MLFLOW_TRACKING_TOKEN"])
 }
 
-// Orchestrator is the address of the orchestrator stand-in's API with its credential in it.
+// Orchestrator returns the address of the orchestrator stand-in's API, including its credential.
 func (p *Platform) Orchestrator() string {
 	return withCredential(p.Env["ORCHESTRATOR_API_URL"], p.Env["PREFECT_API_KEY"])
 }
@@ -303,7 +303,7 @@ func withCredential(url, secret string) string {
 	return scheme + "://e2e:" + secret + "@" + rest
 }
 
-// Pid of the running process.
+// Pid returns the id of the running process.
 func (p *Platform) Pid() int { return p.cmd.Process.Pid }
 
 // Kill ends the process with SIGKILL and waits for its end.
@@ -315,7 +315,7 @@ func (p *Platform) Kill() {
 	<-p.done
 }
 
-// Stop asks for a clean shutdown and waits for it.
+// Stop requests a clean shutdown and waits for it.
 func (p *Platform) Stop(t testing.TB) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -331,10 +331,10 @@ func (p *Platform) Stop(t testing.TB) {
 	}
 }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (p *Platform) Done() <-chan struct{} { return p.done }
 
-// ExitCode of the ended process.
+// ExitCode returns the exit code of the ended process.
 func (p *Platform) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
 
 // Secret reads one named secret of the data directory's credentials file.
@@ -443,7 +443,7 @@ func Want(t testing.TB, status int, method, url, token string, body any, headers
 	return a
 }
 
-// Eventually polls until fn gives nil.
+// Eventually polls until fn returns nil.
 func Eventually(t testing.TB, timeout time.Duration, fn func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -528,8 +528,9 @@ func NewShared(t testing.TB, extra ...string) (p *Platform, dir string) {
 	return preparePlatform(t, dir, extra), dir
 }
 
-// Attached returns a platform that runs already, whichever way: E2E_PLATFORM names the folder of its credentials.json and
-// samples, and the environment holds its addresses and tokens. It can be talked to, and neither stopped nor started.
+// Attached returns a platform that is already running, however it was started: E2E_PLATFORM names the folder of its
+// credentials.json and samples, and the environment has its addresses and tokens. Tests can use it, but neither stop
+// nor start it.
 func Attached() (p *Platform, ok bool) {
 	dir := os.Getenv("E2E_PLATFORM")
 	if dir == "" {
@@ -542,7 +543,7 @@ func Attached() (p *Platform, ok bool) {
 	return p, true
 }
 
-// Setting is the value last given to a setting of this platform.
+// Setting returns the last value of a setting of this platform.
 func (p *Platform) Setting(name string) string {
 	value := ""
 	for _, kv := range p.extra {

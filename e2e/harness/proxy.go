@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Proxy stands between two services so that a test can make the far one unreachable, or let a request
-// through and swallow its answer, as a crash at the worst moment would.
+// Proxy sits between two services so that a test can make the far one unreachable, or forward a request and swallow its
+// answer, as a crash at the worst moment would.
 type Proxy struct {
 	URL    string
 	mode   atomic.Int32
@@ -104,13 +104,13 @@ func hijackAndClose(w http.ResponseWriter) {
 	}
 }
 
-// Forward lets everything through.
+// Forward forwards everything.
 func (p *Proxy) Forward() { p.mode.Store(forward) }
 
 // Refuse drops every connection.
 func (p *Proxy) Refuse() { p.mode.Store(refuse) }
 
-// Hang takes every request and answers none.
+// Hang accepts every request and answers none.
 func (p *Proxy) Hang() { p.mode.Store(hang) }
 
 // Swallow delivers flow run creations and never answers them.

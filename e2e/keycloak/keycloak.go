@@ -1,11 +1,11 @@
-// Package keycloak runs a real identity provider and signs people in at it, through the pages that they would see.
+// Package keycloak runs a real identity provider and signs people in through its pages.
 package keycloak
 
 import (
 	"bytes"
 	"context"
 	"crypto/hmac"
-	"crypto/sha1" // what authenticator apps use (RFC 6238)
+	"crypto/sha1" // the hash of authenticator apps (RFC 6238)
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -32,14 +32,14 @@ const (
 	ClientSecret = "secret-of-the-e2e-client"
 )
 
-// otpSecret is that of the one-time codes of alice.
+// otpSecret is the secret of alice's one-time codes.
 const otpSecret = "ABCDEFGHIJKLMNOPQRST"
 
-// OTPSecrets are those of the people whom a browser signs in, by name: a code is good once, so each has their own.
+// OTPSecrets are those of the people that a browser signs in, by name: a code is good once, so each has their own.
 var OTPSecrets = map[string]string{"erin": "ERINERINERINERINERIN", "frank": "FRANKFRANKFRANKFRANK"}
 
-// Server is a running Keycloak with the realm of realm.json: alice, erin and frank (admins, with one-time codes), bob (a
-// viewer), carol (a viewer of 200 groups) and nobody, whose group has the admins' name below another.
+// Server is a running Keycloak with the realm of realm.json: alice, erin and frank (admins, with one-time codes), bob
+// (a viewer), carol (a viewer of 200 groups) and the user "nobody", whose group has the admins' name below another.
 type Server struct {
 	Origin string
 	Issuer string
@@ -47,7 +47,7 @@ type Server struct {
 	log bytes.Buffer // read only after the process has ended
 }
 
-// startTimeout is generous: an idle machine needs 20 s, two cores that others work on ten times that.
+// startTimeout is generous: an idle machine needs 20 s, two busy cores ten times that.
 const startTimeout = 8 * time.Minute
 
 // Start runs Keycloak on addr for a dashboard at dashboardURL, until the test ends.
@@ -63,7 +63,8 @@ func Start(t *testing.T, addr, dashboardURL string) *Server {
 		t.Fatal(err)
 	}
 	_, port, _ := strings.Cut(addr, ":")
-	// Another host than the dashboard's, so that to a browser it is another site: Strict cookies stay away from its answers.
+	// Another host than the dashboard's, so that for a browser it is another site: Strict cookies are not sent with its
+	// redirects.
 	s := &Server{Origin: "http://localhost:" + port}
 	s.Issuer = s.Origin + "/realms/platform"
 	cmd := exec.Command("sh", filepath.Join(root, "scripts", "keycloak.sh"), "start", port, file)
@@ -111,10 +112,10 @@ func (s *Server) answers(ctx context.Context) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// Browser is one person's: it keeps cookies and fills in the provider's forms.
+// Browser is one person's browser: it keeps cookies and fills in the provider's forms.
 type Browser struct {
-	Forms []string // what the provider asked for: password, code
-	// Address is where the dashboard's proxy says that the browser is; limits count by it.
+	Forms []string // the forms that the provider showed: password, code
+	// Address is the browser's address according to the dashboard's proxy; limits count by it.
 	Address string
 
 	t         *testing.T
@@ -122,7 +123,7 @@ type Browser struct {
 	client    *http.Client
 }
 
-// NewBrowser has no cookies yet.
+// NewBrowser returns a browser without cookies.
 func NewBrowser(t *testing.T, dashboardURL string) *Browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -139,7 +140,7 @@ func NewBrowser(t *testing.T, dashboardURL string) *Browser {
 	}}
 }
 
-// Page is an answer, read whole.
+// Page is a fully read answer.
 type Page struct {
 	Status   int
 	Header   http.Header
@@ -184,16 +185,16 @@ func (b *Browser) Do(method, address string, form url.Values, header ...string) 
 	return p
 }
 
-// Cookies are those that the browser sends to the dashboard.
+// Cookies returns the cookies that the browser sends to the dashboard.
 func (b *Browser) Cookies() []*http.Cookie { return b.client.Jar.Cookies(b.dashboard) }
 
 var formAction = regexp.MustCompile(`<form[^>]*\saction="([^"]+)"`)
 
-// maxSteps of one sign-in: two forms, and redirects between.
+// maxSteps limits one sign-in: two forms, and redirects between.
 const maxSteps = 12
 
-// Walk follows redirects from address and fills in forms as the user, until the provider sends the browser to the
-// dashboard's callback, whose address it gives.
+// Walk follows redirects from address and fills in forms as the user, until the provider redirects to the dashboard's
+// callback, whose address it returns.
 func (b *Browser) Walk(address, user string) string {
 	b.t.Helper()
 	p := b.Do(http.MethodGet, address, nil)
@@ -223,16 +224,16 @@ func (b *Browser) Walk(address, user string) string {
 		}
 		p = b.Do(http.MethodPost, html.UnescapeString(action[1]), form)
 	}
-	b.t.Fatalf("the provider asked for more than %d things: %v", maxSteps, b.Forms)
+	b.t.Fatalf("the provider showed more than %d forms: %v", maxSteps, b.Forms)
 	return ""
 }
 
-// usedStep is the period of the last one-time code. One is good once, so the next may have to be waited for.
+// usedStep is the period of the last one-time code. A code is valid once, so the next may have to be waited for.
 var usedStep int64
 
 const codePeriod = 30
 
-// nextCode is a one-time code of RFC 6238 that was not used yet.
+// nextCode returns an unused one-time code of RFC 6238.
 func (b *Browser) nextCode() string {
 	b.t.Helper()
 	if err := awaitStep(b.t.Context(), usedStep+1); err != nil {

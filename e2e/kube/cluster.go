@@ -1,9 +1,8 @@
-// Package kube starts a real Kubernetes control plane on loopback: etcd, API server,
-// controller manager and scheduler, and kwok in the place of kubelets.
+// Package kube starts a real Kubernetes control plane on loopback: etcd, API server, controller manager and scheduler,
+// and kwok in place of kubelets.
 //
-// Pods that carry the annotation of package kubelet are left to that; every other pod
-// that is scheduled is ready at once. StartWithoutNodes leaves kwok out: package node brings a
-// real kubelet.
+// Package kubelet runs the pods that carry its annotation; every other scheduled pod is ready at once.
+// StartWithoutNodes leaves kwok out: package node provides a real kubelet.
 package kube
 
 import (
@@ -45,7 +44,7 @@ type Cluster struct {
 	Config     *rest.Config
 	Client     *kubernetes.Clientset
 	Kubelet    *kubelet.Kubelet
-	Etcd       string // where the store is served, for what no API server takes any more
+	Etcd       string // address of the store, for objects that no API server accepts any more
 
 	port  int
 	token string
@@ -62,15 +61,15 @@ type part struct {
 	done chan struct{}
 }
 
-// Start builds what is missing, starts everything, and waits until the scheduler has
-// nodes to place pods on. The caller stops it.
+// Start builds missing programs, starts everything, and waits until the scheduler has nodes for pods. The caller stops
+// it.
 func Start(t testing.TB, nodes ...Node) *Cluster {
 	t.Helper()
 	return launch(t, "lease", func(c *Cluster) error { return c.simulate(t, nodes) })
 }
 
-// StartWithoutNodes starts the control plane alone, for a caller that brings its own node. That also says where pods
-// reach the API server.
+// StartWithoutNodes starts the control plane alone, for a caller that brings its own node. That node also defines where
+// pods reach the API server.
 func StartWithoutNodes(t testing.TB) *Cluster {
 	t.Helper()
 	return launch(t, "none", func(*Cluster) error { return nil })
@@ -95,7 +94,7 @@ func launch(t testing.TB, endpoints string, addNodes func(*Cluster) error) *Clus
 	return c
 }
 
-// start starts everything but nodes; endpoints is how the API server keeps those of its own Service.
+// start starts everything but nodes; endpoints is how the API server keeps its own Service's endpoints.
 func (c *Cluster) start(t testing.TB, endpoints string) error {
 	ports, err := freePorts(5)
 	if err != nil {
@@ -162,12 +161,12 @@ func (c *Cluster) simulate(t testing.TB, nodes []Node) error {
 
 func (c *Cluster) path(name string) string { return filepath.Join(c.Dir, name) }
 
-// ca is the certificate that the API server made for itself.
+// ca returns the certificate that the API server made for itself.
 func (c *Cluster) ca() string { return c.path("certs/apiserver.crt") }
 
 func loopbackURL(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
 
-// credentials are one administrator, and the key that signs service account tokens.
+// credentials are those of one administrator, and the key that signs service account tokens.
 func (c *Cluster) credentials() error {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -184,7 +183,7 @@ func (c *Cluster) credentials() error {
 	)
 }
 
-// kubeconfig waits for the API server's certificate and writes the file that points to it.
+// kubeconfig waits for the API server's certificate and writes the kubeconfig file.
 func (c *Cluster) kubeconfig() error {
 	if err := pollUntil(30*time.Second, func() error { return checkCertificate(c.ca()) }); err != nil {
 		return err
@@ -237,23 +236,23 @@ func (c *Cluster) run(t testing.TB, name string, args ...string) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has its own handle
 	p.cmd = exec.Command(strings.TrimSpace(string(bin)), args...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	// A test binary that is killed leaves nothing behind.
+	// A killed test binary leaves nothing behind.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
 		return err
 	}
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait() // how it ended stands in its log
+		_ = p.cmd.Wait() // its log shows how it ended
 	}()
 	c.parts = append(c.parts, p)
 	return nil
 }
 
-// dead is a part that has ended, or nil.
+// dead returns a part that has ended, or nil.
 func (c *Cluster) dead() *part {
 	for _, p := range c.parts {
 		select {
@@ -272,13 +271,13 @@ func (c *Cluster) Stop() {
 		<-c.ended
 	}
 	for i := len(c.parts) - 1; i >= 0; i-- {
-		_ = c.parts[i].cmd.Process.Kill() // it may have ended by itself
+		_ = c.parts[i].cmd.Process.Kill() // it may have ended already
 		<-c.parts[i].done
 	}
 	_ = os.RemoveAll(c.Dir) // in the temporary folder
 }
 
-// logs are the last lines of each part.
+// logs returns the last lines of each part.
 func (c *Cluster) logs() string {
 	var b strings.Builder
 	for _, p := range c.parts {
@@ -289,7 +288,7 @@ func (c *Cluster) logs() string {
 	return b.String()
 }
 
-// stopWaiting is an error that no further try will change.
+// stopWaiting is an error that a retry will not fix.
 type stopWaiting struct{ error }
 
 func pollUntil(limit time.Duration, check func() error) error {

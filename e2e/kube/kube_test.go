@@ -16,8 +16,8 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
-// TestCluster: what the scenarios of the assistant rest on. A broken program looks as a
-// kubelet would show it, its log can be read, and a changed specification mends it.
+// TestCluster checks the simulation that the assistant's scenarios rely on: a failing program looks as a kubelet would
+// show it, its log can be read, and a changed specification repairs it.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := kube.Start(t)

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Node is a node to be simulated.
+// Node is a simulated node.
 type Node struct {
 	Name        string
-	CPU, Memory string // what pods may ask for
+	CPU, Memory string // capacity for the requests of pods
 	Labels      map[string]string
 	Taints      []corev1.Taint
 }
@@ -74,7 +74,7 @@ func (c *Cluster) nodeReady(name string) error {
 	return fmt.Errorf("node %s is not ready", name)
 }
 
-// Lose makes a node one that nobody has heard of for a while: its kubelet is silent.
+// Lose makes a node's kubelet appear silent for a while.
 func (c *Cluster) Lose(ctx context.Context, name string) error {
 	_, err := c.Client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"type":null},"annotations":{"e2e/kubelet":"stopped"}}}`), metav1.PatchOptions{})
 	return err

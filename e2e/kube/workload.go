@@ -25,7 +25,7 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
-// Simulated gives pods a program: the kubelet of package kubelet runs what carries these.
+// Simulated adds the labels and annotations to meta that make package kubelet run the pod with these programs.
 func Simulated(meta *metav1.ObjectMeta, programs map[string]program.Program) {
 	if meta.Labels == nil {
 		meta.Labels = map[string]string{}
@@ -39,7 +39,7 @@ func Simulated(meta *metav1.ObjectMeta, programs map[string]program.Program) {
 	}
 }
 
-// Deployment is one of one container with this program, not created yet.
+// Deployment returns a Deployment of one container with this program, not created yet.
 func Deployment(namespace, name, image string, replicas int32, p program.Program) *appsv1.Deployment {
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -56,8 +56,8 @@ func Deployment(namespace, name, image string, replicas int32, p program.Program
 	return d
 }
 
-// Apply creates the objects of a YAML stream in a namespace, where they have none of their own. An owner that stands before
-// its object in the stream needs no uid. A status is written, too, as controllers do.
+// Apply creates the objects of a YAML stream in a namespace, unless they name one. An owner that comes before its object
+// in the stream needs no uid. It also writes statuses, as controllers do.
 func (c *Cluster) Apply(ctx context.Context, namespace, text string) error {
 	groups, err := restmapper.GetAPIGroupResources(c.Client.Discovery())
 	if err != nil {
@@ -123,7 +123,7 @@ func create(ctx context.Context, to dynamic.ResourceInterface, o *unstructured.U
 	return err
 }
 
-// Namespace makes a namespace and waits until pods can be made in it.
+// Namespace creates a namespace and waits until pods can be created in it.
 func (c *Cluster) Namespace(ctx context.Context, name string) error {
 	if _, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 		return err
@@ -134,5 +134,5 @@ func (c *Cluster) Namespace(ctx context.Context, name string) error {
 	})
 }
 
-// Until waits, at most half a minute, for a condition of the cluster.
+// Until waits up to half a minute for a condition of the cluster.
 func Until(check func() error) error { return pollUntil(30*time.Second, check) }

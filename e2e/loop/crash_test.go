@@ -25,7 +25,7 @@ func behindProxy(t *testing.T) (*harness.Platform, *harness.Proxy) {
 	front := harness.FreePorts(t, 1)[0]
 	p := harness.New(t, "PLATFORM_SEED=false", "PREFECT_API_URL=http://"+front+"/api", "PREFECT_CB_RESET_TIMEOUT=1")
 	proxy := harness.NewProxy(t, front, "http://"+p.Setting("ORCHESTRATOR_ADDR"))
-	// The platform gives its key to no orchestrator but its own, and takes the proxy for another.
+	// The platform sends its key only to its own orchestrator, and takes the proxy for another.
 	proxy.Authorize = func() *url.Userinfo { return url.UserPassword("e2e", p.Secret(t, "orchestrator_key")) }
 	p.Start(t, 30*time.Second)
 	return p, proxy
@@ -78,8 +78,8 @@ func flowRuns(t *testing.T, p *harness.Platform) []map[string]any {
 	return harness.Want(t, 200, "POST", p.Orchestrator()+"/flow_runs/filter", "", map[string]any{"limit": 200}).List(t)
 }
 
-// Acceptance row 12: killed after the orchestrator took the run and before the answer came, the control
-// plane finds that very run again.
+// Acceptance row 12: killed after the orchestrator accepted the run and before the answer arrived, the control plane
+// finds that same run again.
 func TestRow12_KilledMidApprove(t *testing.T) {
 	p, proxy := behindProxy(t)
 	id := fileNotice(t, p, "JPCP", "row12")
@@ -123,14 +123,14 @@ func TestKillBetweenApproveAndCompletion(t *testing.T) {
 	for i, model := range []string{"JPCP", "MACK", "RuntimeRegressor"} {
 		id := fileNotice(t, p, model, fmt.Sprintf("kill%d", i))
 		ids = append(ids, id)
-		// The answer may be lost with the process; the record tells.
+		// The answer may be lost with the process; the record shows the result.
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			_, _ = harness.TryCall("POST", cp+"/approve/"+model, operator, map[string]any{"approval_id": id})
 		}()
 		if i > 0 {
-			<-done // killed during training; the first one is killed while it is dispatched
+			<-done // killed during training; the first one is killed during its dispatch
 		}
 		if i == 2 {
 			harness.Eventually(t, 30*time.Second, func() error {
@@ -155,7 +155,7 @@ func TestKillBetweenApproveAndCompletion(t *testing.T) {
 			case "approved":
 				return nil
 			case "pending":
-				// Killed before anything was written: the caller never got an answer and asks again.
+				// Killed before anything was written: the caller never got an answer and retries.
 				harness.Call(t, "POST", cp+"/approvals/"+id+"/approve", operator, nil)
 			}
 			return fmt.Errorf("record: %v", rec)
@@ -189,7 +189,7 @@ func TestKillBetweenApproveAndCompletion(t *testing.T) {
 		}
 		seen[e.ID] = true
 	}
-	// The tracker agrees: what was cut off does not stay RUNNING there.
+	// The tracker agrees: an interrupted run does not stay RUNNING there.
 	harness.Eventually(t, 20*time.Second, func() error {
 		tr := p.Tracker() + "/api/2.0/mlflow"
 		var exps struct {
@@ -225,7 +225,7 @@ type event struct {
 func countEvents(evs []event, name string) int {
 	n := 0
 	for _, e := range evs {
-		// A completed run also opens a promotion, which has events of its own.
+		// A completed run also opens a promotion, which has separate events.
 		if e.Type == "platform."+name && e.Kind != "promotion" {
 			n++
 		}
@@ -284,8 +284,8 @@ func readEventStream(t *testing.T, p *harness.Platform) []event {
 	return out
 }
 
-// Asked to stop in the middle of a training, the platform lets the trainer say its last word: after the
-// next start the tracker's run is KILLED, not RUNNING for ever.
+// Told to stop in the middle of a training, the platform lets the trainer record its end: after the next start the
+// tracker's run is KILLED, not RUNNING for ever.
 func TestStoppedMidTraining(t *testing.T) {
 	p := harness.New(t, "PLATFORM_SEED=false")
 	p.Start(t, 30*time.Second)
@@ -335,8 +335,8 @@ func trackerRuns(t *testing.T, p *harness.Platform) (status []string) {
 	return status
 }
 
-// A stop before anything is ready is a stop, not a failure, whenever it comes. Moments are counted from when the process
-// holds its data directory: before its main function it is the kernel that ends it.
+// A stop before anything is ready is a stop, not a failure, at any moment. Moments are counted from when the process
+// holds its data directory: before its main function the kernel ends it.
 func TestStoppedWhileStarting(t *testing.T) {
 	for _, after := range []time.Duration{0, 250, 750, 1350, 2050} {
 		p := harness.New(t, "PLATFORM_SEED=false")

@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// load sends predictions from several clients until its context ends, and keeps what went wrong.
+// load sends predictions from several clients until its context ends, and records failures.
 type load struct {
 	total, failed atomic.Int64
 	mu            sync.Mutex // guards versions and first
@@ -79,8 +79,8 @@ func (l *load) seen(version string) bool {
 	return l.versions[version] > 0
 }
 
-// The story of the README, with mlp alone (and curl for the notice): list, predict, notice, pending,
-// approve, watch, served without a restart and without a failed request under load.
+// The walkthrough of the README, with mlp alone (and curl for the notice): list, predict, notice, pending, approve,
+// watch, served without a restart and without a failed request under load.
 func TestLoopWithMLP(t *testing.T) {
 	p := sharedPlatform(t)
 	for _, m := range []string{"JPCP", "MACK", "MCBound", "RuntimeClass", "RuntimeRegressor"} {
@@ -129,8 +129,8 @@ func TestLoopWithMLP(t *testing.T) {
 	t.Logf("%d requests, none failed, versions %v", l.total.Load(), l.versions)
 }
 
-// Acceptance row 20: a corrupt artifact that gets an alias under load changes nothing for callers, of that alias neither.
-// Canary follows the tracker at once; Production does so through the gate alone, which takes no version without a digest.
+// Acceptance row 20: a corrupt artifact that gets an alias under load changes nothing for callers, even of that alias.
+// Canary follows the tracker at once; Production only through the gate, which accepts no version without a digest.
 func TestRow20_CorruptArtifactUnderLoad(t *testing.T) {
 	p := sharedPlatform(t)
 	body, err := os.ReadFile(heldOutBodies(t, p, "RuntimeClass")[1])
@@ -228,7 +228,7 @@ func TestRow20_CorruptArtifactUnderLoad(t *testing.T) {
 	})
 }
 
-// productionVersion is the version that the tracker's Production alias names.
+// productionVersion returns the version that the tracker's Production alias names.
 func productionVersion(t *testing.T, p *harness.Platform, name string) string {
 	t.Helper()
 	var doc struct {
@@ -243,7 +243,7 @@ func productionVersion(t *testing.T, p *harness.Platform, name string) string {
 	return doc.V.Version
 }
 
-// withAlias returns the body of a prediction that asks for an alias.
+// withAlias returns the body of a prediction that requests an alias.
 func withAlias(t *testing.T, body []byte, alias string) string {
 	t.Helper()
 	var doc map[string]any

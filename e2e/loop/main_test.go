@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package loop drives the built platform over the wire through the whole loop: change notice, approval,
-// training, promotion, serving, drift.
+// Package loop drives the built platform over the wire through the whole loop: change notice, approval, training,
+// promotion, serving, drift.
 package loop
 
 import (
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// sharedPlatform returns the shared platform; its first start is what a newcomer sees.
+// sharedPlatform returns the shared platform; its first start is a newcomer's.
 func sharedPlatform(t *testing.T) *harness.Platform {
 	t.Helper()
 	if p, ok := harness.Attached(); ok {

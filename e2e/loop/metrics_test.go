@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// Every metric that a Grafana panel names is exported by a service of the platform, most of them before anything happens.
+// Every metric in a Grafana panel is exported by a service of the platform, most of them before anything happens.
 func TestPanelsNameRealMetrics(t *testing.T) {
 	p := sharedPlatform(t)
 	exported := ""
@@ -33,7 +33,7 @@ func TestPanelsNameRealMetrics(t *testing.T) {
 	if err := yaml.Unmarshal(raw, &dashboards); err != nil {
 		t.Fatal(err)
 	}
-	// Not the functions, which a parenthesis follows, nor the recorded series, which have colons.
+	// Functions are followed by a parenthesis, and recorded series contain colons; both are excluded.
 	metric := regexp.MustCompile(`(?:^|[^a-z_:])((?:http|platform|predict|models|batch|reload|snapshot|bus|dashboard|assistant|process|go)_[a-z0-9_]+)(?:[^a-z0-9_(:]|$)`)
 	named := 0
 	for _, d := range dashboards {

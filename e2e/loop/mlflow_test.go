@@ -15,8 +15,9 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// Acceptance row 25, client half: what the official MLflow client logs, registers and makes Production is put back and
-// asked for within one poll; with a policy and another person's approval it is served, with Python's numbers.
+// Acceptance row 25, client half: a model that the official MLflow client logs, registers and moves to Production is
+// put back and requested within one poll; with a policy and another person's approval it is served, with Python's
+// numbers.
 func TestRow25_OfficialMLflowClient(t *testing.T) {
 	p := sharedPlatform(t)
 	python := os.Getenv("E2E_PYTHON")
@@ -65,7 +66,7 @@ func TestRow25_OfficialMLflowClient(t *testing.T) {
 		}
 		return nil
 	})
-	legacy := p.Env["CONTROL_PLANE_TOKEN"] // whose policies wait for no second person
+	legacy := p.Env["CONTROL_PLANE_TOKEN"] // its policy changes wait for no second person
 	harness.Want(t, 200, "PUT", control+"/promotion-policies/official-forest", legacy, map[string]any{"metric": "train_r2", "operator": "gte", "threshold": 0.5})
 	harness.Eventually(t, 45*time.Second, func() error { // its digest is computed with the next comparison
 		if a := harness.Call(t, "POST", control+"/promotions/"+promotion+"/approve", operator, nil); a.Status != 200 {
@@ -73,7 +74,7 @@ func TestRow25_OfficialMLflowClient(t *testing.T) {
 		}
 		return nil
 	})
-	// Nobody knows who moved the alias, so it takes another.
+	// The mover of the alias is unknown, so a second person must approve.
 	if a := harness.Want(t, 200, "GET", control+"/promotions/"+promotion, operator, nil).JSON(t); a["state"] != "pending" || a["first_approver"] != "operator" {
 		t.Errorf("after the first approval: got %v, want pending with first_approver operator", a)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// What happened at the first start is on record, so that no screen of the dashboard is empty: of each sample its job,
-// its synthetic cost, its passed evaluation and its compliance record; and their project's budget.
+// The first start leaves records, so that no screen of the dashboard is empty: for each sample its job, its synthetic
+// cost, its passed evaluation and its compliance record; and their project's budget.
 func TestTheFirstStartIsOnRecord(t *testing.T) {
 	p := sharedPlatform(t)
 	list := func(path string) []map[string]any {

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/tracker"
 )
 
-// Acceptance row 3: whoever filed a notice cannot approve it, although they hold the scope to approve.
+// Acceptance row 3: the person who filed a notice cannot approve it, although they hold the scope to approve.
 func TestRow03_OwnRequest(t *testing.T) {
 	const ci, operator = "7d2f4c1be96a4d0fb8e35a90c6172ed4", "c19be07a5f3846d2a4710d8e62fb9335"
 	credentials, err := json.Marshal(map[string]any{
@@ -41,14 +41,14 @@ func TestRow03_OwnRequest(t *testing.T) {
 	if runs := flowRuns(t, p); len(runs) != 0 {
 		t.Errorf("flow runs %v; want none", runs)
 	}
-	// The same record, decided by somebody else.
+	// The same record, decided by another person.
 	if a := harness.Want(t, 200, "POST", cp+"/approve/JPCP", operator, nil).JSON(t); a["status"] != "approved" || a["approval_id"] != id {
 		t.Errorf("by somebody else: got %v, want %s approved", a, id)
 	}
 }
 
-// Acceptance row 5: without a policy, with a metric that is not a number, and as a dummy, a version is not promoted; the
-// reasons say so, and Production stays where it is.
+// Acceptance row 5: without a policy, with a metric that is not a number, and as a dummy, a version is not promoted;
+// the reasons state this, and Production stays.
 func TestRow05_PromotionDenied(t *testing.T) {
 	p := sharedPlatform(t)
 	cp, legacy := p.Env["CONTROL_PLANE_URL"], p.Env["CONTROL_PLANE_TOKEN"]
@@ -105,8 +105,8 @@ func TestRow05_PromotionDenied(t *testing.T) {
 	}
 }
 
-// Acceptance row 23: a trigger whose dispatch fails does not use up the cooldown, so that the next one, with the
-// orchestrator back, trains.
+// Acceptance row 23: a trigger whose dispatch fails does not use up the cooldown, so that the next one trains once the
+// orchestrator is back.
 func TestRow23_TriggerWhileTheOrchestratorIsAway(t *testing.T) {
 	p, proxy := behindProxy(t)
 	cp, inf := p.Env["CONTROL_PLANE_URL"], p.Env["SERVING_URL"]
@@ -154,7 +154,7 @@ func TestRow23_TriggerWhileTheOrchestratorIsAway(t *testing.T) {
 
 	proxy.Refuse()
 	harness.Want(t, 200, "PUT", cp+"/auto-retrain/MACK", p.Env["CONTROL_PLANE_TOKEN"], map[string]any{"enabled": true, "kind": "input", "gate": "direct"})
-	harness.Eventually(t, 60*time.Second, func() error { // the leader may be at it
+	harness.Eventually(t, 60*time.Second, func() error { // the leader may be dispatching
 		if r := trigger(); r["outcome"] != "failed" || r["reason"] == nil {
 			return fmt.Errorf("orchestrator away: %v; want failed, with a reason", r)
 		}
@@ -165,7 +165,7 @@ func TestRow23_TriggerWhileTheOrchestratorIsAway(t *testing.T) {
 	}
 
 	proxy.Forward()
-	harness.Eventually(t, 60*time.Second, func() error { // until the breaker lets a call through, by this trigger or the leader's
+	harness.Eventually(t, 60*time.Second, func() error { // until the breaker allows a call, by this trigger or the leader's
 		r := trigger()
 		if row := setting(); row["last_outcome"] != "dispatched" || row["last_triggered_at"] == nil {
 			return fmt.Errorf("orchestrator back: %v, setting %v; want dispatched", r, row)
@@ -204,8 +204,8 @@ func serveMACK(t *testing.T, p *harness.Platform) {
 	})
 }
 
-// Acceptance row 24, the costs: a job that is reported twice is one record, and what the mock scheduler made up is listed
-// but in no sum.
+// Acceptance row 24, the costs: a job reported twice is one record, and the mock scheduler's figures are listed but in
+// no sum.
 func TestRow24_CostsCountOnce(t *testing.T) {
 	p := sharedPlatform(t)
 	cp, token := p.Env["CONTROL_PLANE_URL"], p.Env["CONTROL_PLANE_TOKEN"]

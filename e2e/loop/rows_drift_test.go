@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// pipelineBody asks MACK about a job whose embedding lies around centre; each value differs a little by k.
+// pipelineBody returns a request to MACK about a job whose embedding is near centre; k varies each value slightly.
 func pipelineBody(centre float64, k int) map[string]any {
 	embedding := make([]float64, 384)
 	for i := range embedding {
@@ -21,7 +21,8 @@ func pipelineBody(centre float64, k int) map[string]any {
 	return map[string]any{"model_name": "MACK", "embedding": embedding, "num_nodes": 2, "user_id": "row22"}
 }
 
-// Acceptance row 22: shifted inputs are critical, raise an alert and ask for training; inputs that are not numbers block it.
+// Acceptance row 22: shifted inputs are critical, raise an alert and request training; inputs that are not numbers
+// block it.
 func TestRow22_ShiftedAndNaNInputs(t *testing.T) {
 	p := sharedPlatform(t)
 	cp, inf := p.Env["CONTROL_PLANE_URL"], p.Env["SERVING_URL"]
@@ -63,7 +64,7 @@ func TestRow22_ShiftedAndNaNInputs(t *testing.T) {
 		return results[0].(map[string]any)
 	}
 
-	// The seeded, held-out rows are what is usual.
+	// The seeded, held-out rows are the baseline.
 	if set := harness.Want(t, 200, "POST", inf+"/drift/input/MACK/baseline", serving, map[string]any{}).JSON(t); set["n"].(float64) < 100 {
 		t.Fatalf("baseline %v; want the seeded requests", set)
 	}

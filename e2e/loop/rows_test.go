@@ -13,12 +13,12 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// Acceptance row 4: a promotion through the API is served within 10 s without a reload call, and the
-// history names the actor and the instant.
+// Acceptance row 4: a promotion through the API is served within 10 s without a reload call, and the history names the
+// actor and the time.
 func TestRow04_PromoteServes(t *testing.T) {
 	p := sharedPlatform(t)
 	cp, operator := p.Env["CONTROL_PLANE_URL"], p.Secret(t, "operator_token")
-	// Somebody else asks for the training: nobody decides the promotion of a run of their own.
+	// Another person requests the training: no one decides the promotion of their own run.
 	started := harness.Want(t, 200, "POST", cp+"/retrain", p.Env["CONTROL_PLANE_TOKEN"], map[string]any{"model_name": "RuntimeClass", "dataset_name": "IpscJobs"}).JSON(t)
 	run := p.WaitRun(t, started["flow_run_id"].(string), 3*time.Minute)
 	if run["state_type"] != "COMPLETED" {
@@ -60,7 +60,7 @@ func TestRow04_PromoteServes(t *testing.T) {
 	if err != nil || at.Before(begin.Add(-time.Second)) || at.After(time.Now()) {
 		t.Fatalf("instant: %v %v; want !at.Before(begin.Add(-time.Second)) && !at.After(time.Now())", hist[0]["from"], err)
 	}
-	// What served before that instant is still known.
+	// The holder before that time is still known.
 	then := listItems(t, harness.Want(t, 200, "GET", cp+"/alias-history?model=RUNTIMECLASS&alias=Production&at="+at.Add(-time.Millisecond).UTC().Format(time.RFC3339Nano), operator, nil))
 	if len(then) != 1 || fmt.Sprint(then[0]["version"]) == version {
 		t.Fatalf(`holder before: %v; want len(then) == 1 && fmt.Sprint(then[0]["version"]) != version`, then)
@@ -164,8 +164,8 @@ func TestRow07_Features(t *testing.T) {
 	if got := harness.Call(t, "POST", url, "", write(keys)); got.Status != 401 {
 		t.Errorf("no credential: %d; want 401", got.Status)
 	}
-	// The numbers that are not finite have made the model's inputs corrupt, which is an alert; other tests share the
-	// platform. What was asked is written down in order, so they are in with the request that follows them.
+	// The non-finite numbers have made the model's inputs corrupt, which is an alert; other tests share the platform.
+	// Requests are recorded in order, so they are included once the next request is.
 	harness.Want(t, 200, "POST", url, token, string(data))
 	status := p.Env["SERVING_URL"] + "/drift/input/status?model=RUNTIMEREGRESSOR&alias=Production"
 	harness.Eventually(t, 60*time.Second, func() error {

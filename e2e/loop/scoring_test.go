@@ -18,8 +18,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// A scikit-learn model that the official client logged as a pickle is served by `mlflow models serve`, which the service
-// starts from the checked files, with Python's own numbers; the server's death is told, and it comes back.
+// A scikit-learn model logged as a pickle by the official client is served by `mlflow models serve`, which the service
+// starts from the checked files, with Python's own numbers; the server's death is reported, and it is restarted.
 func TestScoringServerOfMLflow(t *testing.T) {
 	python := os.Getenv("E2E_PYTHON")
 	if python == "" {
@@ -67,7 +67,7 @@ func TestScoringServerOfMLflow(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// A model that refuses the values is a fault of the row, told with the server's own words.
+	// A model that refuses the values is a fault of the row, reported with the server's message.
 	if a := harness.Call(t, "POST", url, token, map[string]any{"alias": "Staging", "features": map[string]any{"x0": 1e308, "x1": 1, "x2": 1}}); a.Status != 500 || !bytes.Contains(a.Body, []byte("model_exception")) {
 		t.Errorf("an infinite float32: got %d %s, want 500 model_exception", a.Status, a.Body)
 	}
@@ -85,7 +85,7 @@ func TestScoringServerOfMLflow(t *testing.T) {
 	harness.Eventually(t, 3*time.Minute, func() error { return predict(0) })
 }
 
-// killScoringServer ends the processes of the platform in dir that score, and returns one of their ids.
+// killScoringServer ends the scoring processes of the platform in dir, and returns one of their ids.
 func killScoringServer(t *testing.T, dir string) (killed int) {
 	t.Helper()
 	commands, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -95,7 +95,7 @@ func killScoringServer(t *testing.T, dir string) (killed int) {
 	for _, name := range commands {
 		environ, err := os.ReadFile(name)
 		if err != nil || !bytes.Contains(environ, []byte("HOME="+dir)) || !bytes.Contains(environ, []byte("/.scoring-")) {
-			continue // another's, or gone by now
+			continue // another's, or already gone
 		}
 		id, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
 		if err != nil {

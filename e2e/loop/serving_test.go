@@ -23,8 +23,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// Acceptance row 19: of 1,000 keys, 90 and 10 % get Production and Canary, each the same one again; weights that do not
-// sum to 100 are refused.
+// Acceptance row 19: of 1,000 keys, 90 and 10 % get Production and Canary, each consistently; weights that do not sum
+// to 100 are refused.
 func TestRow19_SplitIsSticky(t *testing.T) {
 	p := sharedPlatform(t)
 	url, token := p.Env["SERVING_URL"], p.Env["SERVING_TOKEN"]
@@ -69,8 +69,8 @@ func TestRow19_SplitIsSticky(t *testing.T) {
 	}
 }
 
-// Acceptance row 21: a model's requests beyond its bound are told to come again; those that were taken are answered. Bodies
-// that are held back make the requests that are inside as many as the test wants.
+// Acceptance row 21: requests beyond a model's limit are told to retry; admitted ones are answered. Bodies that are
+// held back keep as many requests admitted as the test needs.
 func TestRow21_FloodIsShed(t *testing.T) {
 	p := sharedPlatform(t)
 	url, token := p.Env["SERVING_URL"], p.Env["SERVING_TOKEN"]
@@ -78,7 +78,7 @@ func TestRow21_FloodIsShed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const bound, more = 256 + 512, 32 // MAX_INFLIGHT and QUEUE_MAX; and what is too much
+	const bound, more = 256 + 512, 32 // MAX_INFLIGHT and QUEUE_MAX; and the excess
 	conns := make([]net.Conn, 0, bound+more)
 	defer func() {
 		for _, c := range conns {
@@ -103,13 +103,13 @@ func TestRow21_FloodIsShed(t *testing.T) {
 		return nil
 	})
 	answered := 0
-	for _, c := range conns { // one that was shed may be closed already
+	for _, c := range conns { // a shed one may already be closed
 		_, _ = c.Write(body)
 	}
 	for _, c := range conns {
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
-			continue // shed, and its answer was cut off by the body that it did not read
+			continue // shed, and its answer was cut off by the unread body
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)
 		_ = resp.Body.Close()
@@ -167,7 +167,7 @@ type busAnswer struct {
 	}
 }
 
-// Acceptance row 24, the bus: the same number as over HTTP; what is malformed gets an answer that says so.
+// Acceptance row 24, the bus: the same number as over HTTP; a malformed message gets an answer that reports it.
 func TestRow24_BusAnswersAsHTTP(t *testing.T) {
 	p := sharedPlatform(t)
 	uuid := busUUID(t, p, "RUNTIMEREGRESSOR")
@@ -204,8 +204,8 @@ func TestRow24_BusAnswersAsHTTP(t *testing.T) {
 	}
 }
 
-// Two bridges share 10,000 requests and one is killed halfway: what it had is answered when it is sent again, so every
-// request gets its answer.
+// Two bridges share 10,000 requests and one is killed halfway: its requests are answered when they are sent again, so
+// every request gets its answer.
 func TestBusLosesNothingWhenABridgeIsKilled(t *testing.T) {
 	p := sharedPlatform(t)
 	uuid := busUUID(t, p, "RUNTIMEREGRESSOR")

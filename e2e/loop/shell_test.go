@@ -31,7 +31,7 @@ func TestKilledWhileSeeding(t *testing.T) {
 	}
 }
 
-// What keeps the platform from starting is one clear sentence and exit code 1, and nothing is left running.
+// The reason why the platform cannot start is one clear sentence with exit code 1, and nothing is left running.
 func TestRefusedStarts(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

@@ -76,7 +76,7 @@ func path(all []otlptest.Span, service, name string) []string {
 	return nil
 }
 
-// containsInOrder reports whether way has the names in this order, others between them allowed.
+// containsInOrder reports whether way contains the names in this order, possibly with others between.
 func containsInOrder(way []string, names ...string) bool {
 	for _, at := range way {
 		if len(names) > 0 && at == names[0] {
@@ -86,8 +86,8 @@ func containsInOrder(way []string, names ...string) bool {
 	return len(names) == 0
 }
 
-// One trace runs from the notice to the promoted version at work, through HTTP, the database, the orchestrator's run and
-// the broker; nothing in it is secret.
+// One trace runs from the notice to the working promoted version, through HTTP, the database, the orchestrator's run
+// and the broker; it contains no secret.
 func TestOneTraceFromNoticeToPromotion(t *testing.T) {
 	c := otlptest.Start(t)
 	p := harness.New(t, "PLATFORM_SEED=false", "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20of-the-collector")

@@ -16,8 +16,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// tritonclient, with its defaults, gets a batch of 64 rows answered as /predict answers each, and its user's
-// mistakes explained.
+// tritonclient, with its defaults, gets a batch of 64 rows answered as /predict answers each row, and clear errors for
+// its user's mistakes.
 func TestTritonClient(t *testing.T) {
 	p := sharedPlatform(t)
 	cmd := exec.Command(filepath.Join(harness.Root(t), ".cache", "venv-triton", "bin", "python"), "v2_client.py", "RUNTIMEREGRESSOR")
@@ -47,7 +47,7 @@ func TestTritonClient(t *testing.T) {
 	}
 }
 
-// The same over gRPC: a batch is answered as its rows are alone, over gRPC and over HTTP, and mistakes are explained.
+// The same over gRPC: a batch is answered like its single rows, over gRPC and over HTTP, and mistakes get clear errors.
 func TestTritonClientOverGRPC(t *testing.T) {
 	p := sharedPlatform(t)
 	columns := columnsOf(t, p, "RUNTIMEREGRESSOR")
@@ -93,7 +93,7 @@ func TestTritonClientOverGRPC(t *testing.T) {
 	}
 }
 
-// columnsOf are the model's columns in their trained order.
+// columnsOf returns the model's columns in their trained order.
 func columnsOf(t *testing.T, p *harness.Platform, model string) (names []string) {
 	t.Helper()
 	var models []struct {

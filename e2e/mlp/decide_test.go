@@ -39,7 +39,8 @@ func commitChange(t *testing.T, p *harness.Platform, line string) {
 		map[string]any{"model_ids": []string{"MACK"}, "commit_sha": strings.TrimSpace(string(sha)), "commit_msg": line})
 }
 
-// A change is shown as a diff. When a newer one takes its place while the question stands at the terminal, the answer decides nothing.
+// A change is shown as a diff. When a newer one supersedes it while the question waits at the terminal, the answer
+// decides nothing.
 func checkDecisions(t *testing.T, p *harness.Platform, mlp string) {
 	vars := environment(t, p)
 	commitChange(t, p, "# deeper trees")
@@ -92,7 +93,7 @@ func checkDecisions(t *testing.T, p *harness.Platform, mlp string) {
 	}
 }
 
-// readTerminal tells when the text stands there, and what was written once the program's side is closed.
+// readTerminal signals when the text has appeared, and returns the output once the program's side is closed.
 func readTerminal(person *os.File, text string, asked chan<- struct{}, ended chan<- string) {
 	var all bytes.Buffer
 	b := make([]byte, 4096)

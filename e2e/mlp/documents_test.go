@@ -22,7 +22,7 @@ import (
 )
 
 // documentLines has a line of each command that reads, and of each that writes as its dry run. RUN, APPROVAL and CHANGE
-// stand for ids that name nothing: what is asked about need not exist for its answer to be a document.
+// are unknown ids: an answer about an absent object is still a document.
 var documentLines = []string{
 	"status", "models list", "models info JPCP", "models diff JPCP 1 1", "models lineage JPCP", "models cost JPCP", "models history JPCP",
 	"models at 1m", "models rollback JPCP --reason x --dry-run", "predict JPCP --features {}", "retrain JPCP --dry-run", "runs list", "runs show RUN",
@@ -39,8 +39,8 @@ var documentLines = []string{
 	"config init", "config contexts", "config use nowhere", "help", "version",
 }
 
-// Each command prints exactly one document under --json, and nothing beside it: with the platform, without it, and with
-// something else at its addresses.
+// Each command prints exactly one document under --json, and nothing else: with the platform, without it, and with
+// another server at its addresses.
 func checkDocuments(t *testing.T, p *harness.Platform, mlp string) {
 	reference, err := os.ReadFile(filepath.Join(harness.Root(t), "docs", "mlp.md"))
 	if err != nil {
@@ -83,8 +83,8 @@ var otherwiseKeyed = map[string][]string{
 	"models at 1m":        {"previous", "by"},
 }
 
-// checkColumnsAreKeys compares the CSV of a command with its documents: each column is a key of each item of a list, and
-// both YAML and CSV can be read by others' parsers.
+// checkColumnsAreKeys compares the CSV of a command with its documents: each column is a key of each item of a list,
+// and independent parsers can read both YAML and CSV.
 func checkColumnsAreKeys(t *testing.T, mlp string, world map[string]string, line string) {
 	t.Helper()
 	var same any
@@ -112,7 +112,7 @@ func checkColumnsAreKeys(t *testing.T, mlp string, world map[string]string, line
 	}
 }
 
-// runFormat returns what a line prints in a structured format, and whether it succeeds.
+// runFormat returns the output of a line in a structured format, and whether it succeeds.
 func runFormat(t *testing.T, mlp string, world map[string]string, format, line string) (text string, ok bool) {
 	t.Helper()
 	cmd := lineOf(t, mlp, world, format, line)
@@ -123,7 +123,7 @@ func runFormat(t *testing.T, mlp string, world map[string]string, format, line s
 	return string(out), err == nil
 }
 
-// lineOf is mlp with a line of documentLines, at a home of its own.
+// lineOf is mlp with a line of documentLines, in a new home directory.
 func lineOf(t *testing.T, mlp string, world map[string]string, format, line string) *exec.Cmd {
 	t.Helper()
 	const unknown = "01930000-0000-7000-8000-000000000001"

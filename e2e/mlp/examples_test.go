@@ -20,10 +20,10 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// exampleID stands in the examples for an id that a reader has found in a list.
+// exampleID represents in the examples an id that a reader has found in a list.
 const exampleID = "0193b2c4-7d1e-7a52-9c3f-5e8b6a7d1f20"
 
-// Examples that end with exit code 1 here, and the words that say why.
+// Examples that end with exit code 1 here, and the text of the reason.
 var failingExamples = map[string]string{
 	"mlp stack up":                          "no Docker engine",
 	"mlp stack down --volumes":              "no Docker engine",
@@ -50,7 +50,7 @@ func checkExamples(t *testing.T, p *harness.Platform, mlp string) {
 	}
 }
 
-// reader is somebody at a shell, signed in at the platform.
+// reader is a user at a shell, signed in at the platform.
 type reader struct {
 	p   *harness.Platform
 	dir string
@@ -83,7 +83,7 @@ func newReader(t *testing.T, p *harness.Platform, mlp string) *reader {
 	return r
 }
 
-// try runs an example with what it needs before it.
+// try runs an example after its preparation.
 func (r *reader) try(t *testing.T, example string) {
 	line, stdin := strings.ReplaceAll(example, exampleID, r.prepare(t, example)), ""
 	switch {
@@ -105,7 +105,7 @@ func (r *reader) try(t *testing.T, example string) {
 	}
 }
 
-// prepare makes what an example names, and returns its id.
+// prepare creates the object that an example names, and returns its id.
 func (r *reader) prepare(t *testing.T, example string) string {
 	t.Helper()
 	named := func(prefix string) bool { return strings.HasPrefix(example, "mlp "+prefix) }
@@ -145,7 +145,7 @@ func (r *reader) notice(t *testing.T, model string) {
 		map[string]any{"model_ids": []string{model}, "commit_sha": fmt.Sprintf("%040x", time.Now().UnixNano()), "commit_msg": "an example"})
 }
 
-// second makes a line that of another person, since nobody approves what they asked for.
+// second makes a line that of another person, since no one approves their own requests.
 func (r *reader) second(t *testing.T) string {
 	return "CONTROL_PLANE_TOKEN=" + r.p.Secret(t, "control_plane_token") + " "
 }
@@ -160,7 +160,7 @@ func (r *reader) find(t *testing.T, pattern, line string) string {
 	return m[1]
 }
 
-// run is a line that must succeed.
+// run runs a line that must succeed.
 func (r *reader) run(t *testing.T, stdin, line string) string {
 	t.Helper()
 	out, code := r.shell(t, stdin, line)
@@ -170,7 +170,7 @@ func (r *reader) run(t *testing.T, stdin, line string) string {
 	return out
 }
 
-// shell waits, as its hint asks, where the scripts and examples together are more than a tenant may send.
+// shell waits, as its hint says, where the scripts and examples together exceed a tenant's rate limit.
 func (r *reader) shell(t *testing.T, stdin, line string) (out string, code int) {
 	t.Helper()
 	harness.Eventually(t, 2*time.Minute, func() error {

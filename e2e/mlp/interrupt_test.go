@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/libs/tracker"
 )
 
-// Row 33: Ctrl-C in a command that takes its time ends it with exit code 1 and a document that says what is done.
+// Row 33: Ctrl-C in a long-running command ends it with exit code 1 and a document that reports what is done.
 func checkInterrupts(t *testing.T, p *harness.Platform, mlp string) {
 	vars := environment(t, p)
 	t.Run("a training here leaves its run KILLED and registers nothing", func(t *testing.T) {
@@ -79,7 +79,7 @@ func checkInterrupts(t *testing.T, p *harness.Platform, mlp string) {
 	})
 }
 
-// command is mlp with --json, under way.
+// command is a running mlp with --json.
 type command struct {
 	*exec.Cmd
 	out bytes.Buffer
@@ -99,7 +99,7 @@ func startCommand(t *testing.T, mlp string, vars map[string]string, args ...stri
 	return c
 }
 
-// interrupt is Ctrl-C; it returns the sentence of the one document that the command ends with.
+// interrupt sends Ctrl-C; it returns the sentence of the only document that the command ends with.
 func (c *command) interrupt(t *testing.T) string {
 	t.Helper()
 	if err := c.Process.Signal(syscall.SIGINT); err != nil {
@@ -142,7 +142,7 @@ func countVersions(t *testing.T, client *tracker.Client) (n int) {
 	return n
 }
 
-// countProbes is how many predictions without a trace, such as a benchmark's, the platform has answered.
+// countProbes returns how many predictions without a trace, such as a benchmark's, the platform has answered.
 func countProbes(t *testing.T, p *harness.Platform) (n int) {
 	t.Helper()
 	text := string(harness.Want(t, 200, "GET", p.Env["SERVING_URL"]+"/metrics", "", nil).Body)

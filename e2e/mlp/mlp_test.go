@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package mlp runs scripts of commands with the built mlp against one running platform. Each script in
-// testdata covers some commands: table and documents, dry run, refusal, error and exit code.
+// Package mlp runs scripts of commands with the built mlp against one running platform. Each script in testdata covers
+// some commands: table and documents, dry run, refusal, error and exit code.
 package mlp
 
 import (
@@ -26,7 +26,7 @@ import (
 
 // Scripts run one after the other in the order of their names: they share the platform's models.
 func TestScripts(t *testing.T) {
-	p, running := harness.Attached() // for those who write a script and do not want to wait for another start
+	p, running := harness.Attached() // for developing a script without waiting for another start
 	if !running {
 		p = harness.New(t)
 		p.Start(t, 3*time.Minute)
@@ -50,11 +50,11 @@ func TestScripts(t *testing.T) {
 	t.Run("documents", func(t *testing.T) { checkDocuments(t, p, mlp) })
 	t.Run("decisions", func(t *testing.T) { checkDecisions(t, p, mlp) })
 	t.Run("interrupts", func(t *testing.T) { checkInterrupts(t, p, mlp) })
-	// Last: they wait where a tenant's rate is used up.
+	// Last: they wait until a tenant's rate limit allows more.
 	t.Run("examples", func(t *testing.T) { checkExamples(t, p, mlp) })
 }
 
-// inOrder is a test whose subtests do not run beside others.
+// inOrder is a test whose subtests do not run in parallel.
 type inOrder struct{ *testing.T }
 
 func (t inOrder) Parallel() {}
@@ -63,7 +63,7 @@ func (t inOrder) Run(_ string, f func(testscript.T)) { f(t) }
 
 func (t inOrder) Verbose() bool { return testing.Verbose() }
 
-// setUp gives a script a home of its own and the platform's addresses and tokens.
+// setUp gives a script a new home directory and the platform's addresses and tokens.
 func setUp(t *testing.T, p *harness.Platform, env *testscript.Env) error {
 	for k, v := range environment(t, p) {
 		env.Setenv(k, v)
@@ -77,8 +77,8 @@ func setUp(t *testing.T, p *harness.Platform, env *testscript.Env) error {
 	return nil
 }
 
-// environment has the platform's addresses and tokens. Its user is the operator: another than the one who asks for
-// things with $REQUESTER.
+// environment has the platform's addresses and tokens. Its user is the operator: not the person who makes requests as
+// $REQUESTER.
 func environment(t *testing.T, p *harness.Platform) map[string]string {
 	vars := map[string]string{"CONTROL_PLANE_TOKEN": p.Secret(t, "operator_token")}
 	for _, k := range []string{"CONTROL_PLANE_URL", "SERVING_URL", "SERVING_TOKEN", "TRACKING_URI", "MLFLOW_TRACKING_TOKEN", "ORCHESTRATOR_API_URL",
@@ -95,7 +95,7 @@ func environment(t *testing.T, p *harness.Platform) map[string]string {
 
 func commands(t *testing.T, p *harness.Platform, mlp string) map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		// mlp CODE ARGUMENTS... runs mlp and wants that exit code. A document must be the only one on stdout, and
+		// mlp CODE ARGUMENTS... runs mlp and expects that exit code. A document must be the only one on stdout, and
 		// stderr must then be empty.
 		"mlp": func(ts *testscript.TestScript, neg bool, args []string) {
 			if neg || len(args) == 0 {
@@ -137,7 +137,7 @@ func commands(t *testing.T, p *harness.Platform, mlp string) map[string]func(*te
 			_, err = fmt.Fprintf(ts.Stdout(), "%s\n", reply.Data)
 			ts.Check(err)
 		},
-		// remember NAME REGEXP puts the first group that matches in stdout into the environment.
+		// remember NAME REGEXP sets the environment variable to the first matching group in stdout.
 		"remember": func(ts *testscript.TestScript, _ bool, args []string) {
 			m := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
 			if len(m) < 2 {
@@ -148,7 +148,7 @@ func commands(t *testing.T, p *harness.Platform, mlp string) map[string]func(*te
 	}
 }
 
-// checkDocument wants exactly one JSON document on stdout, and silence on stderr.
+// checkDocument expects exactly one JSON document on stdout, and nothing on stderr.
 func checkDocument(ts *testscript.TestScript) {
 	dec := json.NewDecoder(bytes.NewReader([]byte(ts.ReadFile("stdout"))))
 	var doc any

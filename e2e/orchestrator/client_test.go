@@ -17,8 +17,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// testOfficialClient runs client.py, which uses the official client, command line and process worker alone. The same
-// must hold on the stand-in and on the real server.
+// testOfficialClient runs client.py, which uses only the official client, command line and process worker. The same
+// must work on the stand-in and on the real server.
 func testOfficialClient(t *testing.T, api string) {
 	u, err := url.Parse(api)
 	if err != nil {

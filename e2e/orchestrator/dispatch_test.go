@@ -23,15 +23,15 @@ import (
 
 const token = "dispatch-suite-0123456789"
 
-// schema is what the platform's worker registers for the flow that trains; enforced, so that the
-// orchestrator itself refuses a parameter of the wrong type.
+// schema is the one that the platform's worker registers for the flow that trains; enforced, so that the orchestrator
+// itself refuses a parameter of the wrong type.
 const schema = `{"type": "object", "required": ["model_name", "dataset_cls_name"], "properties": {
 	"model_name": {"type": "string"}, "dataset_cls_name": {"type": "string"}, "is_dummy": {"type": "boolean"},
 	"backend_name": {"type": "string"}, "commit_sha": {"type": "string"}, "tenant": {"type": "string"},
 	"request_id": {"type": "string"}, "requested_by": {"type": "string"}, "approval_id": {"type": "string"},
 	"parameters": {"type": "object", "properties": {"epochs": {"type": "integer"}}}}}`
 
-// plane is a control plane as a process of its own, with a proxy between it and the orchestrator.
+// plane is a control plane in a separate process, with a proxy between it and the orchestrator.
 type plane struct {
 	t          *testing.T
 	url        string
@@ -55,7 +55,7 @@ func testDispatch(t *testing.T, api string, cases []dispatchCase) {
 	if p.flow, err = p.client.CreateFlow(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	// Runs of a pool wait for a worker: here the suite plays the worker.
+	// Runs of a pool wait for a worker: here the suite acts as the worker.
 	if p.pool, err = p.client.CreateWorkPool(t.Context(), name, "process", "dispatch suite"); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func (p *plane) start(t *testing.T) {
 
 func (p *plane) kill() {
 	_ = p.cmd.Process.Kill()
-	_ = p.cmd.Wait() // its error is the kill
+	_ = p.cmd.Wait() // killed, so it always returns an error
 }
 
 // retrain dispatches a run; extra members go into the body.
@@ -233,7 +233,7 @@ func testManyAtOnce(t *testing.T, p *plane) {
 	for round := range 4 {
 		for model, dataset := range models {
 			wg.Go(func() {
-				harness.Eventually(t, time.Minute, func() error { // one of the same model may be in flight
+				harness.Eventually(t, time.Minute, func() error { // one of the same model may be in progress
 					a := p.retrain(t, map[string]any{"model_name": model, "dataset_name": dataset}, "Idempotency-Key", fmt.Sprintf("many-%d-%s", round, model))
 					if a.Status != 200 {
 						return fmt.Errorf("%d %s", a.Status, a.Body)

@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// What a training calls at the tracker: first of all, and once it has learnt.
+// A training's calls to the tracker: its first, and the first after it has learnt.
 const (
 	creation  = "/runs/create"
 	recording = "/runs/log-batch"
 )
 
-// gate stands before the tracker and holds a training where a test wants it, however fast it is.
+// gate sits before the tracker and holds a training at a chosen call, however fast it is.
 type gate struct {
 	url string
 
@@ -40,7 +40,7 @@ func newGate(t *testing.T, target string) *gate {
 	g := &gate{held: make(chan struct{}, 64)}
 	forward := &httputil.ReverseProxy{
 		Rewrite:  func(r *httputil.ProxyRequest) { r.SetURL(to) },
-		ErrorLog: log.New(io.Discard, "", 0), // a training that is killed leaves its call behind
+		ErrorLog: log.New(io.Discard, "", 0), // a killed training leaves its call behind
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		open := g.match(r.URL.Path)
@@ -48,7 +48,7 @@ func newGate(t *testing.T, target string) *gate {
 		case open == nil:
 			forward.ServeHTTP(rw, r)
 		case strings.HasSuffix(r.URL.Path, creation):
-			// The tracker has the run, and its training does not hear of that yet.
+			// The tracker has the run, and its training has no answer yet.
 			forward.ServeHTTP(&late{rw, func() { g.wait(r, open) }}, r)
 		default:
 			g.wait(r, open)
@@ -57,7 +57,7 @@ func newGate(t *testing.T, target string) *gate {
 	}))
 	g.url = srv.URL
 	t.Cleanup(srv.Close)
-	t.Cleanup(g.release) // before the server closes, which waits for what is held
+	t.Cleanup(g.release) // before the server closes, which waits for held calls
 	return g
 }
 
@@ -81,7 +81,7 @@ func (g *gate) match(path string) chan struct{} {
 	return g.open
 }
 
-// wait returns when the gate opens, or when the training that called is gone.
+// wait returns when the gate opens, or when the calling training is gone.
 func (g *gate) wait(r *http.Request, open chan struct{}) {
 	g.held <- struct{}{}
 	select {
@@ -90,14 +90,14 @@ func (g *gate) wait(r *http.Request, open chan struct{}) {
 	}
 }
 
-// hold lets no call pass that ends like path.
+// hold holds calls whose path ends like path.
 func (g *gate) hold(path string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.path, g.open = path, make(chan struct{})
 }
 
-// release lets all pass again, also those that are held.
+// release forwards all calls again, including held ones.
 func (g *gate) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

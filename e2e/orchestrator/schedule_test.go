@@ -20,8 +20,8 @@ import (
 
 var scheduled = workerCase{"what a schedule makes is trained", testScheduled}
 
-// testScheduled has the orchestrator's own scheduler make runs of the nightly deployment, which a model repository declares
-// for every minute. The worker trains them as any other.
+// testScheduled has the orchestrator's own scheduler create runs of the nightly deployment, which a model repository
+// declares for every minute. The worker trains them like any other.
 func testScheduled(t *testing.T, w *workers) {
 	repo := filepath.Join(t.TempDir(), "repo")
 	if err := os.CopyFS(repo, os.DirFS(w.repo)); err != nil {
@@ -37,7 +37,7 @@ func testScheduled(t *testing.T, w *workers) {
 	}
 	p := w.start(t, "nightly", t.TempDir(), "MODELREPO_DIR="+repo)
 	var run orchestrator.FlowRun
-	harness.Eventually(t, 4*time.Minute, func() error { // a real server looks at schedules once a minute
+	harness.Eventually(t, 4*time.Minute, func() error { // a real server checks schedules once a minute
 		d, err := w.client.ReadDeploymentByName(t.Context(), "scheduled_training", "platform-runtimeclass-nightly")
 		if err != nil {
 			return err
@@ -59,7 +59,7 @@ func testScheduled(t *testing.T, w *workers) {
 	}
 	w.checkEvents(t, run.ID)
 	p.stop(t)
-	w.start(t, "restorer", t.TempDir()).stopRegistered(t, w) // every night again, for the tests after it
+	w.start(t, "restorer", t.TempDir()).stopRegistered(t, w) // nightly again, for the tests after it
 }
 
 // stopRegistered ends a worker that has registered the deployments.
@@ -75,7 +75,7 @@ func (p *workerProcess) stopRegistered(t *testing.T, w *workers) {
 	p.stop(t)
 }
 
-// checkEvents reads what a real server has recorded of a run as events; the stand-in keeps none.
+// checkEvents reads the events that a real server has recorded of a run; the stand-in keeps none.
 func (w *workers) checkEvents(t *testing.T, run uuid.UUID) {
 	t.Helper()
 	filter := map[string]any{"filter": map[string]any{"resource": map[string]any{"id": []string{"prefect.flow-run." + run.String()}}}}

@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package orchestrator runs one suite against the stand-in of the orchestrator and against the real
-// product: its protocol as the Go client speaks it, and the control plane's dispatch on top.
+// Package orchestrator runs one suite against the stand-in of the orchestrator and against the real product: its
+// protocol as the Go client implements it, and the control plane's dispatch on top.
 package orchestrator
 
 import (
@@ -23,8 +23,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Both servers are tested side by side, and each part waits most of the time: two at once, as on two cores, would
-	// leave the cores idle.
+	// Both servers are tested in parallel, and each part mostly waits: only two at a time, one per core, would leave
+	// the cores idle.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
@@ -60,8 +60,8 @@ func TestRow25_WorkerOnTheRealServer(t *testing.T) {
 	runSuite(t, api, p, cases, worker)
 }
 
-// runSuite runs the official client first, whose processes take all of a small machine, and the other parts side by side:
-// each waits most of the time, and they share nothing but the server.
+// runSuite runs the official client first, whose processes occupy a small machine, and the other parts in parallel:
+// each mostly waits, and they share only the server.
 func runSuite(t *testing.T, api string, p *harness.Platform, dispatch []dispatchCase, worker []workerCase) {
 	t.Run("official client", func(t *testing.T) { testOfficialClient(t, api) })
 	t.Run("protocol", func(t *testing.T) { t.Parallel(); orchestratortest.Run(t, api) })
@@ -69,8 +69,8 @@ func runSuite(t *testing.T, api string, p *harness.Platform, dispatch []dispatch
 	t.Run("worker", func(t *testing.T) { t.Parallel(); testWorker(t, api, p, worker) })
 }
 
-// realServer starts the real product on Postgres and gives the address of its API. On SQLite it answers
-// 503 to writes that meet, which the suite's parallel tests would see.
+// realServer starts the real product on Postgres and returns the address of its API. On SQLite it answers 503 to
+// concurrent writes, which the suite's parallel tests would see.
 func realServer(t *testing.T) string {
 	t.Helper()
 	bin := os.Getenv("E2E_PREFECT")
@@ -96,13 +96,13 @@ func realServer(t *testing.T) string {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	cmd.Env = append(os.Environ(), "PREFECT_HOME="+dir, "PREFECT_API_DATABASE_CONNECTION_URL="+database.String(),
 		"PREFECT_SERVER_ANALYTICS_ENABLED=false", "DO_NOT_TRACK=1", "PREFECT_LOGGING_LEVEL=WARNING")
-	// A group of its own: the server starts workers, and all of them must end.
+	// A new process group: the server starts workers, and all of them must end.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // gone if it ended by itself
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // gone if it has ended already
 		_ = cmd.Wait()
 		_ = log.Close()
 		if b, err := os.ReadFile(log.Name()); err == nil && t.Failed() {

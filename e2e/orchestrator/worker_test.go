@@ -36,8 +36,8 @@ type workers struct {
 	env     []string
 }
 
-// testWorker lets the platform's own worker train at the orchestrator; runs are recorded at the platform's tracker.
-// Its parts follow each other: they share the pool, whose name is fixed.
+// testWorker makes the platform's own worker train at the orchestrator; runs are recorded at the platform's tracker.
+// Its parts run in sequence: they share the pool, whose name is fixed.
 func testWorker(t *testing.T, api string, p *harness.Platform, cases []workerCase) {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -109,7 +109,7 @@ func (p *workerProcess) kill() {
 	_ = p.cmd.Wait()
 }
 
-// stop asks the worker to end and waits until it has.
+// stop tells the worker to end and waits until it has.
 func (p *workerProcess) stop(t *testing.T) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -123,7 +123,7 @@ func (p *workerProcess) stop(t *testing.T) {
 // short is a training of seconds: generated rows in place of the job log.
 var short = map[string]any{"is_dummy": true}
 
-// dispatch asks for a training of RuntimeClass, on the job log unless told otherwise.
+// dispatch requests a training of RuntimeClass, on the job log unless extra says otherwise.
 func (w *workers) dispatch(t *testing.T, extra map[string]any) orchestrator.FlowRun {
 	t.Helper()
 	var d orchestrator.Deployment
@@ -169,7 +169,7 @@ func (w *workers) tracked(t *testing.T, id uuid.UUID) []tracker.Run {
 	return runs
 }
 
-// underWay waits until the run is RUNNING and its training stands at the gate.
+// underWay waits until the run is RUNNING and its training waits at the gate.
 func (w *workers) underWay(t *testing.T, id uuid.UUID) {
 	t.Helper()
 	w.gate.await(t)
@@ -179,7 +179,7 @@ func (w *workers) underWay(t *testing.T, id uuid.UUID) {
 	}
 }
 
-// versions are those registered from the flow run.
+// versions returns those registered from the flow run.
 func (w *workers) versions(t *testing.T, id uuid.UUID) (all []string) {
 	t.Helper()
 	for _, run := range w.tracked(t, id) {
@@ -193,7 +193,7 @@ func (w *workers) versions(t *testing.T, id uuid.UUID) (all []string) {
 	return all
 }
 
-// children are the trainings of a flow run that are under way on this machine.
+// children returns the trainings of a flow run that are running on this machine.
 func children(t *testing.T, id uuid.UUID) (pids []int) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -224,7 +224,7 @@ func (w *workers) states(t *testing.T, id uuid.UUID) string {
 	}
 	var names []string
 	for _, s := range all {
-		if s.Name != "Late" { // a real server's word for a run that nobody has taken for some seconds
+		if s.Name != "Late" { // a real server's word for a run that no worker has taken for some seconds
 			names = append(names, s.Name)
 		}
 	}
@@ -269,8 +269,8 @@ func testRegistration(t *testing.T, w *workers) {
 	testUnscheduledStaysSo(t, w)
 }
 
-// testDeployBesideAWorker shows that mlp pipeline deploy and the worker write the same deployment: neither undoes what
-// the other did.
+// testDeployBesideAWorker shows that mlp pipeline deploy and the worker write the same deployment: neither undoes the
+// other's changes.
 func testDeployBesideAWorker(t *testing.T, w *workers) {
 	if got := w.deploy(t); got != "unchanged" {
 		t.Errorf("pipeline deploy beside a worker: %s; want unchanged", got)
@@ -280,7 +280,7 @@ func testDeployBesideAWorker(t *testing.T, w *workers) {
 	}
 }
 
-// testUnscheduledStaysSo starts a worker at a deployment whose schedule an operator switched off.
+// testUnscheduledStaysSo starts a worker on a deployment whose schedule an operator switched off.
 func testUnscheduledStaysSo(t *testing.T, w *workers) {
 	const name = "platform-runtimeclass-nightly"
 	before, err := w.client.ReadDeploymentByName(t.Context(), "scheduled_training", name)
@@ -310,7 +310,7 @@ func testUnscheduledStaysSo(t *testing.T, w *workers) {
 	}
 }
 
-// deploy runs mlp pipeline deploy for RuntimeClass and returns what became of its deployment.
+// deploy runs mlp pipeline deploy for RuntimeClass and returns the resulting deployment.
 func (w *workers) deploy(t *testing.T, options ...string) string {
 	t.Helper()
 	cmd := exec.Command(harness.Bin(t, "mlp"), append([]string{"--yes", "--json", "pipeline", "deploy", "--env", "prod", "--model", "RuntimeClass"}, options...)...)
@@ -318,7 +318,7 @@ func (w *workers) deploy(t *testing.T, options ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _ := api.User.Password() // mlp takes no address with a credential in it
+	key, _ := api.User.Password() // mlp accepts no address with a credential in it
 	api.User = nil
 	cmd.Env = append(w.env, "HOME="+t.TempDir(), "ORCHESTRATOR_API_URL="+api.String(), "PREFECT_API_KEY="+key, "PLATFORM_MODELREPO="+w.repo)
 	var out, talk bytes.Buffer

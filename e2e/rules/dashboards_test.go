@@ -41,7 +41,7 @@ func readDashboards(t *testing.T) (all []dashboard) {
 	return all
 }
 
-// The dashboards in JSON are what panels.yaml describes.
+// The dashboards in JSON match panels.yaml.
 func TestDashboardsAreUpToDate(t *testing.T) {
 	for _, d := range readDashboards(t) {
 		path := filepath.Join(grafana, "dashboards", d.File+".json")
@@ -61,7 +61,7 @@ func TestDashboardsAreUpToDate(t *testing.T) {
 	}
 }
 
-// Prometheus takes every expression. A panel says what it shows, in which unit.
+// Prometheus accepts every expression. A panel states its subject and its unit.
 func TestPanelsParse(t *testing.T) {
 	var rules []map[string]string
 	for _, d := range readDashboards(t) {

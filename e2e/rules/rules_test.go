@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package rules holds the alert rules against Prometheus's own tool: they parse, and each fires where it
-// should and stays silent where it nearly would. That their metrics exist is tested by the services.
+// Package rules checks the alert rules with Prometheus's own tool: they parse, and each fires where it should and stays
+// silent just below. The services test that the metrics exist.
 package rules
 
 import (
@@ -57,7 +57,7 @@ func TestRulesFire(t *testing.T) {
 	runPromtool(t, append([]string{"test", "rules"}, ruleFiles(t, "tests/*.yaml")...)...)
 }
 
-// Every alert says what it is, how it is and what to do, is in the manual, and is tried both ways.
+// Every alert states its subject, the condition and the remedy, is in the manual, and is tested firing and not firing.
 func TestEveryAlertIsToldAndTried(t *testing.T) {
 	type tried struct{ fires, silent bool }
 	seen := map[string]*tried{}

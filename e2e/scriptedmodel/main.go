@@ -1,6 +1,6 @@
-// Command scriptedmodel serves a script of a language model on a loopback port. The
-// first line on standard output is its base URL. Every request body is appended to the
-// log, one a line, so that a test can prove what never reached a model.
+// Command scriptedmodel serves a scripted language model on a loopback port. The first line on standard output is its
+// base URL. Every request body is appended to the log, one per line, so that a test can prove what never reached a
+// model.
 package main
 
 import (

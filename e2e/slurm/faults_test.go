@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// frozen starts a training and stops its job's process, so that the job runs until the test has done what it wants.
+// frozen starts a training and stops its job's process, so that the job runs until the test is done.
 func (s *site) frozen(t *testing.T) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer, id string) {
 	t.Helper()
 	cmd, stderr = s.command(t, nil, "train", "--model", "RuntimeClass")
@@ -40,7 +40,7 @@ func (s *site) frozen(t *testing.T) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer
 	return cmd, stdout, stderr, id
 }
 
-// process is the trainer that runs as a job.
+// process returns the trainer process that runs as a job.
 func (s *site) process() (int, error) {
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -59,8 +59,8 @@ func (s *site) process() (int, error) {
 	return 0, fmt.Errorf("no process of a job in %s", s.work)
 }
 
-// finishes waits until the training has ended well, and checks that its cost is what the accounting says of all times
-// that the job ran.
+// finishes waits until the training has ended well, and checks that its cost is the accounting's total over all runs of
+// the job.
 func (s *site) finishes(t *testing.T, cmd *exec.Cmd, stdout, stderr *bytes.Buffer, id string, times int) {
 	t.Helper()
 	if err := cmd.Wait(); err != nil {
@@ -110,7 +110,7 @@ func testNodeFails(t *testing.T, s *site) {
 		}
 		return nil
 	})
-	// The node may come back by itself (ReturnToService) at any moment, and then nobody may resume it.
+	// The node may come back automatically (ReturnToService) at any moment, and then it may not be resumed.
 	harness.Eventually(t, 30*time.Second, func() error {
 		got := s.slurm(t, "sinfo", "-h", "-n", node, "-o", "%T")
 		if strings.HasPrefix(got, "down") {
@@ -159,8 +159,8 @@ func testLost(t *testing.T, s *site) {
 	if got := s.get(t, "/jobs/"+id+"?scheduler=slurm"); got["state"] != "UNKNOWN" {
 		t.Errorf("job at the control plane: %v; want UNKNOWN", got)
 	}
-	// scancel could not reach the controller either: the job's folder stays, and the log says so.
+	// scancel could not reach the controller either: the job's folder stays, and the log reports it.
 	if pid, err := s.process(); err == nil {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // nobody else can end it now
+		_ = syscall.Kill(pid, syscall.SIGKILL) // nothing else can end it now
 	}
 }

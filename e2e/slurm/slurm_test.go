@@ -73,7 +73,7 @@ func (s *site) command(t *testing.T, extra []string, args ...string) (cmd *exec.
 	cmd.Env, cmd.Stderr = append(s.env, extra...), stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	t.Cleanup(func() {
-		if cmd.Process != nil && cmd.ProcessState == nil { // started, and nobody has waited for it
+		if cmd.Process != nil && cmd.ProcessState == nil { // started, and not waited for
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		}
@@ -128,7 +128,7 @@ func (s *site) slurm(t *testing.T, argv ...string) string {
 	return out
 }
 
-// trySlurm is slurm for what may be refused.
+// trySlurm is slurm for commands that may be refused.
 func (s *site) trySlurm(argv ...string) (string, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), "SLURM_CONF="+s.conf)
@@ -139,7 +139,7 @@ func (s *site) trySlurm(argv ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// dispatch asks the orchestrator for a training, for the worker.
+// dispatch requests a training from the orchestrator, for the worker.
 func (s *site) dispatch(t *testing.T) (*orchestrator.Client, orchestrator.FlowRun) {
 	t.Helper()
 	c := orchestrator.New(s.Orchestrator(), nil)
@@ -206,7 +206,7 @@ func TestSlurm(t *testing.T) {
 	}
 }
 
-// leavesFolders checks how many folders of jobs stay: only that of a job which nobody could end.
+// leavesFolders checks how many folders of jobs stay: only that of a job that could not be ended.
 func (s *site) leavesFolders(t *testing.T, want int) {
 	t.Helper()
 	harness.Eventually(t, 20*time.Second, func() error {
@@ -244,7 +244,7 @@ func testThreeWays(t *testing.T, s *site) {
 		t.Fatalf("tags %v; want those of a Slurm job", tags)
 	}
 
-	// The same seed and data make the same model, wherever they are put together.
+	// The same seed and data make the same model, wherever they are trained.
 	if !maps.Equal(inProcess.Metrics, job.Metrics) || inProcess.Digest != job.Digest || len(job.Metrics) == 0 {
 		t.Errorf("in process %v, %s; as a job %v, %s; want both equal", inProcess.Metrics, inProcess.Digest, job.Metrics, job.Digest)
 	}
@@ -254,7 +254,7 @@ func testThreeWays(t *testing.T, s *site) {
 		}
 	}
 
-	// What the job used is what Slurm's accounting says, and is recorded once; what ran in a process costs nothing real.
+	// The job's usage is that of Slurm's accounting, and is recorded once; a training in a process costs nothing real.
 	var elapsed, cpu float64
 	if _, err := fmt.Sscanf(s.slurm(t, "sacct", "-P", "-n", "-X", "-j", id, "-o", "ElapsedRaw,CPUTimeRAW"), "%f|%f", &elapsed, &cpu); err != nil {
 		t.Fatal(err)
@@ -408,7 +408,7 @@ func testCancelledJob(t *testing.T, s *site) {
 	}
 }
 
-// The job of a training whose process was killed would go on and be paid for: the next attempt cancels it.
+// The job of a training whose process was killed would continue and be paid for: the next attempt cancels it.
 func testKilledWorker(t *testing.T, s *site) {
 	state := "WORKER_STATE_DIR=" + filepath.Join(t.TempDir(), "own")
 	worker, _ := s.command(t, []string{state}, "worker")
@@ -417,7 +417,7 @@ func testKilledWorker(t *testing.T, s *site) {
 	}
 	c, run := s.dispatch(t)
 	orphan := s.running(t)
-	// Its id is at the tracker, by which the next attempt finds it.
+	// Its id is in the tracker, where the next attempt finds it.
 	harness.Eventually(t, 30*time.Second, func() error {
 		if runs := s.runsOf(t, run.ID.String()); len(runs) != 1 || runs[0].Tags["hpc_job_id"] != orphan {
 			return fmt.Errorf("runs at the tracker %+v; want one of job %s", runs, orphan)

@@ -1,7 +1,8 @@
 //go:build e2e || soak
 
 // Package soak keeps a running platform busy for minutes, and looks at what only time shows: memory and goroutines that
-// keep growing, and errors that come once in thousands of requests. `make soak` runs it; docs/performance.md says how.
+// keep growing, and errors that come once in thousands of requests. `make soak` runs it; docs/performance.md describes
+// it.
 package soak
 
 import (
@@ -9,18 +10,18 @@ import (
 	"testing"
 )
 
-// growth is how a measure changed from the first third of a run to its last.
+// growth is the change of a measure from the first third of a run to its last.
 type growth struct {
 	first, last float64 // medians
 	keepsOn     bool
 }
 
-// floors are the changes below which nothing counts as growth: a share of the first third, and a number.
+// floors are the minimum changes that count as growth: a share of the first third, and a number.
 type floors struct{ share, least float64 }
 
-// measureGrowth compares the thirds of a series. It keeps growing if each third is above the one before, the last one as
-// much as the rest by at least a quarter, and no value of the last third is as low as the first. So a model that is
-// loaded on the way is no growth, nor are the ups and downs of a garbage collector.
+// measureGrowth compares the thirds of a series. It keeps growing if each third is above the previous one, the last
+// rise is at least a quarter of the whole, and no value of the last third is as low as the first third's median. So a
+// model loaded in between is no growth, nor are the fluctuations of a garbage collector.
 func measureGrowth(values []float64, f floors) growth {
 	n := len(values) / 3
 	if n == 0 {
@@ -39,7 +40,7 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// makeSeries gives n values of f.
+// makeSeries returns n values of f.
 func makeSeries(n int, f func(i int) float64) (values []float64) {
 	for i := range n {
 		values = append(values, f(i))

@@ -23,23 +23,23 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// model is the sample that is trained and asked.
+// model is the sample that is trained and queried.
 const model, dataset = "RuntimeClass", "IpscJobs"
 
-// trainingLimit is how long a training may take on a machine that also bears the load.
+// trainingLimit is how long a training may take on a machine under this load.
 const trainingLimit = 10 * time.Minute
 
-// load is what the platform is asked for, and what came of it.
+// load counts the requests to the platform and their outcomes.
 type load struct {
 	plane, planeToken     string
 	serving, servingToken string
 	assistant, key        string
 	dashboard, session    string
-	run                   string // makes names of this run differ from those of another
+	run                   string // makes names of this run unique
 	commit, version       string // of the model
 	prediction            string // a body
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	done   map[string]int
 	failed map[string][]string
 }
@@ -59,7 +59,7 @@ func newLoad(t *testing.T) *load {
 	return l
 }
 
-// count notes that something was done, and whether it failed.
+// count records an action, and whether it failed.
 func (l *load) count(what string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *load) post(path string, body, out any, headers ...string) error {
 	return json.Unmarshal(answer.Body, out)
 }
 
-// prepare signs in and trains a version, which all predictions ask for.
+// prepare signs in and trains a version, which all predictions request.
 func (l *load) prepare(t *testing.T) {
 	t.Helper()
 	answer := harness.Want(t, http.StatusOK, http.MethodPost, l.dashboard+"/api/auth/login", "", map[string]string{"password": setting(t, "DASHBOARD_VIEWER_PASSWORD")})
@@ -165,7 +165,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// keepUp sends all of the load until ctx ends. No lane comes near a limit of requests, so each refusal is an error.
+// keepUp sends all of the load until ctx ends. No lane comes near a rate limit, so each refusal is an error.
 func (l *load) keepUp(ctx context.Context) {
 	var wg sync.WaitGroup
 	repeat := func(clients int, gap time.Duration, do func(ctx context.Context, client, n int)) {
@@ -220,7 +220,7 @@ func (l *load) noteAndReject(_ context.Context, _, n int) {
 	l.count("rejections", l.post("/approvals/"+id+"/reject", map[string]string{"reason": "soak"}, &decided))
 }
 
-// noteAndTrain approves a change, and waits for the training that follows; the next one begins after it.
+// noteAndTrain approves a change, and waits for its training; the next one begins after it.
 func (l *load) noteAndTrain(ctx context.Context, _, _ int) {
 	id, err := l.note(model, l.commit)
 	if err != nil {
@@ -235,13 +235,13 @@ func (l *load) noteAndTrain(ctx context.Context, _, _ int) {
 		return
 	}
 	_, err = l.awaitRun(ctx, decided.FlowRunID)
-	if ctx.Err() != nil { // the soak is over before the training
+	if ctx.Err() != nil { // the soak ended before the training
 		return
 	}
 	l.count("trainings", err)
 }
 
-// questions of the sample cluster.
+// questions about the sample cluster.
 var questions = []string{"what is wrong in shop", "how many pods are pending?", "which deployments are not ready?", "why does checkout restart?"}
 
 func (l *load) ask(ctx context.Context, client, n int) {
@@ -271,7 +271,7 @@ func (l *load) askQuestion(ctx context.Context, session, question string) error 
 	return err
 }
 
-// send is a request without a time limit of its own, for streams.
+// send is a request without a timeout, for streams.
 func send(ctx context.Context, method, url, token string, body io.Reader, headers ...string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
@@ -297,7 +297,7 @@ func (l *load) view(_ context.Context, client, n int) {
 	l.count("views", err)
 }
 
-// readStream reads events until the load is over; a stream that ends before is an error, and is opened again.
+// readStream reads events until the load is over; a stream that ends earlier is an error, and is reopened.
 func (l *load) readStream(ctx context.Context) {
 	for {
 		err := l.readEvents(ctx)

@@ -18,13 +18,13 @@ import (
 // process is one whose memory and goroutines are watched.
 type process struct {
 	name, url          string
-	started            string // what it says of its start
+	started            string // its reported start
 	memory, goroutines []float64
 }
 
 // findProcesses lists each replica of each service, or with SOAK_TARGET=platform the one process. The tracker, the
-// orchestrator and the data services do not run on Go's runtime or say less of themselves; the worker and the evidence
-// API answer inside of their containers alone.
+// orchestrator and the data services do not run on Go's runtime or report less about themselves; the worker and the
+// evidence API can be reached only inside their containers.
 func findProcesses(t *testing.T) (all []*process) {
 	t.Helper()
 	switch target := os.Getenv("SOAK_TARGET"); target {
@@ -55,7 +55,7 @@ func setting(t *testing.T, name string) string {
 	return v
 }
 
-// sample adds what the process uses now.
+// sample adds the current usage of the process.
 func (p *process) sample() (err error) {
 	defer func() {
 		if err != nil {

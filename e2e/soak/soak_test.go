@@ -23,8 +23,8 @@ var (
 	goroutineFloors = floors{share: 0.10, least: 20}
 )
 
-// TestSoak loads the running platform for SOAK_MINUTES. Memory and goroutines of no process keep growing, none is started
-// again, and every request is answered as it should be.
+// TestSoak loads the running platform for SOAK_MINUTES. Memory and goroutines of no process keep growing, none is
+// restarted, and every request gets the right answer.
 func TestSoak(t *testing.T) {
 	minutes := 20
 	if v := os.Getenv("SOAK_MINUTES"); v != "" {
@@ -56,7 +56,7 @@ func TestSoak(t *testing.T) {
 	report(t, observed, l)
 }
 
-// report prints the tables and fails the test for what they should not show.
+// report prints the tables and fails the test if they show a fault.
 func report(t *testing.T, observed []*process, l *load) {
 	t.Helper()
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)

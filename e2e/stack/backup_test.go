@@ -21,7 +21,7 @@ import (
 )
 
 // A backup of the running stack is restored under another name, and a backup of that holds the same files with the same
-// digests. The stack runs again, and knows what it knew.
+// digests. The stack runs again, with the same data.
 func TestBackupIsRestoredWithEqualDigests(t *testing.T) {
 	id := notice(t, environment["CONTROL_PLANE_URL"], "BACKUP-"+names)
 	dir := t.TempDir()

@@ -21,9 +21,9 @@ import (
 // outage is how long a killed container stays away.
 const outage = 30 * time.Second
 
-// accepted is what the platform said it had stored, each piece by the name that finds it again.
+// accepted holds everything the platform acknowledged as stored, each piece by the name that finds it again.
 type accepted struct {
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	approvals map[string]string
 	comments  map[string]bool
 	facts     map[string]bool
@@ -49,14 +49,14 @@ func (a *accepted) note(what string, answer harness.Answer, err error, store fun
 	a.refused[what+": "+reason]++
 }
 
-// count is how many notices were accepted.
+// count returns how many notices were accepted.
 func (a *accepted) count() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.times)
 }
 
-// longestGap is the longest time after a moment between two notices that were accepted.
+// longestGap returns the longest time after a moment between two accepted notices.
 func (a *accepted) longestGap(from time.Time) (longest time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -69,8 +69,8 @@ func (a *accepted) longestGap(from time.Time) (longest time.Duration) {
 	return longest
 }
 
-// write sends notices, comments and audit facts until the context ends. It repeats nothing: what was not accepted is
-// counted, and nobody was promised that it is stored.
+// write sends notices, comments and audit facts until the context ends. It repeats nothing: writes that were not
+// accepted are counted, and their storage was not promised.
 func (a *accepted) write(ctx context.Context, run, dashboardToken string) {
 	var wg sync.WaitGroup
 	every := func(pause time.Duration, do func(n int)) {
@@ -110,11 +110,11 @@ func (a *accepted) write(ctx context.Context, run, dashboardToken string) {
 	wg.Wait()
 }
 
-// check finds everything that was accepted again: records, comments and audit facts. Whether the dashboards streamed the
-// events is not checked, since a stream may end with what was killed.
+// check finds everything that was accepted again: records, comments and audit facts. It does not check whether the
+// dashboards streamed the events, since a stream may end with a killed container.
 func (a *accepted) check(t *testing.T, run, dashboardToken string) {
 	t.Helper()
-	// What fails first of the database's return is repeated until the services have taken it up.
+	// Requests that fail right after the database's return are retried until the services have reconnected.
 	want := func(url, token string) (answer harness.Answer) {
 		harness.Eventually(t, 2*time.Minute, func() (err error) {
 			if answer, err = harness.TryCall(http.MethodGet, url, token, nil); err == nil && answer.Status != http.StatusOK {
@@ -173,7 +173,7 @@ func (a *accepted) check(t *testing.T, run, dashboardToken string) {
 	t.Logf("found again: %d approvals, %d comments, %d audit facts; not accepted: %v", len(a.approvals), len(a.comments), len(a.facts), a.refused)
 }
 
-// Whatever container dies for half a minute, nothing that was accepted is lost.
+// Whichever container dies for half a minute, nothing that was accepted is lost.
 func TestKilledContainersLoseNothing(t *testing.T) {
 	for _, service := range []string{"control-plane", "dashboard", "inference", "assistant", "bus-bridge", "redis", "nats", "postgres", "proxy"} {
 		t.Run(service, func(t *testing.T) { killUnderLoad(t, service) })
@@ -210,7 +210,7 @@ func sleepFor(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Every replica is restarted in turn, and no request fails: a connection that is reset is tried once more.
+// Every replica is restarted in turn, and no request fails: a connection that is reset is retried once.
 func TestRollingRestartFailsNoRequest(t *testing.T) {
 	token := login(t, environment["DASHBOARD_URL"], "viewer")
 	var total, again, failed atomic.Int64
@@ -223,7 +223,7 @@ func TestRollingRestartFailsNoRequest(t *testing.T) {
 		method, url, token string
 		pause              time.Duration // 120 notices, and 120 requests to a replica of the assistant, are allowed a minute
 	}{
-		// Forty requests a second to each meet every moment of a restart; more would only measure the machine.
+		// Forty requests a second to each hit every moment of a restart; more would only measure the machine.
 		{http.MethodGet, environment["CONTROL_PLANE_URL"] + "/approvals?limit=1", environment["CONTROL_PLANE_TOKEN"], 50 * time.Millisecond},
 		{http.MethodPost, environment["CONTROL_PLANE_URL"] + "/api/changes", environment["CONTROL_PLANE_TOKEN"], 1500 * time.Millisecond},
 		{http.MethodGet, environment["DASHBOARD_URL"] + "/api/auth/me", token, 50 * time.Millisecond},

@@ -15,7 +15,7 @@ import (
 )
 
 // A broker, the primary database and the Redis master die one after the other and stay dead for half a minute: the
-// others take over without hands, within that time, and nothing that was accepted is lost. It needs the stack of
+// others take over automatically, within that time, and nothing that was accepted is lost. It needs the stack of
 // compose.ha.yaml; `make e2e-ha` starts it.
 func TestLostDataServicesAreReplaced(t *testing.T) {
 	if os.Getenv("PLATFORM_HA") != "true" {
@@ -33,13 +33,13 @@ func TestLostDataServicesAreReplaced(t *testing.T) {
 	}
 }
 
-// primaryDatabase asks the databases themselves.
+// primaryDatabase queries the databases themselves.
 func primaryDatabase(t *testing.T) (primary harness.Container) {
 	t.Helper()
 	harness.Eventually(t, 3*time.Minute, func() error {
 		for _, service := range []string{"postgres-1", "postgres-2"} {
 			for _, c := range harness.Containers(t, service) {
-				// One that is just starting refuses.
+				// One that is starting refuses.
 				if out, err := harness.TryUp(t, "docker", "exec", c.ID, "psql", "-h", "/var/run/postgresql", "-U", "postgres", "-Atc", "select pg_is_in_recovery() or not exists (select from pg_stat_replication where sync_state = 'sync')"); err == nil && out == "f" {
 					primary = c
 					return nil
@@ -56,7 +56,7 @@ func redisMaster(t *testing.T) (master harness.Container) {
 	harness.Eventually(t, 2*time.Minute, func() error {
 		for _, service := range []string{"redis", "redis-2"} {
 			for _, c := range harness.Containers(t, service) {
-				// No shell: the configuration is the password's only reader, and redis-cli takes it from its environment.
+				// No shell: only the configuration reads the password, and redis-cli takes it from its environment.
 				if role, err := harness.TryUp(t, "docker", "exec", "-e", "REDISCLI_AUTH="+redisPassword(t), c.ID, "redis-cli", "info", "replication"); err == nil && strings.Contains(role, "role:master") && strings.Contains(role, "state=online") {
 					master = c
 					return nil

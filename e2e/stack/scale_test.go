@@ -16,13 +16,13 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// listener keeps the data of the events that a dashboard's stream brings.
+// listener collects the data of a dashboard's streamed events.
 type listener struct {
 	mu     sync.Mutex // guards events
 	events []string
 }
 
-// listen opens the stream of one replica. A notice that was recorded once it is open arrives.
+// listen opens the stream of one replica. A notice recorded after it is open arrives.
 func listen(t *testing.T, base, token string) *listener {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -56,7 +56,7 @@ func listen(t *testing.T, base, token string) *listener {
 	return l
 }
 
-// count is how many events hold the text.
+// count returns how many events contain the text.
 func (l *listener) count(text string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,9 +96,10 @@ func changeOf(model string) map[string]any {
 	return map[string]any{"model_ids": []string{model}, "commit_sha": fmt.Sprintf("%040x", len(model)), "commit_msg": "change of " + model}
 }
 
-var names = time.Now().UTC().Format("0102T150405") // models of one run differ from those of another on the same stack
+var names = time.Now().UTC().Format("0102T150405") // unique to a run on the same stack
 
-// A browser on one replica of the dashboard sees what another control plane recorded, once, whichever replica it is on.
+// A browser on one replica of the dashboard sees an event recorded by another control plane, once, whichever replica it
+// is on.
 func TestEveryReplicaStreamsEvents(t *testing.T) {
 	var listeners []*listener
 	for _, base := range replicas(t, "dashboard") {
@@ -126,7 +127,7 @@ func TestEveryReplicaStreamsEvents(t *testing.T) {
 	t.Logf("%d notices on %d control planes, each streamed once by %d dashboards", each*len(planes), len(planes), len(listeners))
 }
 
-// A session is good on every replica, and over on every one after the logout.
+// A session is valid on every replica, and on none after the logout.
 func TestSessionsHoldOnEveryReplica(t *testing.T) {
 	all := replicas(t, "dashboard")
 	token := login(t, all[0], "admin")
@@ -148,7 +149,7 @@ func TestSessionsHoldOnEveryReplica(t *testing.T) {
 	}
 }
 
-// Of two decisions of one record on two replicas at once, one holds and the other is told so.
+// Of two concurrent decisions of one record on two replicas, one wins and the other gets the conflict.
 func TestOneDecisionHolds(t *testing.T) {
 	planes := replicas(t, "control-plane")
 	const records = 10
@@ -195,7 +196,7 @@ func TestRepeatedNoticesOpenOneRecord(t *testing.T) {
 	}
 }
 
-// A rate limit counts what all replicas let through.
+// A rate limit counts the requests of all replicas.
 func TestRateLimitsCountAllReplicas(t *testing.T) {
 	all := replicas(t, "dashboard")
 	token := login(t, all[0], "viewer")
@@ -214,7 +215,7 @@ func TestRateLimitsCountAllReplicas(t *testing.T) {
 			t.Fatalf("comment %d: %d %s; want 200 or 429", i, a.Status, a.Body)
 		}
 	}
-	// A window may begin anew on the way.
+	// A new window may begin in between.
 	if done < 30 || done > 45 || limited == 0 {
 		t.Errorf("%d comments were taken and %d refused on %d replicas; want 30 a minute in all", done, limited, len(all))
 	}
@@ -243,7 +244,7 @@ func TestProxySpreadsRequests(t *testing.T) {
 	}
 }
 
-// requests is how many requests to /livez a control plane has answered.
+// requests returns how many requests to /livez a control plane has answered.
 func requests(t *testing.T, base string) (n float64) {
 	t.Helper()
 	for _, line := range strings.Split(string(call(t, http.MethodGet, base+"/metrics", environment["CONTROL_PLANE_TOKEN"], nil).Body), "\n") {
@@ -256,7 +257,8 @@ func requests(t *testing.T, base string) (n float64) {
 	return n
 }
 
-// Whoever connects past the proxy, as every user of the machine can, does not choose the address that limits count.
+// A client that connects past the proxy, as every user of the machine can, does not choose the address that limits
+// count.
 func TestOnlyTheProxyNamesTheCaller(t *testing.T) {
 	base := replicas(t, "dashboard")[0]
 	limited := 0

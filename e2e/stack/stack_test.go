@@ -1,10 +1,10 @@
 //go:build e2e && full
 
-// Package stack checks the platform as containers with several replicas of each service: what one replica accepts, every
-// other one knows. With the tag ha (`make e2e-ha`) it also checks that what dies for half a minute loses nothing, and that a
-// restart of everything in turn fails no request; docs/scaling.md has the figures.
+// Package stack checks the platform as containers with several replicas of each service: every replica has what another
+// one accepted. With the tag ha (`make e2e-ha`) it also checks that a container's death for half a minute loses
+// nothing, and that restarting everything in turn fails no request; docs/scaling.md has the figures.
 //
-// It starts a stack of its own on free ports, which takes minutes, and removes it with its volumes. STACK=running uses
+// It starts a separate stack on free ports, which takes minutes, and removes it with its volumes. STACK=running uses
 // the one that COMPOSE_PROJECT_NAME and .data/compose describe; STACK=keep leaves its own running.
 package stack
 
@@ -23,7 +23,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// The services of which there are several, with the ports that they answer on.
+// The services with several replicas, and their ports.
 var replicated = map[string]string{"control-plane": "18002", "dashboard": "8099", "inference": "18001", "assistant": "18004"}
 
 var environment map[string]string // what scripts/up.sh env prints
@@ -52,7 +52,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// start brings up a stack of its own, with replicas and on free ports.
+// start brings up a new stack, with replicas and on free ports.
 func start() error {
 	dir, err := os.MkdirTemp("", "stack-")
 	if err != nil {
@@ -91,7 +91,7 @@ func start() error {
 	return cmd.Run()
 }
 
-// makeModelRepository is a working copy of the sample models that tests commit to.
+// makeModelRepository creates a working copy of the sample models that tests commit to.
 func makeModelRepository(dir string) error {
 	if err := os.CopyFS(dir, os.DirFS("../../deploy/modelrepo")); err != nil {
 		return err
@@ -126,7 +126,7 @@ func loadEnvironment() error {
 	return nil
 }
 
-// docker runs a command of the engine that the stack is on.
+// docker runs a command of the engine that runs the stack.
 func docker(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := harness.TryUp(t, append([]string{"docker"}, args...)...)
@@ -136,7 +136,7 @@ func docker(t testing.TB, args ...string) string {
 	return out
 }
 
-// replicas are the base URLs of the replicas of a service, past the proxy.
+// replicas returns the base URLs of the replicas of a service, past the proxy.
 func replicas(t testing.TB, service string) (urls []string) {
 	t.Helper()
 	for _, c := range harness.Containers(t, service) {
@@ -148,8 +148,8 @@ func replicas(t testing.TB, service string) (urls []string) {
 	return urls
 }
 
-// waitReady waits until every replica of a service is ready and the proxy has seen that: one that is restarted before
-// the proxy knows the former again can be the last that it knows.
+// waitReady waits until every replica of a service is ready and the proxy has noticed: a replica restarted before the
+// proxy knows the previous one again may be the last one it knows.
 func waitReady(t testing.TB, service string, n int) {
 	t.Helper()
 	harness.Eventually(t, 3*time.Minute, func() error {
@@ -205,14 +205,14 @@ func login(t testing.TB, base, role string) string {
 	return token
 }
 
-// call sends a request that must be answered, whatever the status. Replicas are asked by address, so the name is one
-// that the dashboard knows.
+// call sends a request that must be answered, with any status. Replicas are addressed directly, so the Host is a name
+// that the dashboard accepts.
 func call(t testing.TB, method, url, token string, body any, headers ...string) harness.Answer {
 	t.Helper()
 	return harness.Call(t, method, url, token, body, append([]string{"Host", "localhost"}, headers...)...)
 }
 
-// sleep lets time pass that the test is about: how long something is away, or under load.
+// sleep lets time pass where the test is about time: how long something is unavailable, or under load.
 func sleep(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {

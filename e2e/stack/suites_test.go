@@ -17,9 +17,9 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// suites are the tests that need nothing but addresses, tokens and the five samples. The others of these packages start,
-// stop or kill a process of their own, count on what the first start of the one process recorded, or use the bus and gRPC,
-// which containers do not publish.
+// suites are the tests that need only addresses, tokens and the five samples. The others of these packages start, stop
+// or kill a process, rely on records of the one process's first start, or use the bus and gRPC, which containers do not
+// publish.
 var suites = []struct {
 	folder string
 	tests  []string
@@ -58,7 +58,7 @@ func TestSuitesPassOnReplicas(t *testing.T) {
 	for _, model := range []string{"JPCP", "MACK", "MCBOUND", "RuntimeClass", "RuntimeRegressor"} {
 		p.Run(t, "mlp", "--yes", "retrain", model, "--follow")
 	}
-	second := p.Secret(t, "operator_token") // nobody decides what they asked for
+	second := p.Secret(t, "operator_token") // no one decides their own requests
 	for _, promotion := range harness.Want(t, http.StatusOK, "GET", vars["CONTROL_PLANE_URL"]+"/promotions?state=pending", second, nil).JSON(t)["items"].([]any) {
 		harness.Want(t, http.StatusOK, "POST", vars["CONTROL_PLANE_URL"]+"/promotions/"+promotion.(map[string]any)["id"].(string)+"/approve", second, nil)
 	}
@@ -88,10 +88,10 @@ func TestSuitesPassOnReplicas(t *testing.T) {
 			t.Logf("%d tests of ./%s", len(s.tests), s.folder)
 		})
 	}
-	t.Run("mlp", func(t *testing.T) { runLoop(t, p) }) // last: who syncs a commit has asked for all trainings that follow
+	t.Run("mlp", func(t *testing.T) { runLoop(t, p) }) // last: its sync makes it a requester of later trainings
 }
 
-// runLoop is the whole life of a model with mlp and git alone.
+// runLoop runs the whole life of a model with only mlp and git.
 func runLoop(t *testing.T, p *harness.Platform) {
 	root, mlp := harness.Root(t), harness.Bin(t, "mlp")
 	for _, line := range [][]string{

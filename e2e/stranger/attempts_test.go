@@ -18,11 +18,11 @@ import (
 	"time"
 )
 
-// planVariable holds what the stranger tries, as JSON.
+// planVariable holds the stranger's attempts, as JSON.
 const planVariable = "STRANGER_PLAN"
 
-// plan is what the stranger tries. The owner of the platform makes it, so that nothing is missed that the
-// stranger could find only with luck.
+// plan lists the stranger's attempts. The owner of the platform makes it, so that nothing is missed that the stranger
+// could find only with luck.
 type plan struct {
 	Pids     []int     // of the platform and its children
 	Ports    []string  // host:port, each that one of them listens on
@@ -30,10 +30,10 @@ type plan struct {
 	Files    []string  // that they have open or mapped
 	Sockets  []string  // Unix sockets, @ before abstract ones
 	Requests []request // to send without a credential
-	Secrets  []string  // that no command line may hold
+	Secrets  []string  // that must be on no command line
 }
 
-// request is one HTTP request. Open says that everybody may send it, Guessed that its path may not exist: then
+// request is one HTTP request. Open means that everybody may send it, Guessed that its path may not exist: then
 // anything but a success is a refusal.
 type request struct {
 	Port, Name, Method, Path, Body string
@@ -46,7 +46,7 @@ type attempt struct {
 	Success                      bool // of the stranger: a failure of the platform
 }
 
-// attemptAll tries everything that the plan names.
+// attemptAll tries everything in the plan.
 func attemptAll(p plan) []attempt {
 	return slices.Concat(attemptRequests(p), attemptProtocols(p), attemptFiles(p), attemptProcesses(p), attemptSockets(p))
 }
@@ -89,7 +89,7 @@ func send(r request) (int, error) {
 	return resp.StatusCode, resp.Body.Close()
 }
 
-// attemptProtocols speaks NATS and Postgres to every port: one of them may take it.
+// attemptProtocols speaks NATS and Postgres to every port: one of them may accept it.
 func attemptProtocols(p plan) (out []attempt) {
 	for _, port := range p.Ports {
 		for _, login := range []string{`{}`, `{"auth_token":""}`, `{"auth_token":"nats"}`, `{"user":"","pass":""}`} {
@@ -98,7 +98,7 @@ func attemptProtocols(p plan) (out []attempt) {
 		}
 		for _, user := range []string{"platform", "postgres", ""} {
 			reply := exchange(port, postgresStartup(user))
-			// R is an authentication request, and one of kind 0 says that the login is done.
+			// R is an authentication request, and kind 0 means that the login is done.
 			in := len(reply) >= 9 && reply[0] == 'R' && binary.BigEndian.Uint32(reply[5:]) == 0
 			out = append(out, attempt{Kind: "Postgres", Target: port, Tried: "user " + user + " without a password", Outcome: firstLine(reply), Success: in})
 		}
@@ -116,7 +116,7 @@ func exchange(port string, message []byte) []byte {
 	if _, err := c.Write(message); err != nil {
 		return []byte(err.Error())
 	}
-	b, _ := io.ReadAll(io.LimitReader(c, 4096)) // what came before the deadline
+	b, _ := io.ReadAll(io.LimitReader(c, 4096)) // the data before the deadline
 	return b
 }
 
@@ -157,7 +157,7 @@ func attemptFiles(p plan) (out []attempt) {
 		return nil
 	})
 	for _, path := range append(p.Files, filepath.Join(p.Dir, "credentials.json"), filepath.Join(p.Dir, "platform.lock"), filepath.Join(p.Dir, "x")) {
-		// The programs themselves and the system's libraries are everybody's to read.
+		// The programs and the system's libraries may be read by everyone.
 		if !ofTheSystem(path) {
 			out = append(out, open(path, "read", os.O_RDONLY))
 		}
@@ -179,7 +179,7 @@ func open(path, how string, flags int) attempt {
 		return a
 	}
 	info, err := f.Stat()
-	// Everybody may write to the null device and its kin.
+	// Everyone may write to the null device and similar ones.
 	a.Outcome, a.Success = "opened", err != nil || info.Mode()&os.ModeDevice == 0
 	_ = f.Close()
 	return a
@@ -192,7 +192,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// attemptProcesses signals the platform's processes and looks into them.
+// attemptProcesses signals the platform's processes and inspects them.
 func attemptProcesses(p plan) (out []attempt) {
 	for _, pid := range p.Pids {
 		target := fmt.Sprintf("pid %d", pid)

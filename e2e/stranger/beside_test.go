@@ -21,14 +21,14 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// holdVariable lists the addresses that the stranger takes and keeps.
+// holdVariable lists the addresses that the stranger occupies.
 const holdVariable = "STRANGER_HOLD"
 
 // defaultAddresses are those of docs/standalone.md.
 const defaultAddresses = "127.0.0.1:8099 127.0.0.1:8098 127.0.0.1:18001 127.0.0.1:18002 127.0.0.1:18003 127.0.0.1:18004 127.0.0.1:18005 " +
 	"127.0.0.1:8770 127.0.0.1:15000 127.0.0.1:14200 127.0.0.1:4222"
 
-// holdPorts listens until its input ends. An address that somebody else holds already serves as well.
+// holdPorts listens until its input ends. An address already in use serves as well.
 func holdPorts(addresses []string) int {
 	for _, addr := range addresses {
 		if l, err := net.Listen("tcp", addr); err == nil {
@@ -44,7 +44,7 @@ func holdPorts(addresses []string) int {
 }
 
 // Another user holds every default port and folder name: a start with the defaults ends with one sentence that names
-// what to set, and one that sets it is seeded and serves.
+// the settings to change, and one that changes them is seeded and serves.
 func TestStartBesideAStranger(t *testing.T) {
 	holder := exec.CommandContext(t.Context(), strangersBinary(t))
 	asStranger(holder)
@@ -79,7 +79,7 @@ func TestStartBesideAStranger(t *testing.T) {
 	wantSentence(t, work, nil, "belongs to user", "PLATFORM_DATA_DIR")
 	wantSentence(t, work, []string{"PLATFORM_DATA_DIR=" + filepath.Join(work, "ours")}, "is in use", "DASHBOARD_ADDR")
 
-	p := harness.New(t) // on free ports, in a directory of its own
+	p := harness.New(t) // on free ports, in a separate directory
 	took := p.Start(t, 3*time.Minute)
 	p.WaitOutput(t, "Next:", 15*time.Minute, time.Now())
 	health := harness.Want(t, http.StatusOK, "GET", p.Env["SERVING_URL"]+"/health", "", nil).JSON(t)
@@ -89,7 +89,7 @@ func TestStartBesideAStranger(t *testing.T) {
 	t.Logf("ready after %s beside the stranger, then seeded", took.Round(time.Millisecond))
 }
 
-// wantSentence starts the platform, which must end with exit code 1 and one line that says all the words.
+// wantSentence starts the platform, which must end with exit code 1 and one line with all of the words.
 func wantSentence(t *testing.T, dir string, env []string, words ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), harness.Bin(t, "platform"))

@@ -18,8 +18,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// An administrator's session whose step-up has expired decides nothing by a word in the dashboard's chat, however the word
-// is put, and writes nothing through the proxy, whatever the path looks like.
+// An administrator's session whose step-up has expired decides nothing by a message in the dashboard's chat, however it
+// is worded, and writes nothing through the proxy, whatever the path looks like.
 func TestExpiredStepUpDecidesNothing(t *testing.T) {
 	t.Parallel()
 	p := harness.New(t, "PLATFORM_SEED=false", "PLATFORM_IAM_STEP_UP=enforce", "PLATFORM_IAM_STEP_UP_MAX_AGE=1")
@@ -51,7 +51,7 @@ func TestExpiredStepUpDecidesNothing(t *testing.T) {
 	if !ok {
 		t.Fatalf("got the action %v, want its id", waiting())
 	}
-	harness.Eventually(t, time.Minute, func() error { // the step-up of the sign-in expires: told by a decision about nothing
+	harness.Eventually(t, time.Minute, func() error { // the step-up of the sign-in expires: a decision about nothing shows it
 		a := harness.Call(t, http.MethodPost, actions+"/00000000-0000-0000-0000-000000000000", token, map[string]string{"decision": "deny"})
 		if !strings.Contains(string(a.Body), "step_up_required") {
 			return fmt.Errorf("got %d %.200s, want step_up_required", a.Status, a.Body)
@@ -82,7 +82,7 @@ func TestExpiredStepUpDecidesNothing(t *testing.T) {
 	harness.Want(t, http.StatusOK, http.MethodPost, tracker+"mlflow/runs/search", token, map[string]any{"experiment_ids": []string{"0"}, "max_results": 1})
 }
 
-// What was approved in advance does not cover what changes the program that runs, or where its traffic goes.
+// An approval in advance does not cover changes of the running program, or of where its traffic goes.
 func TestNoApprovalInAdvanceChangesAProgram(t *testing.T) {
 	t.Parallel()
 	p := harness.New(t, "PLATFORM_SEED=false")
@@ -161,8 +161,8 @@ func TestOnePersonLeavesStreamsToOthers(t *testing.T) {
 	}
 }
 
-// A stranger who holds the embedded Postgres's port, which is there on request only, in the password exchange keeps
-// nobody out, not even the platform's next start.
+// A stranger who keeps connections to the embedded Postgres's port (open only on request) in the password exchange
+// blocks no one, not even the platform's next start.
 func TestPostgresPortKeepsNobodyOut(t *testing.T) {
 	t.Parallel()
 	port := harness.FreePorts(t, 1)[0]
@@ -180,7 +180,7 @@ func TestPostgresPortKeepsNobodyOut(t *testing.T) {
 		for range 150 {
 			c, err := net.DialTimeout("tcp", port, hogPatience)
 			if err != nil {
-				continue // refused is as good for the platform
+				continue // a refusal is as good for the platform
 			}
 			if _, err := c.Write(startup); err == nil {
 				_ = c.SetReadDeadline(time.Now().Add(hogPatience))
@@ -198,7 +198,7 @@ func TestPostgresPortKeepsNobodyOut(t *testing.T) {
 	}
 	use(t, p)
 
-	// The stranger comes again while the platform starts.
+	// The stranger does it again while the platform starts.
 	p.Stop(t)
 	ctx, leave := context.WithCancel(t.Context())
 	var stranger sync.WaitGroup
@@ -223,7 +223,7 @@ func TestPostgresPortKeepsNobodyOut(t *testing.T) {
 	}
 }
 
-// use asks the control plane for its readiness, and for something that it has to write.
+// use queries the control plane for its readiness, and for a record that requires a write.
 func use(t *testing.T, p *harness.Platform) {
 	t.Helper()
 	for range 20 {

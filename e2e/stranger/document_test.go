@@ -17,8 +17,8 @@ import (
 type server struct {
 	name, url string
 	document  string      // path of the document
-	least     int         // how many operations it has, at the least
-	header    http.Header // with which it is read
+	least     int         // the minimum number of operations
+	header    http.Header // headers for reading it
 }
 
 func (s server) port() string { return hostOf(s.url) }
@@ -39,7 +39,7 @@ func services(p *harness.Platform) []server {
 type operation struct {
 	method, template string
 	public           bool
-	level            string // the scope or role that the summary names; empty: any credential
+	level            string // the scope or role in the summary; empty: any credential
 }
 
 func (o operation) writes() bool { return o.method != http.MethodGet && o.method != http.MethodHead }
@@ -60,7 +60,7 @@ func (o operation) path(known map[string]string) string {
 
 var (
 	parameter = regexp.MustCompile(`\{[^}]+\}`)
-	// level is what ends a summary: [scope] or (role, further conditions).
+	// level matches the end of a summary: [scope] or (role, further conditions).
 	level   = regexp.MustCompile(`(?:\[([a-z ]+)\]|\((public|viewer|admin)(?:, [a-z-]+)?\))$`)
 	samples = map[string]string{
 		"model": "JPCP", "model_name": "JPCP", "model_id": "JPCP", "name": "JPCP", "alias": "Production", "version": "1", "file": "x.png",
@@ -68,8 +68,8 @@ var (
 	}
 )
 
-// unnamedLevels are what summaries leave to the manual: docs/assistant.md says that readonly keys decide nothing, and send no
-// alerts.
+// unnamedLevels are the levels that summaries leave to the manual: according to docs/assistant.md, readonly keys decide
+// nothing, and send no alerts.
 var unnamedLevels = map[string]string{"POST /v1/sessions/{session_id}/actions/{action_id}": "operator", "POST /v1/alerts": "operator"}
 
 // operations reads the document that a running service publishes.

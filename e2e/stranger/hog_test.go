@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// hogConns is what the stranger opens to each port, of each shape in turn.
+	// hogConns is the number of connections that the stranger opens to each port, of each shape in turn.
 	hogConns = 1500
-	// hogPatience is how long a caller waits for its answer while the hogs hold every port; the fastest of hogTries counts,
-	// since other tests share the processor.
+	// hogPatience is how long a caller waits for its answer while the hogs hold every port; the fastest of hogTries
+	// counts, since other tests share the CPUs.
 	hogPatience = time.Second
 	hogTries    = 3
-	// fillPatience is how long it waits while they arrive, which keeps the machine busy.
+	// fillPatience is the wait while they connect, which keeps the machine busy.
 	fillPatience = 10 * time.Second
 )
 
-// hogShapes take a place and do nothing with it. The last one asks for a large answer that needs no credential, and
+// hogShapes take a place and do nothing with it. The last one requests a large answer that needs no credential, and
 // does not read it.
 func hogShapes() []struct{ name, text string } {
 	return []struct{ name, text string }{
@@ -53,7 +53,7 @@ func (h *hog) fill(ports []string, text string) {
 		for _, port := range ports {
 			c, err := net.DialTimeout("tcp", port, hogPatience)
 			if err != nil {
-				continue // refused is as good for the platform
+				continue // a refusal is as good for the platform
 			}
 			if tcp, ok := c.(*net.TCPConn); ok {
 				_ = tcp.SetReadBuffer(4 << 10)
@@ -116,7 +116,7 @@ func TestHogsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// askAll makes each call once, but for those with a limit of their own.
+// askAll makes each call once, except those with a separate limit.
 func askAll(t *testing.T, calls []politeCall, limit time.Duration) (asked int) {
 	t.Helper()
 	for _, c := range calls {
@@ -131,15 +131,15 @@ func askAll(t *testing.T, calls []politeCall, limit time.Duration) (asked int) {
 	return asked
 }
 
-// politeCall is what a caller with good manners asks for.
+// politeCall is a call by a well-behaved client.
 type politeCall struct {
 	name string
 	ask  func() (*http.Request, error)
 	want int
-	once bool // it has a limit of its own, ten a minute: asked for when all hogs are there
+	once bool // it has a separate limit, ten a minute: sent when all hogs are there
 }
 
-// tryFastest is the shortest of some tries; one within the limit is enough.
+// tryFastest returns the shortest of several tries; one within the limit is enough.
 func (c politeCall) tryFastest() (took time.Duration, err error) {
 	for range hogTries {
 		if took, err = c.try(hogPatience); err == nil {
@@ -149,7 +149,7 @@ func (c politeCall) tryFastest() (took time.Duration, err error) {
 	return took, err
 }
 
-// try asks over a connection of its own.
+// try sends the request on a new connection.
 func (c politeCall) try(limit time.Duration) (time.Duration, error) {
 	begin := time.Now()
 	req, err := c.ask()
@@ -217,7 +217,7 @@ func polite(t *testing.T, p *harness.Platform) []politeCall {
 	return calls
 }
 
-// A request without a credential whose body never comes is refused at once, on every route that takes a body.
+// A request without a credential whose body never comes is refused at once, on every route with a body.
 func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 	p := harness.New(t, "PLATFORM_SEED=false")
 	p.Start(t, 3*time.Minute)

@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// inspect reads from the system what the platform's processes hold open.
+// inspect reads from the system which ports, files and sockets the platform's processes have open.
 func inspect(t *testing.T, p *harness.Platform) plan {
 	t.Helper()
 	m := plan{Pids: descendants(t, p.Pid()), Dir: p.Dir}
@@ -68,7 +68,7 @@ func inspect(t *testing.T, p *harness.Platform) plan {
 	return m
 }
 
-// descendants are the process and its children, and theirs.
+// descendants returns the process and all of its descendants.
 func descendants(t *testing.T, root int) []int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
@@ -111,7 +111,7 @@ func eachLine(t *testing.T, path string, fn func(fields []string)) {
 	}
 }
 
-// decodeAddress reads the kernel's form: the address as little-endian words, then the port.
+// decodeAddress parses the kernel's form: the address as little-endian words, then the port.
 func decodeAddress(t *testing.T, s string) string {
 	t.Helper()
 	host, port, _ := strings.Cut(s, ":")
@@ -148,7 +148,7 @@ func secretsOf(t *testing.T, dir string) (out []string) {
 	return out
 }
 
-// hostOf is the host and port of a URL.
+// hostOf returns the host and port of a URL.
 func hostOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

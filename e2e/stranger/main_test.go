@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package stranger holds a running platform against its neighbours on the same machine: a second Unix user who
-// scans every port, file and socket of it, and every route of every service with every kind of credential.
+// Package stranger tests a running platform against other users of the same machine: a second Unix user scans every
+// port, file and socket of it, and every route of every service with every kind of credential.
 package stranger
 
 import (

@@ -22,11 +22,11 @@ import (
 type caller struct {
 	name   string
 	header http.Header
-	// levels are the scopes or roles that it has; "*" all, nil none: it is no credential.
+	// levels are its scopes or roles; "*" all, nil none: it is no credential.
 	levels []string
 	// elsewhere means another tenant.
 	elsewhere bool
-	// renew signs in anew, for a request that ends the session; nil: the credential cannot be ended.
+	// renew signs in again, for a request that ends the session; nil: the credential cannot be ended.
 	renew func() http.Header
 }
 
@@ -42,7 +42,7 @@ const (
 )
 
 // startWithCredentials starts a platform that knows the callers of the matrix and counts no requests, without samples
-// unless more settings ask for them.
+// unless more settings request them.
 func startWithCredentials(t *testing.T, more ...string) *harness.Platform {
 	t.Helper()
 	p := harness.New(t, "PLATFORM_SEED=false", "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0",
@@ -66,7 +66,7 @@ func startWithCredentials(t *testing.T, more ...string) *harness.Platform {
 	}))
 	p.Start(t, 2*time.Minute)
 
-	// Scopes that credentials gain after the first start are withheld until somebody approves them.
+	// Scopes that credentials gain after the first start are withheld until approved.
 	control, legacy := p.Env["CONTROL_PLANE_URL"], p.Env["CONTROL_PLANE_TOKEN"]
 	for _, c := range harness.Want(t, http.StatusOK, "GET", control+"/governance/changes?state=pending", legacy, nil).JSON(t)["items"].([]any) {
 		harness.Want(t, http.StatusOK, "POST", control+"/governance/changes/"+c.(map[string]any)["id"].(string)+"/approve", legacy, nil)
@@ -74,7 +74,7 @@ func startWithCredentials(t *testing.T, more ...string) *harness.Platform {
 	return p
 }
 
-// Every operation of every document, with every kind of credential: nobody gets in whom the document does not name.
+// Every operation of every document, with every kind of credential: only the callers that the document names get in.
 func TestRouteCredentialTenantMatrix(t *testing.T) {
 	t.Parallel()
 	p := startWithCredentials(t)
@@ -164,7 +164,7 @@ func callersOf(t *testing.T, p *harness.Platform, service string) []caller {
 		return append(nobody,
 			caller{name: "viewer", header: viewer(), levels: []string{"viewer"}, renew: viewer},
 			caller{name: "admin", header: admin(), levels: []string{"*"}, renew: admin})
-	default: // the evidence API, which one person uses
+	default: // the evidence API, which has a single user
 		token := func(s string) http.Header { return http.Header{"X-Svc-Ui-Token": {s}} }
 		return []caller{
 			{name: "none"}, {name: "wrong", header: token(wrongToken)},
@@ -183,7 +183,7 @@ func signIn(t *testing.T, p *harness.Platform, secret string) string {
 	return token
 }
 
-// ask sends one operation; of streams it reads what comes at once.
+// ask sends one operation; of streams it reads what comes immediately.
 func ask(t *testing.T, s server, o operation, c caller, known map[string]string) (int, string) {
 	t.Helper()
 	var body io.Reader
@@ -219,7 +219,7 @@ func ask(t *testing.T, s server, o operation, c caller, known map[string]string)
 	return resp.StatusCode, string(b)
 }
 
-// judge says what is wrong with an answer; empty: nothing.
+// judge describes the fault of an answer; empty if it has none.
 func judge(o operation, c caller, status int, body string) string {
 	refused := status == http.StatusUnauthorized || status == http.StatusForbidden
 	if (c.elsewhere || c.levels == nil) && strings.Contains(body, markerCommit) {
@@ -253,7 +253,7 @@ func judge(o operation, c caller, status int, body string) string {
 	return ""
 }
 
-// provesItself reports whether a public operation refuses callers by a proof of its own: a password, a signature, a state.
+// provesItself reports whether a public operation refuses callers by its own proof: a password, a signature, a state.
 func provesItself(o operation) bool {
 	return strings.HasPrefix(o.template, "/webhooks/") || strings.HasPrefix(o.template, "/api/auth/")
 }

@@ -36,7 +36,7 @@ func TestStrangerMayDoNothing(t *testing.T) {
 		t.Fatalf("got ports %v, want at least 11: ten of the services, and NATS", m.Ports)
 	}
 	m.Requests = append(publishedRequests(t, p), standInRequests(p)...)
-	// The same requests with the credential work: the stranger fails for want of it alone.
+	// The same requests succeed with the credential: only its absence stops the stranger.
 	harness.Want(t, http.StatusOK, "GET", p.Tracker()+"/api/2.0/mlflow/registered-models/search", "", nil)
 	harness.Want(t, http.StatusOK, "GET", p.Orchestrator()+"/admin/version", "", nil)
 
@@ -73,7 +73,7 @@ func becomeStranger(t *testing.T, m plan) []attempt {
 	return rows
 }
 
-// strangersBinary is a copy of this binary that the stranger may run.
+// strangersBinary returns a copy of this binary that the stranger may run.
 func strangersBinary(t *testing.T) string {
 	t.Helper()
 	self, err := os.ReadFile("/proc/self/exe")
@@ -99,7 +99,7 @@ func asStranger(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: strangerID, Gid: strangerID}, Pdeathsig: syscall.SIGKILL}
 }
 
-// printTable prints a line for each kind and target, and every success of its own.
+// printTable prints a line for each kind and target, and a separate one for every success.
 func printTable(t *testing.T, rows []attempt) (failed int) {
 	t.Helper()
 	type key struct{ kind, target string }
@@ -138,7 +138,7 @@ func printTable(t *testing.T, rows []attempt) (failed int) {
 	return failed
 }
 
-// publishedRequests are the operations that the services' OpenAPI documents name.
+// publishedRequests returns the operations in the services' OpenAPI documents.
 func publishedRequests(t *testing.T, p *harness.Platform) (out []request) {
 	t.Helper()
 	for _, s := range services(p) {
@@ -153,7 +153,7 @@ func publishedRequests(t *testing.T, p *harness.Platform) (out []request) {
 	return out
 }
 
-// standInRequests are those with which the stand-ins could be misused; they publish no document.
+// standInRequests are requests that could misuse the stand-ins; these publish no document.
 func standInRequests(p *harness.Platform) (out []request) {
 	mlflow := "/api/2.0/mlflow/"
 	for _, r := range []request{
@@ -190,7 +190,7 @@ func standInRequests(p *harness.Platform) (out []request) {
 		r.Name, r.Port = "orchestrator", hostOf(p.Env["ORCHESTRATOR_API_URL"])
 		out = append(out, r)
 	}
-	// The dashboard's second origin, where the tools' own pages are.
+	// The dashboard's second origin, which serves the tools' own pages.
 	for _, path := range []string{"/", "/api/proxy/tracker/", "/api/proxy/control_plane/models", "/api/proxy-ticket/x"} {
 		out = append(out, request{Port: toolsAddress(p), Name: "tools origin", Method: "GET", Path: path, Guessed: true})
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// marker is part of every object that the tenant default has in this test; its names are in small letters. Where a path
-// bears the marker, an answer may repeat it, and secret is the part that it may not.
+// marker is part of every object of the tenant default in this test; its names are in lower case. Where a path contains
+// the marker, an answer may repeat it, but not secret, a part of it.
 const (
 	marker = "ours5712a6e"
 	secret = "secret1994a1b"
@@ -30,16 +30,16 @@ func isSecret(text string) bool {
 	return strings.Contains(text, secret) || strings.Contains(text, fmt.Sprint(amount))
 }
 
-// ownedPath is an object's place in a service: the parameters of a template that lead to it.
+// ownedPath is an object's location in a service: the parameters of a template.
 type ownedPath struct {
 	template string
 	values   map[string]string
-	// absent is what another tenant gets for it when it reads.
+	// absent is the status that another tenant gets when it reads.
 	absent int
 }
 
-// Another tenant with every scope finds no object of ours in any answer of the control plane, cannot act on one whose id
-// it knows, and leaves all of them as they were. What inference records is tested in TestOurRequestsChangeNoForeignAnswer.
+// Another tenant with every scope finds none of our objects in any answer of the control plane, cannot act on one even
+// with its id, and leaves all of them unchanged. TestOurRequestsChangeNoForeignAnswer covers what inference records.
 func TestAnotherTenantFindsAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	p := startWithCredentials(t)
@@ -55,7 +55,7 @@ func TestAnotherTenantFindsAndChangesNothing(t *testing.T) {
 		for _, o := range list {
 			for _, place := range append([]ownedPath{{}}, owned...) {
 				if (place.template == "") == matchesAny(o, owned) || !place.matches(o) {
-					continue // with our ids where we have some, with none of ours elsewhere
+					continue // with our ids where we have some, else with ids that are not ours
 				}
 				asked++
 				status, body := ask(t, s, o, foreign, place.values)
@@ -80,7 +80,8 @@ func TestAnotherTenantFindsAndChangesNothing(t *testing.T) {
 	}
 }
 
-// matches reports whether the place gives the operation's template the ids of one of our objects; the empty one fits all.
+// matches reports whether the location gives the operation's template the ids of one of our objects; the empty one
+// matches all.
 func (p ownedPath) matches(o operation) bool {
 	return p.template == "" || o.template == p.template || strings.HasPrefix(o.template, p.template+"/")
 }
@@ -94,7 +95,7 @@ func matchesAny(o operation, owned []ownedPath) bool {
 	return false
 }
 
-// createOwnedObjects makes one object of each kind that the control plane keeps for a tenant.
+// createOwnedObjects creates one object of each kind that the control plane keeps for a tenant.
 func createOwnedObjects(t *testing.T, p *harness.Platform) []ownedPath {
 	t.Helper()
 	cp, operator, other := p.Env["CONTROL_PLANE_URL"], p.Secret(t, "operator_token"), p.Env["CONTROL_PLANE_TOKEN"]
@@ -114,7 +115,7 @@ func createOwnedObjects(t *testing.T, p *harness.Platform) []ownedPath {
 		t.Fatalf("flow run: got %v, want an id", run)
 	}
 
-	// Somebody moves an alias outside: the control plane keeps the promotion that it asks for.
+	// An alias is moved at the tracker: the control plane keeps the promotion that this requests.
 	const moved = "moved-model"
 	tracker := p.Tracker() + "/api/2.0/mlflow/"
 	harness.Want(t, http.StatusOK, "POST", tracker+"registered-models/create", "", map[string]any{"name": moved})
@@ -147,7 +148,7 @@ func createOwnedObjects(t *testing.T, p *harness.Platform) []ownedPath {
 		}
 		return fmt.Errorf("no promotion of %s", moved)
 	})
-	p.WaitRun(t, flowRun, 2*time.Minute) // its record changes no more
+	p.WaitRun(t, flowRun, 2*time.Minute) // its record no longer changes
 	return []ownedPath{
 		{"/approvals/{id}", map[string]string{"id": approval}, http.StatusNotFound},
 		{"/retrain/{flow_run_id}", map[string]string{"flow_run_id": flowRun}, http.StatusNotFound},
@@ -159,8 +160,8 @@ func createOwnedObjects(t *testing.T, p *harness.Platform) []ownedPath {
 	}
 }
 
-// readOwned returns what the owner reads now, by path, of all that does not change by itself: of lists those items that
-// bear the marker.
+// readOwned returns the owner's current view, by path, without the values that change over time: of lists those items
+// that bear the marker.
 func readOwned(t *testing.T, s server, list []operation, owned []ownedPath, token string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -192,7 +193,7 @@ func readOwned(t *testing.T, s server, list []operation, owned []ownedPath, toke
 		}
 	}
 	for _, place := range owned {
-		for _, o := range list { // what has a page of its own is read there, all else in a list
+		for _, o := range list { // an object with a separate page is read there, all else in a list
 			if path := o.path(place.values); o.method == http.MethodGet && o.template == place.template && out[path] == "" {
 				t.Errorf("%s: got no answer of ours for %s", s.name, path)
 			}
@@ -204,7 +205,7 @@ func readOwned(t *testing.T, s server, list []operation, owned []ownedPath, toke
 	return out
 }
 
-// What somebody collected on the port of a stopped platform opens nothing once it is up again.
+// Tokens collected on the port of a stopped platform open nothing once it is up again.
 func TestStandInTokensAreThoseOfAStart(t *testing.T) {
 	t.Parallel()
 	p := harness.New(t, "PLATFORM_SEED=false")
@@ -224,8 +225,8 @@ func TestStandInTokensAreThoseOfAStart(t *testing.T) {
 	}
 }
 
-// Policies, rules and repository settings are those of a model's owner: a person of another tenant with every scope, who
-// would need a second one, does not even open a change.
+// Policies, rules and repository settings belong to a model's owner: a person of another tenant with every scope, who
+// would need a second one, cannot even open a change.
 func TestAnotherTenantSetsNoGate(t *testing.T) {
 	t.Parallel()
 	p := startWithCredentials(t)
@@ -249,8 +250,8 @@ func TestAnotherTenantSetsNoGate(t *testing.T) {
 	}
 }
 
-// What another tenant reads of the control plane and of inference is the same, byte for byte, whether we send a request
-// or not. Aggregates are meant above all: the mean of a lone prediction is that prediction.
+// Another tenant's answers from the control plane and inference are the same, byte for byte, whether we send a request
+// or not. This matters most for aggregates: the mean of a single prediction is that prediction.
 func TestOurRequestsChangeNoForeignAnswer(t *testing.T) {
 	t.Parallel()
 	p := startWithCredentials(t, "PLATFORM_SEED=true")
@@ -332,5 +333,5 @@ func TestOurRequestsChangeNoForeignAnswer(t *testing.T) {
 
 var clockTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)|"request_id":"[^"]*"`)
 
-// withoutClock leaves out times of day and ids of requests.
+// withoutClock removes times of day and ids of requests.
 func withoutClock(body string) string { return clockTime.ReplaceAllString(body, "T") }

@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package tracker holds the stand-in of the tracker and the Go client to what the real product does:
-// the official client must work against the stand-in, the Go client against a real server.
+// Package tracker checks the stand-in of the tracker and the Go client against the real product: the official client
+// must work against the stand-in, the Go client against a real server.
 package tracker
 
 import (
@@ -82,13 +82,13 @@ func realServer(t *testing.T) string {
 		"--backend-store-uri", "sqlite:///"+filepath.Join(dir, "db.sqlite"), "--artifacts-destination", filepath.Join(dir, "artifacts"))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	cmd.Env = append(os.Environ(), "MLFLOW_DISABLE_TELEMETRY=true")
-	// A group of its own: the server starts workers, and all of them must end.
+	// A new process group: the server starts workers, and all of them must end.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // gone if it ended by itself
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // gone if it has ended already
 		_ = cmd.Wait()
 		_ = log.Close()
 		if t.Failed() {

@@ -14,8 +14,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// Trees that XGBoost and LightGBM boost are trained by command, judged on rows that the command never saw, registered, and
-// served under Staging.
+// Models boosted by XGBoost and LightGBM are trained by command, evaluated on rows that the command never saw,
+// registered, and served under Staging.
 func TestBoostedTreesByCommand(t *testing.T) {
 	root := harness.Root(t)
 	python := filepath.Join(root, ".cache", "venv-boost", "bin", "python")
@@ -72,7 +72,7 @@ split: {kind: random, allow_duplicates: true}
 					return fmt.Errorf("%d %s", a.Status, a.Body)
 				}
 				switch got := a.JSON(t)["prediction"].(type) {
-				case float64: // 10 + 50 × 4 seconds, give or take a tenth
+				case float64: // 10 + 50 × 4 seconds, ± 10 %
 					if got < 160 || got > 260 {
 						t.Errorf("prediction %v; want about 210", got)
 					}
@@ -85,7 +85,7 @@ split: {kind: random, allow_duplicates: true}
 			})
 		})
 	}
-	// A parameter that no constructor names would go on to the library's core, which reads files and connects.
+	// A parameter that no constructor names would be passed to the library's core, which reads files and connects.
 	for _, estimator := range []string{"xgboost", "lightgbm"} {
 		write("Reader", "regression", "estimator: "+estimator+", forcedsplits_filename: /etc/passwd", "{column: run, unit: s}")
 		if _, log, err := repo.train(p, "Reader", python+" -m mlp_train"); err == nil || !strings.Contains(log, "has no hyperparameter forcedsplits_filename") {

@@ -14,8 +14,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// Models that scikit-learn fits, a regression on log1p and a classification with text labels, are trained by command,
-// judged on rows that the command never saw, and registered; a command that is not listed is refused.
+// Models fitted by scikit-learn, a regression on log1p and a classification with text labels, are trained by command,
+// evaluated on rows that the command never saw, and registered; a command that is not listed is refused.
 func TestCommandEstimator(t *testing.T) {
 	python := os.Getenv("E2E_PYTHON")
 	if python == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// commandRepo is a folder of a test's own, with a model repository in repo whose models are trained by command.
+// commandRepo is a folder of one test, with a model repository in repo whose models are trained by command.
 type commandRepo struct {
 	*testing.T
 	dir string
@@ -31,13 +31,13 @@ func (r commandRepo) write(name, text string) {
 	}
 }
 
-// trained is what the trainer says of a training.
+// trained is the trainer's report of a training.
 type trained struct {
 	Version string
 	Metrics map[string]float64
 }
 
-// train runs the trainer on a model of the repository; allow is what TRAINER_COMMAND_ALLOW lists.
+// train runs the trainer on a model of the repository; allow is the value of TRAINER_COMMAND_ALLOW.
 func (r commandRepo) train(p *harness.Platform, model, allow string) (got trained, log string, err error) {
 	r.Helper()
 	cmd := exec.Command(harness.Bin(r.T, "trainer"), "train", "--model", model, "--repo", filepath.Join(r.dir, "repo"))

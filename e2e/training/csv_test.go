@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// The section of docs/trainer.md, followed to the letter, takes a spreadsheet's export to a model in Production that is
-// current.
+// The section of docs/trainer.md, followed to the letter, turns a spreadsheet's export into an up-to-date model in
+// Production.
 func TestFromACSVToProduction(t *testing.T) {
 	root := harness.Root(t)
 	p := harness.New(t, "PLATFORM_SEED=false")

@@ -16,8 +16,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// The Dask example fits rows that the trainer never reads, spread over two worker processes, and its graph is judged and
-// registered as any other.
+// The Dask example fits rows that the trainer never reads, spread over two worker processes, and its graph is evaluated
+// and registered like any other.
 func TestDaskExample(t *testing.T) {
 	root := harness.Root(t)
 	python := filepath.Join(root, ".cache", "venv-boost", "bin", "python")

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// README's table is what `make figures` prints, and its counts of rows are those of the split.
+// README's table matches the output of `make figures`, and its counts of rows those of the split.
 func TestFiguresOfTheReadme(t *testing.T) {
 	root := harness.Root(t)
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))

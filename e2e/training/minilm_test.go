@@ -19,13 +19,13 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// described is a job of the real log in words, as a job script's comment would tell of it.
+// described is a job of the real log as text, as a job script's comment would describe it.
 type described struct {
 	text, procs, length string
 }
 
-// Descriptions of real jobs become sentence embeddings of MiniLM by examples/minilm; a model learns from these how long
-// jobs take, better than always saying the same, and answers embeddings of jobs it has not seen.
+// examples/minilm turns descriptions of real jobs into sentence embeddings of MiniLM; a model learns from these how
+// long jobs take, better than a constant prediction, and answers embeddings of unseen jobs.
 func TestMiniLMEmbeddings(t *testing.T) {
 	jobs := describeJobs(t, 1200)
 	var texts strings.Builder
@@ -86,7 +86,7 @@ split: {kind: random, allow_duplicates: true}
 	}
 }
 
-// askPipeline asks for a job's length over the route for embeddings, and returns 1 if the answer is right.
+// askPipeline queries a job's length over the route for embeddings, and returns 1 if the answer is right.
 func askPipeline(t *testing.T, p *harness.Platform, vector string, j described) (right int) {
 	t.Helper()
 	body := map[string]any{"model_name": "DescribedJobs", "alias": "Staging", "embedding": json.RawMessage(vector), "num_nodes": json.Number(j.procs), "user_id": "e2e"}
@@ -103,7 +103,7 @@ func askPipeline(t *testing.T, p *harness.Platform, vector string, j described) 
 	return right
 }
 
-// embed has examples/minilm embed each line, and returns JSON arrays.
+// embed makes examples/minilm embed each line, and returns JSON arrays.
 func embed(t *testing.T, texts string) []string {
 	t.Helper()
 	root := harness.Root(t)

@@ -1,6 +1,6 @@
 //go:build e2e && full
 
-// Package training tests the trainer with what lies outside the platform: an object store, and the libraries of Python.
+// Package training tests the trainer with external systems: an object store, and the libraries of Python.
 package training
 
 import (
@@ -44,7 +44,7 @@ columns:
 `
 
 // A data set of the backend object_store is read from a real S3 server: the objects of its prefix and pattern, in the
-// order of their names; a wrong key, an absent bucket and a prefix without objects are refused.
+// order of their names; a wrong key, a missing bucket and a prefix without objects are refused.
 func TestObjectStore(t *testing.T) {
 	const access, secret = "trainer-reads", "a-secret-of-the-test-store"
 	dir := t.TempDir()

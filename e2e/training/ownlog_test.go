@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// The section of docs/trainer.md on a job log of one's own, followed to the letter, takes a table without groups,
+// The section of docs/trainer.md on your own job log, followed to the letter, takes a table without groups,
 // applications and hours from YAML to a model that answers under Production.
 func TestOwnJobLogIsServed(t *testing.T) {
 	root := harness.Root(t)

@@ -72,7 +72,7 @@ func TestRow02NoticeApproveRun(t *testing.T) {
 	}
 }
 
-// Acceptance row 3: nobody approves their own request, and rejecting it is theirs to do.
+// Acceptance row 3: no one approves their own request, but they may reject it.
 func TestRow03SeparationOfDuties(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
@@ -94,8 +94,7 @@ func TestRow03SeparationOfDuties(t *testing.T) {
 	p.Want(200, "POST", "/approve/MACK", controlplanetest.Legacy, nil)
 }
 
-// Acceptance row 4, as far as it is this service's: the alias moves, and its
-// history names actor and instant.
+// Acceptance row 4, the part of this service: the alias moves, and its history names actor and time.
 func TestRow04Promote(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -133,7 +132,7 @@ func TestRow04Promote(t *testing.T) {
 	}
 }
 
-// Acceptance row 5: what must not be promoted is not, and says why.
+// Acceptance row 5: a promotion that must not happen does not, and its record states why.
 func TestRow05PromotionDenied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -215,7 +214,7 @@ func TestRow11OrchestratorDown(t *testing.T) {
 				t.Fatalf(`status %v; want "pending"`, s)
 			}
 			p.Want(200, "GET", "/readyz", "", nil)
-			// Three attempts and then two: the breaker opens, and says when to come back.
+			// Three attempts and then two: the breaker opens, and the answer has Retry-After.
 			r := p.Refused(502, "orchestrator_unreachable", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 			if r.Header.Get("Retry-After") == "" {
 				t.Errorf(`no Retry-After: %v; want r.Header.Get("Retry-After") != ""`, r.Header)
@@ -249,7 +248,7 @@ func TestOrchestratorHangs(t *testing.T) {
 	p.Orchestrator.Set(controlplanetest.Swallow) // carried out, never answered
 	begin := time.Now()
 	p.Refused(502, "orchestrator_unreachable", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
-	if took := time.Since(begin); took > 30*time.Second { // 12 s, on a machine that does other work too
+	if took := time.Since(begin); took > 30*time.Second { // 12 s, on a machine that is also busy
 		t.Fatalf("took %v; want took <= 30 * time.Second", took)
 	}
 	p.Orchestrator.Set(controlplanetest.Well)
@@ -259,7 +258,7 @@ func TestOrchestratorHangs(t *testing.T) {
 	}
 }
 
-// The orchestrator's own refusal is not retried; a missing deployment is told apart.
+// The orchestrator's own refusal is not retried; a missing deployment is reported as such.
 func TestOrchestratorRefuses(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -310,7 +309,7 @@ func TestRow13Idempotency(t *testing.T) {
 	p.Refused(409, "idempotency_conflict", "POST", "/retrain", controlplanetest.Operator, body, "Idempotency-Key", "k1")
 	// Another principal's key is another key.
 	p.Want(200, "POST", "/retrain", controlplanetest.Legacy, body, "Idempotency-Key", "k1")
-	// What says the same in other words is the same request.
+	// An equivalent body is the same request.
 	for _, same := range []string{
 		`{"model_name":"JPCP","dataset_name":"jobembeddings","is_dummy":true,"parameters":{"seed":7}}`,
 		`{"parameters":{"seed":7},"is_dummy":true,"dataset_name":"JobEmbeddings","model_name":"jpcp"}`,
@@ -339,7 +338,7 @@ func TestRow13Idempotency(t *testing.T) {
 	}
 }
 
-// While a dispatch waits, the same key, the same training and too many others are refused.
+// While a dispatch waits, the same key, the same training and requests over the limit are refused.
 func TestDispatchesAtOnce(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "PREFECT_CB_FAIL_MAX=1000")
@@ -371,8 +370,7 @@ func TestDispatchesAtOnce(t *testing.T) {
 	}
 }
 
-// A record that is being approved says so while no more dispatches are admitted,
-// and so does one that is not there.
+// A record that is being approved is reported as such while no more dispatches are admitted, and so is an absent one.
 func TestDecidedBeforeAdmission(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "PREFECT_CB_FAIL_MAX=1000")
@@ -399,8 +397,8 @@ func TestDecidedBeforeAdmission(t *testing.T) {
 	p.Want(200, "POST", "/approve/MCBound", controlplanetest.Operator, nil)
 }
 
-// Of many requests with one key at once, one starts the run; the others get its
-// answer, or are told that it is in progress.
+// Of many concurrent requests with one key, one starts the run; the others get its answer, or a report that it is in
+// progress.
 func TestOneKeyAtOnce(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "RETRAIN_RATE_LIMIT_PER_MIN=0")
@@ -493,7 +491,7 @@ func TestRow14FailClosedAndForeignTenant(t *testing.T) {
 		if list := p.Want(200, "GET", "/approvals", controlplanetest.Foreign, nil).List(t); len(list) != 0 {
 			t.Errorf("approvals: %v; want len(list) == 0", list)
 		}
-		// The legacy credential looks runs up operator-wide.
+		// The legacy credential finds runs of every tenant.
 		theirs := p.Want(200, "POST", "/retrain", controlplanetest.Foreign, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string)
 		p.Want(200, "GET", "/retrain/"+theirs, controlplanetest.Legacy, nil)
 		p.Refused(404, "run_not_found", "GET", "/retrain/"+theirs, controlplanetest.Operator, nil)
@@ -525,5 +523,5 @@ func TestRow15RateLimit(t *testing.T) {
 	if r.Header.Get("RateLimit-Limit") != "120" || r.Header.Get("RateLimit-Remaining") != "119" || r.Header.Get("RateLimit-Reset") == "" {
 		t.Fatalf(`%v; want r.Header.Get("RateLimit-Limit") == "120" && r.Header.Get("RateLimit-Remaining") == "119" && r.Header.Get("RateLimit-Reset") != ""`, r.Header)
 	}
-	p.Want(200, "POST", "/api/changes", controlplanetest.Foreign, `{"model_ids":["JPCP"],"commit_sha":"x"}`) // another tenant's own count
+	p.Want(200, "POST", "/api/changes", controlplanetest.Foreign, `{"model_ids":["JPCP"],"commit_sha":"x"}`) // another tenant has a separate count
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// The same commit finds its record; another one takes its place, so that what
-// is approved is what was shown.
+// A second notice of the same commit finds its record; another commit supersedes it, so that an approver decides on the
+// change they saw.
 func TestNoticesSupersede(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -87,7 +87,7 @@ func TestApproveAtOnce(t *testing.T) {
 	}
 }
 
-// Records expire by age, before a decision as by the sweep.
+// Records expire by age, on a decision as well as by the sweep.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "APPROVAL_EXPIRY_HOURS=1")
@@ -108,7 +108,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// A notice that arrives while the older one is being dispatched in vain takes its place.
+// A notice that arrives during a failing dispatch of the older one supersedes it.
 func TestSupersededWhileApproving(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "PREFECT_CB_FAIL_MAX=1000")
@@ -196,8 +196,8 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// Redis coordinates as Postgres does. While it is away retrains are refused,
-// and decisions are limited by each process alone.
+// Redis coordinates as Postgres does. While it is unavailable retrains are refused, and each process limits decisions
+// on its own.
 func TestRedisCoordinator(t *testing.T) {
 	t.Parallel()
 	t.Run("there", func(t *testing.T) {
@@ -307,7 +307,7 @@ func TestFreshness(t *testing.T) {
 	if s := status(); s["status"] != "stale" {
 		t.Fatalf(`freshness after a dummy %v; want s["status"] == "stale"`, s)
 	}
-	// Asked for from that commit, but trained from files that no commit holds.
+	// Requested from that commit, but trained from files that no commit holds.
 	p.Notice("JPCP", "c0ffee1")
 	complete(p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, map[string]any{"dataset_name": "JobEmbeddings"}).Object(t)["flow_run_id"].(string),
 		controlplanetest.Good("rmse", 20.0), "")
@@ -323,7 +323,7 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
-// Every fault of the configuration is told at once, and placeholders stop the start.
+// All configuration errors are reported together, and placeholders prevent the start.
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	_, err := controlplane.LoadConfig([]string{

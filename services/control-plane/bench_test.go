@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// pendingRows is how many approvals wait in these benchmarks.
+// pendingRows is the number of pending approvals in these benchmarks.
 const pendingRows = 50_000
 
 func startCrowdedPlane(b *testing.B) *controlplanetest.Plane {
@@ -21,7 +21,7 @@ func startCrowdedPlane(b *testing.B) *controlplanetest.Plane {
 	p.SQL(`insert into control_plane.approvals (id, kind, origin, tenant, model_id, status, commit_sha, notice_id, requested_by, requested_at, updated_at, updated_by)
 		select gen_random_uuid(), 'retrain', 'ci', 'default', 'MODEL-' || i, 'pending', 'c0ffee', n.id, 'ci', now() - i * interval '1 second', now(), 'ci'
 		from generate_series(1, $1) i join (select id, row_number() over () as k from control_plane.notices) n on n.k = 1 + i % 500`, pendingRows)
-	// What was decided long ago must not be read.
+	// Records decided long ago must not be read.
 	p.SQL(`insert into control_plane.approvals (id, kind, origin, tenant, model_id, status, commit_sha, requested_by, requested_at, updated_at, updated_by)
 		select gen_random_uuid(), 'retrain', 'ci', 'default', 'MODEL-' || i % 100, 'approved', 'c0ffee', 'ci', now() - interval '30 days', now(), 'ci'
 		from generate_series(1, $1) i`, 4*pendingRows)
@@ -89,7 +89,7 @@ func measureFastest(b *testing.B, p *controlplanetest.Plane, path string, times 
 	return best
 }
 
-// timeGet is one request without the harness, which also judges each answer.
+// timeGet measures one request without the harness, which also validates each answer.
 func timeGet(b *testing.B, p *controlplanetest.Plane, path string) ([]byte, http.Header, time.Duration) {
 	b.Helper()
 	begin := time.Now()

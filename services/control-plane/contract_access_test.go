@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// startWithBrokenConfig starts a control plane with this credentials map, which may not become ready.
+// startWithBrokenConfig starts a control plane with this credentials map; it may not become ready.
 func startWithBrokenConfig(t *testing.T, env ...string) *controlplanetest.Plane {
 	t.Helper()
 	p := controlplanetest.Neighbours(t, env...)
@@ -21,7 +21,7 @@ func startWithBrokenConfig(t *testing.T, env ...string) *controlplanetest.Plane 
 	return p
 }
 
-// The order of the checks that a request passes, and the answer of each.
+// The order of the checks of a request, and the answer of each.
 func TestContractAccess(t *testing.T) {
 	t.Parallel()
 	good := func(members string) string { return `{"secret-0123456789abcdef":{` + members + `}}` }
@@ -106,7 +106,7 @@ func TestContractAccess(t *testing.T) {
 		p.Want(200, "POST", "/reject/JPCP", controlplanetest.Both, nil)
 		p.Want(200, "POST", "/api/changes", controlplanetest.Legacy, doc{"model_ids": []string{"MACK"}, "commit_sha": "a"})
 		p.Want(200, "POST", "/approve/MACK", controlplanetest.Legacy, nil)
-		// Two people at one dashboard are two; each token writes once.
+		// Two people at one dashboard are two callers; each token writes once.
 		mint := func(person, tenant string, scopes ...string) string {
 			token, err := d.Mint("control-plane", auth.Person{Name: person, Tenant: tenant, Scopes: scopes})
 			if err != nil {
@@ -122,8 +122,8 @@ func TestContractAccess(t *testing.T) {
 		if a := p.Approval(id); a["requested_by"] != "alice" || a["resolved_by"] != "bob" || a["tenant"] != "default" {
 			t.Error(a, `want a["requested_by"] == "alice" && a["resolved_by"] == "bob" && a["tenant"] == "default"`)
 		}
-		p.Refused(403, "insufficient_scope", "PUT", "/budgets/x", mint("bob", "default", "approve", "manage"), doc{}) // more than the dashboard may pass on
-		p.Refused(401, "invalid_credential", "GET", "/approvals", mint("bob", "other", "read"), nil)                  // a tenant it may not speak for
+		p.Refused(403, "insufficient_scope", "PUT", "/budgets/x", mint("bob", "default", "approve", "manage"), doc{}) // more than the dashboard may delegate
+		p.Refused(401, "invalid_credential", "GET", "/approvals", mint("bob", "other", "read"), nil)                  // a tenant it may not act for
 	})
 	t.Run("rate_limits_by_default", func(t *testing.T) {
 		t.Parallel()
@@ -144,7 +144,7 @@ func TestContractAccess(t *testing.T) {
 				t.Errorf(`%s %s: %v; want h.Get("RateLimit-Limit") == fmt.Sprint(c.limit) && h.Get("RateLimit-Remaining") == fmt.Sprint(c.limit - 1) && h.Get("RateLimit-Reset") != ""`, c.method, c.path, h)
 			}
 		}
-		// One count for retraining and the drift trigger, one for approvals and promotions.
+		// Retraining and the drift trigger share one count, approvals and promotions another.
 		if r := p.Want(200, "POST", "/drift/trigger", controlplanetest.Operator, doc{"dry_run": true}); r.Header.Get("RateLimit-Remaining") != "18" {
 			t.Errorf(`drift trigger: %v; want r.Header.Get("RateLimit-Remaining") == "18"`, r.Header)
 		}
@@ -168,13 +168,13 @@ func TestContractAccess(t *testing.T) {
 				t.Errorf("%s %s: another tenant shares the count; want r.Status != 429", c.method, c.path)
 			}
 		}
-		// The limit comes before the body, and after the scope.
+		// The limit is checked before the body, and after the scope.
 		p.Refused(429, "rate_limited", "POST", "/api/changes", controlplanetest.CI, strings.Repeat("x", 2<<20))
 		p.Refused(403, "insufficient_scope", "POST", "/api/changes", controlplanetest.Reader, nil)
 	})
 }
 
-// accessRows are the rows that one control plane shows.
+// accessRows are the rows that need only one control plane.
 func accessRows(t *testing.T) {
 	p := startForWalk(t)
 	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {

@@ -12,10 +12,10 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// retrainOf is a request of a training run.
+// retrainOf returns a request for a training run.
 func retrainOf(model string) doc { return doc{"model_name": model, "dataset_name": "JobEmbeddings"} }
 
-// sendInBackground sends a request that stays under way, and gives its answer when it comes.
+// sendInBackground sends a request and returns at once; the channel receives its answer.
 func sendInBackground(p *controlplanetest.Plane, method, path, bearer string, body any, header ...string) <-chan controlplanetest.Response {
 	done := make(chan controlplanetest.Response, 1)
 	go func() {
@@ -30,8 +30,7 @@ func sendInBackground(p *controlplanetest.Plane, method, path, bearer string, bo
 
 const dispatching = "select count(*) from control_plane.commands where status = 'dispatching'"
 
-// The errors of the contract, which one control plane can show:
-// a row is named status_code.
+// The errors of the contract that one control plane can show: a row is named status_code.
 func TestContractErrors(t *testing.T) {
 	t.Parallel()
 	p := startForWalk(t, "PREFECT_CB_FAIL_MAX=1000", "ADMISSION_PER_TENANT=3")
@@ -83,13 +82,13 @@ func TestContractErrors(t *testing.T) {
 	row("404_no_pending_approval", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Refused(404, "no_pending_approval", "POST", "/approve/RUNTIMECLASS", all, nil)
 		p.Refused(404, "no_pending_approval", "POST", "/reject/RUNTIMECLASS", all, nil)
-		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", controlplanetest.Foreign, nil) // theirs is none
+		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", controlplanetest.Foreign, nil) // theirs does not exist
 	})
 	row("404_run_of_another_tenant", func(t *testing.T, p *controlplanetest.Plane) {
 		run := p.Want(200, "POST", "/retrain", all, retrainOf("JPCP")).Object(t)["flow_run_id"].(string)
 		p.Refused(404, "run_not_found", "GET", "/retrain/"+run, controlplanetest.Foreign, nil)
 	})
-	row("404_diff_unavailable", func(t *testing.T, p *controlplanetest.Plane) { // the folder is no repository
+	row("404_diff_unavailable", func(t *testing.T, p *controlplanetest.Plane) { // the folder is not a repository
 		p.Refused(404, "diff_unavailable", "GET", "/approvals/"+p.Notice("MACK", "c0ffee1")+"/diff", all, nil)
 	})
 	row("409_promotion_denied", func(t *testing.T, p *controlplanetest.Plane) {
@@ -173,7 +172,7 @@ func TestContractErrors(t *testing.T) {
 	}
 }
 
-// The errors that each need a control plane set up for them.
+// The errors that each need a specially configured control plane.
 func TestContractErrorsOfSpecialSetups(t *testing.T) {
 	t.Parallel()
 	t.Run("502_orchestrator_unreachable_breaker_open", func(t *testing.T) {
@@ -227,7 +226,7 @@ func TestContractErrorsOfSpecialSetups(t *testing.T) {
 		repo, _ := newSampleRepository(t)
 		server := repo.Serve()
 		p := startForWalk(t, "MODELREPO_DIR=", "MODELREPO_GIT_URL="+server.Address(), "MODELREPO_CACHE_DIR="+t.TempDir(), "MODELREPO_POLL_SECONDS=86400")
-		testenv.Eventually(t, 20*time.Second, func() error { // the first look, which may take its time
+		testenv.Eventually(t, 20*time.Second, func() error { // the first check may take a while
 			if p.Health()["poller"].(doc)["last_ok_seconds_ago"] == nil {
 				return fmt.Errorf("not polled yet")
 			}

@@ -18,8 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// eventTable is the table of events, those of this service: their members, and
-// whether they belong to no tenant.
+// eventTable lists the events of this service: their members, and whether they belong to no tenant.
 var eventTable = []struct {
 	name, data string
 	platform   bool
@@ -51,7 +50,7 @@ var eventTable = []struct {
 	{"audit.recorded", "tenant event_id ts source actor action target outcome request_id details", false},
 }
 
-// Each event of the table is caused once at least, and read from the broker.
+// Each event of the table is caused at least once, and read from the broker.
 func TestContractEvents(t *testing.T) {
 	t.Parallel()
 	serving := controlplanetest.NewServing(t)
@@ -109,7 +108,7 @@ func TestContractEvents(t *testing.T) {
 	})
 }
 
-// causeEvents does what each event tells of.
+// causeEvents performs the action behind each event.
 func causeEvents(p *controlplanetest.Plane, serving *controlplanetest.Serving) {
 	p.T.Helper()
 	z := 5.0

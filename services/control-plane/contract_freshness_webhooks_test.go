@@ -25,7 +25,7 @@ const (
 	hookB = "/webhooks/modelrepo/forge-b"
 )
 
-// freshnessOf is a model's freshness.
+// freshnessOf returns a model's freshness.
 func freshnessOf(p *controlplanetest.Plane, model string) doc {
 	p.T.Helper()
 	for _, m := range p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(p.T)["models"].([]any) {
@@ -47,8 +47,8 @@ func expectMembers(t *testing.T, got, want doc) {
 	}
 }
 
-// finishRun completes or fails a run of the model, trained from the commit, and waits
-// until that is known.
+// finishRun completes or fails a run of the model, trained from the commit, and waits until the control plane has
+// recorded it.
 func finishRun(p *controlplanetest.Plane, model, commit, state string, v *controlplanetest.Version) {
 	p.T.Helper()
 	run := p.Want(200, "POST", "/retrain", controlplanetest.Operator, retrainOf(model)).Object(p.T)["flow_run_id"].(string)
@@ -131,7 +131,7 @@ func TestContractFreshness(t *testing.T) {
 	row("current_→_stale_again", func(t *testing.T, p *controlplanetest.Plane) {
 		known := pushPayload(second)
 		if d := deliverPush(p, known).Object(t); d["duplicate"] != true || slices.Contains(d["models_marked_stale"].([]any), any("JPCP")) {
-			t.Errorf(`the known head again: %v; want d["duplicate"] == true && !slices.Contains(d["models_marked_stale"].([]any), any("JPCP"))`, d) // stale only what was not trained from it
+			t.Errorf(`the known head again: %v; want d["duplicate"] == true && !slices.Contains(d["models_marked_stale"].([]any), any("JPCP"))`, d) // only models not trained from it are stale
 		}
 		expectMembers(t, freshnessOf(p, "JPCP"), doc{"status": "current"})
 		deliverPush(p, pushPayload(commitSHA(3)))
@@ -171,7 +171,7 @@ func TestContractFreshness(t *testing.T) {
 	row("auto_retrain_gate_direct", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Want(200, "PUT", "/modelrepo/config", all, doc{"gate": "direct"})
 		unknown := pushPayload(commitSHA(8))
-		unknown["total_commits_count"] = 9 // of files that are not known all models are trained
+		unknown["total_commits_count"] = 9 // with unknown files all models are trained
 		p.Orchestrator.Mu.Lock()
 		p.Orchestrator.Refuses = "MACK" // failures are independent
 		p.Orchestrator.Mu.Unlock()
@@ -184,7 +184,7 @@ func TestContractFreshness(t *testing.T) {
 	})
 }
 
-// What each forge proves itself by, and what is read from its payload.
+// The proofs of each forge, and the members read from its payload.
 func TestContractWebhooks(t *testing.T) {
 	t.Parallel()
 	p := startForWalk(t)
@@ -375,7 +375,7 @@ func TestContractWebhooks(t *testing.T) {
 	})
 }
 
-// folderOf is where the sample repository has a model.
+// folderOf returns a model's folder in the sample repository.
 func folderOf(t *testing.T, model string) string {
 	t.Helper()
 	for _, task := range []string{"performance_prediction", "power_consumption_prediction", "anomaly_detection"} {

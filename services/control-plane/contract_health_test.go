@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// unusedAddress is an address at which nobody listens.
+// unusedAddress returns an address without a listener.
 func unusedAddress(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -27,7 +27,7 @@ func unusedAddress(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// runtimeOf is the block runtime, and the blockers in it.
+// runtimeOf returns the block runtime and its blockers.
 func runtimeOf(p *controlplanetest.Plane) (doc, []string) {
 	p.T.Helper()
 	r := p.Health()["runtime"].(doc)
@@ -139,7 +139,7 @@ func TestContractHealth(t *testing.T) {
 				o.Mu.Unlock()
 				o.Set(controlplanetest.Well)
 			}()
-			if state == "unreachable" { // as looked at by a replica that starts
+			if state == "unreachable" { // as seen by a starting replica
 				q := *p
 				o.Set(controlplanetest.Down)
 				defer q.Serve()()
@@ -153,7 +153,7 @@ func TestContractHealth(t *testing.T) {
 				}
 				return nil
 			})
-			p.Want(200, "GET", "/readyz", "", nil) // decisions must still be answered
+			p.Want(200, "GET", "/readyz", "", nil) // decisions must still be possible
 			if s := p.Health()["status"]; s != "degraded" {
 				t.Errorf(`status %v; want "degraded"`, s)
 			}
@@ -191,7 +191,7 @@ func keysOf(d doc) []string {
 	return out
 }
 
-// linesWithPrefix gives the lines of a text that begin so.
+// linesWithPrefix returns the lines of a text with that prefix.
 func linesWithPrefix(text string, prefixes ...string) string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -204,7 +204,7 @@ func linesWithPrefix(text string, prefixes ...string) string {
 	return strings.Join(out, "\n")
 }
 
-// The values that each need a control plane set up for them.
+// The values that each need a specially configured control plane.
 func TestContractHealthOfSpecialSetups(t *testing.T) {
 	t.Parallel()
 	apart := func(name string, f func(t *testing.T)) {
@@ -273,7 +273,7 @@ func TestContractHealthOfSpecialSetups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.Exec(t.Context(), "lock table control_plane.policies in exclusive mode"); err != nil { // which the start writes to
+		if _, err := tx.Exec(t.Context(), "lock table control_plane.policies in exclusive mode"); err != nil { // the start writes to it
 			t.Fatal(err)
 		}
 		p.NoWait = true
@@ -307,7 +307,7 @@ func TestContractHealthOfSpecialSetups(t *testing.T) {
 				return nil
 			})
 		}
-		awaitBreaker("open", func() { // asked again each time: on a busy machine it is half open before it is looked at
+		awaitBreaker("open", func() { // requested again each time: on a busy machine it is half open before it is read
 			p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", all, retrainOf("JPCP"))
 		})
 		awaitBreaker("half_open", func() {})

@@ -14,8 +14,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// The table outbox, the outcomes of publishing, and the stream. That
-// nothing is lost when broker or relay die is TestRow16 of e2e/faults.
+// The table outbox, the outcomes of publishing, and the stream. TestRow16 of e2e/faults shows that nothing is lost when
+// broker or relay die.
 func TestContractOutbox(t *testing.T) {
 	t.Parallel()
 	p := startForWalk(t)
@@ -50,7 +50,7 @@ func TestContractOutbox(t *testing.T) {
 		if n := p.Count(`select count(distinct xmin::text) from control_plane.approvals`); n != 1 {
 			t.Fatalf("%d transactions; want 1", n)
 		}
-		// Without a place for the event there is no record either.
+		// If the event cannot be stored, neither is the record.
 		p.SQL(`alter table control_plane.outbox add constraint no_more check (namespace <> 'approval') not valid`)
 		r := p.Call("POST", "/api/changes", all, doc{"model_ids": []string{"MACK"}, "commit_sha": "a"})
 		p.SQL(`alter table control_plane.outbox drop constraint no_more`)
@@ -117,7 +117,7 @@ func TestContractOutbox(t *testing.T) {
 		if e := p.Events("event.push"); len(e) != 1 || e[0].Tenant != "platform" {
 			t.Error(e, `want len(e) == 1 && e[0].Tenant == "platform"`)
 		}
-		for bearer, want := range map[string]int{all: 1, controlplanetest.Foreign: 0} { // the record is of those whose models it touches
+		for bearer, want := range map[string]int{all: 1, controlplanetest.Foreign: 0} { // only the owners of the models see it
 			if list := p.Want(200, "GET", "/modelrepo/events", bearer, nil).List(t); len(list) != want {
 				t.Errorf("got %v, want %d", list, want)
 			}

@@ -247,7 +247,7 @@ func promotionRows(row rows) {
 		p.Tracker.Move("jpcp", "Staging", v2)
 		p.Want(200, "POST", "/promotions", all, doc{"model": "JPCP", "version": v2, "approve": true})
 		expectUnknownKeyRefused(p, "POST", "/aliases/jpcp/production/rollback", doc{"reason": "worse"})
-		p.Refused(422, "validation_error", "POST", "/aliases/jpcp/production/rollback", all, doc{}) // the reason is needed
+		p.Refused(422, "validation_error", "POST", "/aliases/jpcp/production/rollback", all, doc{}) // the reason is required
 		never := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 9.0))
 		if r := p.Call("POST", "/aliases/jpcp/production/rollback", all, doc{"version": never, "reason": "x"}); r.Status < 400 || r.Status >= 500 {
 			t.Errorf("to one that never held it: %d %s", r.Status, r.Body)

@@ -19,7 +19,7 @@ func auditRows(row rows) {
 	row("POST /audit/events", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"source": "cli", "action": "pipeline.promote", "target": "model:JPCP", "outcome": "failed", "details": doc{"why": "x"}}
 		decodeObject(t, callWithScope(p, 202, anyWrite, "POST", "/audit/events", body), "event_id")
-		for _, source := range []string{"bridge", "agent", "dashboard"} { // outcome and details may be left out
+		for _, source := range []string{"bridge", "agent", "dashboard"} { // outcome and details are optional
 			p.Want(202, "POST", "/audit/events", all, doc{"source": source, "action": "a", "target": "b"})
 		}
 		p.Refused(422, "validation_error", "POST", "/audit/events", all, doc{"source": "control-plane", "action": "a", "target": "b"})
@@ -101,7 +101,7 @@ func costRows(row rows) {
 		if d := p.Want(200, "POST", "/costs", all, doc{"model": "jpcp", "version": "1", "scheduler": "mock", "job_id": "m"}).Object(t); d["synthetic"] != true {
 			t.Errorf(`mock: %v; want d["synthetic"] == true`, d)
 		}
-		// Of the two kinds of scheduler one bills GPUs alone, the other cores as well.
+		// One kind of scheduler bills GPUs only, the other cores as well.
 		flux := doc{"model": "jpcp", "version": "1", "run_id": "r", "scheduler": "flux", "job_id": "8", "gpu_hours": 0, "cpu_hours": 8, "project": "cores"}
 		if d := p.Want(200, "POST", "/costs", all, flux).Object(t); fmt.Sprint(d["cost_usd"]) != "0.4" {
 			t.Errorf(`cores: %v; want fmt.Sprint(d["cost_usd"]) == "0.4"`, d)

@@ -9,8 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// expectOneFact asserts that a move of a record left exactly one event and one audit fact
-// with this actor.
+// expectOneFact asserts that a state change of a record wrote exactly one event and one audit fact with this actor.
 func expectOneFact(p *controlplanetest.Plane, id, event, action, actor string) {
 	p.T.Helper()
 	n := 0
@@ -139,7 +138,7 @@ func TestContractApprovalStates(t *testing.T) {
 	})
 }
 
-// The sweep expires without a decision; 0 hours is never.
+// The sweep expires records that were not decided; 0 hours means never.
 func TestContractApprovalExpiry(t *testing.T) {
 	t.Parallel()
 	t.Run("sweep", func(t *testing.T) {
@@ -149,7 +148,7 @@ func TestContractApprovalExpiry(t *testing.T) {
 		id := p.Notice("JPCP", "a")
 		stop()
 		p.SQL("update control_plane.approvals set expires_at = now() - interval '1 second' where id = $1", id)
-		p.Serve() // a leader sweeps at once, and then each minute
+		p.Serve() // a leader sweeps immediately, and then each minute
 		testenv.Eventually(t, 20*time.Second, func() error {
 			if n := p.Count(`select count(*) from control_plane.approvals where status = 'expired'`); n != 1 {
 				return fmt.Errorf("%d expired", n)

@@ -10,29 +10,27 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// The files contract_*_test.go prove the contract row by row: a subtest is one
-// row and has its name. What an answer must look like beyond the
-// members named here is in the API's document, which controlplanetest holds every
-// answer against.
+// The files contract_*_test.go test the contract row by row: a subtest is one row and has its name. The OpenAPI
+// document specifies answers beyond the members named here; controlplanetest validates every answer against it.
 
-// grantable are the scopes that can be granted alone.
+// grantable lists the scopes that can be granted alone.
 var grantable = []string{"read", "changes", "retrain", "approve", "manage", "govern"}
 
-// onlyScope is the bearer secret with one scope, without the one with all others; both
-// are of the tenant default.
+// onlyScope returns the bearer secret with only this scope, without the secret with all others; both are of the tenant
+// default.
 func onlyScope(scope string) string    { return "only-" + scope + "-0123456789abcdef" }
 func withoutScope(scope string) string { return "without-" + scope + "-0123456789abcdef" }
 
 // all is the bearer secret with every scope, each granted alone.
 const all = "all-0123456789abcdef0123"
 
-// anyWrite stands for the routes that ask for any scope that writes.
+// anyWrite represents any scope that writes.
 const anyWrite = "any write scope"
 
 const hookSecret = "webhook-0123456789abcdef"
 
-// startForWalk starts a control plane with the credentials of the walk beside those of
-// controlplanetest, and without rate limits.
+// startForWalk starts a control plane with the credentials of the walk besides those of controlplanetest, and without
+// rate limits.
 func startForWalk(t *testing.T, env ...string) *controlplanetest.Plane {
 	t.Helper()
 	p := controlplanetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET="+hookSecret,
@@ -67,15 +65,15 @@ func credentialsOf(t *testing.T, p *controlplanetest.Plane) map[string]any {
 	return creds
 }
 
-// onSubtest is the plane for a subtest, whose failures are then its own.
+// onSubtest returns the plane for a subtest, so that failures are reported there.
 func onSubtest(t *testing.T, p *controlplanetest.Plane) *controlplanetest.Plane {
 	q := *p
 	q.T = t
 	return &q
 }
 
-// refusedWithout asserts who may not: nobody without a credential, and no
-// credential that has every scope but this one.
+// refusedWithout asserts that a request is refused without a credential, and with one that has every scope but this
+// one.
 func refusedWithout(p *controlplanetest.Plane, scope, method, path string, body any) {
 	p.T.Helper()
 	if r := p.Refused(401, "missing_credential", method, path, "", body); r.Header.Get("WWW-Authenticate") != "Bearer" {
@@ -88,8 +86,7 @@ func refusedWithout(p *controlplanetest.Plane, scope, method, path string, body 
 	p.Refused(403, "insufficient_scope", method, path, lacking, body)
 }
 
-// callWithScope sends the request with a credential that has this one scope, after it was
-// refused to all others.
+// callWithScope sends the request with a credential that has only this scope, after it was refused to all others.
 func callWithScope(p *controlplanetest.Plane, status int, scope, method, path string, body any, header ...string) controlplanetest.Response {
 	p.T.Helper()
 	refusedWithout(p, scope, method, path, body)
@@ -103,8 +100,7 @@ func callWithScope(p *controlplanetest.Plane, status int, scope, method, path st
 	return p.Want(status, method, path, bearer, body, header...)
 }
 
-// expectContractMembers asserts the members that the contract names; others are additions. One
-// with ? may be absent.
+// expectContractMembers asserts the members in the contract; others are allowed. A member with ? may be absent.
 func expectContractMembers(t *testing.T, doc map[string]any, names string) map[string]any {
 	t.Helper()
 	for name := range strings.FieldsSeq(names) {
@@ -118,13 +114,13 @@ func expectContractMembers(t *testing.T, doc map[string]any, names string) map[s
 	return doc
 }
 
-// decodeObject is the answer's document with these members.
+// decodeObject returns the answer's document and asserts these members.
 func decodeObject(t *testing.T, r controlplanetest.Response, names string) map[string]any {
 	t.Helper()
 	return expectContractMembers(t, r.Object(t), names)
 }
 
-// decodeArray is a bare array of objects with these members; it must not be empty.
+// decodeArray returns a bare, non-empty array of objects with these members.
 func decodeArray(t *testing.T, r controlplanetest.Response, names string) []map[string]any {
 	t.Helper()
 	list := r.List(t)
@@ -137,8 +133,7 @@ func decodeArray(t *testing.T, r controlplanetest.Response, names string) []map[
 	return list
 }
 
-// decodeItems is a list {items, next_cursor} of objects with these members; it must not
-// be empty.
+// decodeItems returns a non-empty list {items, next_cursor} of objects with these members.
 func decodeItems(t *testing.T, r controlplanetest.Response, names string) []map[string]any {
 	t.Helper()
 	doc := expectContractMembers(t, r.Object(t), "items next_cursor")
@@ -153,8 +148,8 @@ func decodeItems(t *testing.T, r controlplanetest.Response, names string) []map[
 	return out
 }
 
-// expectPaging asserts the bounds of limit, and that pages of one item follow each other.
-// bare lists page by X-Next-Cursor.
+// expectPaging asserts the limits of limit, and that pages of one item follow each other. bare lists page by
+// X-Next-Cursor.
 func expectPaging(p *controlplanetest.Plane, path string, bare bool) {
 	p.T.Helper()
 	sep := "?"

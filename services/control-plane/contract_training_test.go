@@ -19,8 +19,7 @@ import (
 
 type doc = map[string]any
 
-// newSampleRepository is the sample model repository under git, with a picture; it gives
-// the first commit as well.
+// newSampleRepository returns the sample model repository under git, with an image, and its first commit.
 func newSampleRepository(t *testing.T) (*forgetest.Project, string) {
 	t.Helper()
 	repo := forgetest.New(t)
@@ -36,7 +35,7 @@ const jpcpImage = "models/power_consumption_prediction/JPCP/images/parity.png"
 const approvalMembers = "id model_id status commit_sha commit_msg changed_files tenant requested_by resolved_by requested_at resolved_at prefect_run_id reject_reason " +
 	"kind origin promotion_id? dataset_name? expires_at updated_at updated_by"
 
-// pushPayload is the payload of a push of one commit to forge A.
+// pushPayload returns the payload of a push of one commit to forge A.
 func pushPayload(sha string) doc {
 	return doc{
 		"ref": "refs/heads/main", "checkout_sha": sha, "after": sha, "user_name": "Ada", "total_commits_count": 1,
@@ -44,7 +43,7 @@ func pushPayload(sha string) doc {
 	}
 }
 
-// hmacHex is the signature header of forge B.
+// hmacHex returns the signature header of forge B.
 func hmacHex(body string) string {
 	mac := hmac.New(sha256.New, []byte(hookSecret))
 	mac.Write([]byte(body))

@@ -1,5 +1,5 @@
-// Package controlplane is the control plane: retraining, the approval gate, the
-// promotion of versions, and what is known of all of them.
+// Package controlplane is the control plane: retraining, the approval gate, the promotion of versions, and the records
+// about them.
 package controlplane
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 )
 
-// Config is everything the control plane can be told.
+// Config holds all settings of the control plane.
 type Config = app.Config
 
 // LoadConfig reads environ (os.Environ); the error lists every fault.
@@ -23,8 +23,8 @@ func Migrate(ctx context.Context, cfg Config) error { return app.Migrate(ctx, cf
 // Run serves until ctx ends. It returns nil after an orderly stop.
 func Run(ctx context.Context, cfg Config, log *slog.Logger) error { return app.Run(ctx, cfg, log) }
 
-// Events are all that this service publishes.
+// Events lists the events that this service publishes.
 func Events() outbox.Catalogue { return event.Declared }
 
-// Subscriptions are the events that this service consumes.
+// Subscriptions lists the events that this service consumes.
 func Subscriptions() []outbox.Subscription { return app.Subscriptions }

@@ -9,13 +9,13 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// Acceptance row 12: a control plane killed in the middle of an approval leaves
-// exactly one flow run, whichever side of the dispatch the kill falls on.
+// Acceptance row 12: a control plane killed in the middle of an approval leaves exactly one flow run, whether the kill
+// is before or after the dispatch.
 func TestRow12KilledMidApprove(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		mode    string // of the orchestrator until the kill
-		carried bool   // it has made the run by then
+		carried bool   // the run exists when the process is killed
 	}{
 		"between command and dispatch": {mode: controlplanetest.Hang},
 		"between dispatch and record":  {mode: controlplanetest.Swallow, carried: true},
@@ -63,7 +63,7 @@ func TestRow12KilledMidApprove(t *testing.T) {
 	}
 }
 
-// Without the word that it is alone, a process waits for the lease of the dead one.
+// A process that is not the sole one waits for the lease of the dead one.
 func TestCommandIsTakenOverAfterItsLease(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t, "COMMAND_LEASE_SECONDS=15")
@@ -91,8 +91,8 @@ func TestCommandIsTakenOverAfterItsLease(t *testing.T) {
 	}
 }
 
-// A kill between the tracker's alias move and its record leaves the move to be
-// found again: history, event and promotion appear once.
+// After a kill between the tracker's alias move and its record, the move is found again: history, event and promotion
+// appear once.
 func TestKilledMidPromotion(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t)
@@ -122,8 +122,7 @@ func TestKilledMidPromotion(t *testing.T) {
 	}
 }
 
-// A process that is alone takes the poller's lease over at its start, which a dead
-// one left for three intervals.
+// A sole process takes over at its start the poller's lease that a dead one left for three intervals.
 func TestDeadPollersLeaseIsTakenOver(t *testing.T) {
 	t.Parallel()
 	repo, head := newSampleRepository(t)

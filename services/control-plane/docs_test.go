@@ -16,15 +16,14 @@ var update = flag.Bool("update", false, "rewrite the generated part of docs/cont
 
 const (
 	manual = "../../docs/control-plane.md"
-	// below begins the part of the page that is made from the code.
+	// below starts the part of the page that is generated from the code.
 	below = "<!-- Below: go test ./services/control-plane -run TestManual -update -->\n"
 )
 
-// kindsOf are the files that hold tables of errors which this service can answer.
+// kindsOf lists the files with tables of errors that this service can return.
 var kindsOf = []string{"internal/fault", "../../libs/auth", "../../libs/problem", "../../libs/service", "../../libs/outbox/admin"}
 
-// TestManual holds docs/control-plane.md against the code: every route, every
-// setting and every code of an error.
+// TestManual checks docs/control-plane.md against the code: every route, every setting and every error code.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(manual)

@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// What the approver is told and what approval then does are one thing, in each mode that may be in force.
+// The effect shown to the approver is the effect of the approval, in each mode.
 func TestEffectOfAnApprovalIsWhatApprovalDoes(t *testing.T) {
 	t.Parallel()
 	const rule = `{"metric":"rmse","operator":"lte","threshold":50,"approval_mode":%q,"enabled":%t}`

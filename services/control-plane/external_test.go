@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// A model that somebody logged with a plain client is listed, gets a digest, and can
-// be given a policy and promoted; training it is what it has no definition for.
+// A model logged with a plain client is listed, gets a digest, and can be given a policy and promoted; it cannot be
+// trained, since it has no definition.
 func TestExternalModel(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t)
@@ -78,21 +78,21 @@ func TestCostsOfAnUnknownModel(t *testing.T) {
 		return `{"model":"` + model + `","version":"1","scheduler":"slurm","job_id":"1","gpu_hours":1,"cpu_hours":1}`
 	}
 	p.Refused(404, "model_not_found", "POST", "/costs", controlplanetest.Trainer, body("NOPE"))
-	p.Tracker.Add("nope", controlplanetest.Version{}) // so new that nobody has looked
+	p.Tracker.Add("nope", controlplanetest.Version{}) // too new to have been read
 	p.Want(200, "POST", "/costs", controlplanetest.Trainer, body("NOPE"))
 	p.Tracker.Set(controlplanetest.Down)
 	p.Want(200, "POST", "/costs", controlplanetest.Trainer, body("JPCP"))
 	p.Refused(502, "tracker_unreachable", "POST", "/costs", controlplanetest.Trainer, body("NEWER"))
 }
 
-// A model that was logged a moment ago can be given a policy at once, on whichever replica: the tracker is asked.
+// A model that was just logged can be given a policy immediately, on any replica: the tracker is queried.
 func TestNewExternalModelIsKnownAtOnce(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
 	const policy = `{"metric":"auc","operator":"gte","threshold":0.8}`
 	p.Refused(404, "model_not_found", "PUT", "/promotion-policies/late-model", controlplanetest.Operator, policy)
 	p.Tracker.Add("Late-Model", controlplanetest.Version{Metrics: map[string]any{"auc": 0.9}})
-	testenv.Eventually(t, 5*time.Second, func() error { // a second after the look for the name before
+	testenv.Eventually(t, 5*time.Second, func() error { // a second after the query for the previous name
 		if r := p.Call("PUT", "/promotion-policies/late-model", controlplanetest.Operator, policy); r.Status != 200 {
 			return fmt.Errorf("policy: got %d %s, want 200", r.Status, r.Body)
 		}

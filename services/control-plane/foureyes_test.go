@@ -18,7 +18,7 @@ const (
 	autoRetrain   = "MODELREPO_AUTO_RETRAIN=true"
 )
 
-// localRepo is a clone of the sample models that somebody commits to, and a function that commits under a name.
+// localRepo returns a clone of the sample models, and a function that commits to it under a name.
 func localRepo(t *testing.T) (dir string, commit func(author string) string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -52,7 +52,7 @@ func localRepo(t *testing.T) (dir string, commit func(author string) string) {
 	return dir, commit
 }
 
-// pending is the one pending record of a model.
+// pending returns the only pending record of a model.
 func pending(p *controlplanetest.Plane, model string) map[string]any {
 	p.T.Helper()
 	for _, a := range p.Want(200, "GET", "/approvals?status=pending", controlplanetest.Reader, nil).List(p.T) {
@@ -73,7 +73,7 @@ func names(v any) []string {
 	return out
 }
 
-// pushA delivers a push of forge A by an account of that name.
+// pushA delivers a push of forge A by an account with that name.
 func pushA(p *controlplanetest.Plane, account, sha string) {
 	p.T.Helper()
 	p.Want(200, "POST", "/webhooks/modelrepo/forge-a", "", map[string]any{
@@ -83,7 +83,7 @@ func pushA(p *controlplanetest.Plane, account, sha string) {
 	}, "X-Gitlab-Token", webhookSecret, "X-Gitlab-Event", "Push Hook", "X-Gitlab-Event-UUID", sha)
 }
 
-// One person commits under their own name and lets the platform read it: they have asked for what follows.
+// A person who commits under their own name and syncs the commit counts as a requester of what follows.
 func TestWhoSyncsTheirOwnCommitCannotApproveIt(t *testing.T) {
 	t.Parallel()
 	dir, commit := localRepo(t)
@@ -101,7 +101,7 @@ func TestWhoSyncsTheirOwnCommitCannotApproveIt(t *testing.T) {
 	}
 }
 
-// Nobody knows who is behind the commit: two others have to approve, and one person counts once.
+// The person behind the commit is unknown: two others have to approve, and one person counts once.
 func TestUnknownPersonNeedsTwoApprovals(t *testing.T) {
 	t.Parallel()
 	dir, commit := localRepo(t)
@@ -142,7 +142,7 @@ func TestPusherCannotApprove(t *testing.T) {
 	}
 }
 
-// The author that a commit names is free text: an account that is not mapped stays unknown, whatever it says.
+// The author that a commit names is free text: an unmapped account stays unknown, whatever its name.
 func TestAuthorAloneIdentifiesNobody(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce, autoRetrain, "MODELREPO_WEBHOOK_SECRET="+webhookSecret, `MODELREPO_IDENTITIES_JSON={"forge-a:olga": "ci"}`)
@@ -152,7 +152,7 @@ func TestAuthorAloneIdentifiesNobody(t *testing.T) {
 	}
 }
 
-// A notice of CI does not wash away who pushed what the model was not trained from yet.
+// A notice by CI does not remove the pushers of commits that the model was not trained from yet.
 func TestNoticeKeepsThePushers(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce, "MODELREPO_WEBHOOK_SECRET="+webhookSecret,
@@ -164,20 +164,20 @@ func TestNoticeKeepsThePushers(t *testing.T) {
 	p.Want(200, "POST", "/approve/JPCP", controlplanetest.Approver, nil)
 }
 
-// Whoever asks for a change that waits already has asked for it too.
+// Requesting a change that already waits makes the caller one of its requesters.
 func TestEveryoneWhoAsksIsARequester(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce)
 	p.Notice("JPCP", "commit1")
 	p.Want(200, "POST", "/api/changes", controlplanetest.Operator, `{"model_ids":["JPCP"],"commit_sha":"commit1"}`)
 	p.Refused(403, "own_request", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
-	// Nor does another commit on top make them a stranger to it.
+	// Another commit on top does not remove them as requesters.
 	p.Notice("JPCP", "commit2")
 	p.Refused(403, "own_request", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 	p.Want(200, "POST", "/approve/JPCP", controlplanetest.Approver, nil)
 }
 
-// Under approval_mode run the approval of the training carries the promotion, unless it came of whoever pushed the
+// Under approval_mode run the approval of the training also approves the promotion, unless the approver pushed the
 // commit that the version was trained from.
 func TestApprovalModeRunWantsAnotherThanThePusher(t *testing.T) {
 	t.Parallel()
@@ -186,7 +186,7 @@ func TestApprovalModeRunWantsAnotherThanThePusher(t *testing.T) {
 			t.Parallel()
 			p := controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES="+c.separation, "PROMOTION_APPROVAL_MODE_DEFAULT=run",
 				"MODELREPO_WEBHOOK_SECRET="+webhookSecret, `MODELREPO_IDENTITIES_JSON={"forge-a:olga": "operator"}`)
-			// CI tells of another commit than the one that the trainer reads.
+			// CI reports a commit other than the one that the trainer reads.
 			p.Notice("JPCP", "c0ffee1")
 			run := p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, nil).Object(t)["flow_run_id"].(string)
 			sha := strings.Repeat("5e", 20)
@@ -206,7 +206,7 @@ func TestApprovalModeRunWantsAnotherThanThePusher(t *testing.T) {
 	}
 }
 
-// A version trained from a commit of nobody known needs two for its promotion as well.
+// A version trained from a commit of an unknown person needs two approvals for its promotion as well.
 func TestPromotionOfUnknownPersonNeedsTwo(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce, "MODELREPO_WEBHOOK_SECRET="+webhookSecret)

@@ -19,7 +19,7 @@ const (
 	strictPolicy = `{"metric": "rmse", "operator": "lte", "threshold": 1}`
 )
 
-// pendingChange is the one pending change of a target.
+// pendingChange returns the only pending change of a target.
 func pendingChange(p *controlplanetest.Plane, target string) map[string]any {
 	p.T.Helper()
 	for _, v := range p.Want(200, "GET", "/governance/changes?state=pending", controlplanetest.Reader, nil).Object(p.T)["items"].([]any) {
@@ -31,7 +31,7 @@ func pendingChange(p *controlplanetest.Plane, target string) map[string]any {
 	return nil
 }
 
-// showsChange checks that old and new name the same members, so that who decides sees what differs.
+// showsChange checks that old and new have the same members, so that the decider sees the difference.
 func showsChange(t *testing.T, c map[string]any, member string, was, next any) {
 	t.Helper()
 	before, after := c["old"].(map[string]any), c["new"].(map[string]any)
@@ -48,7 +48,7 @@ func threshold(p *controlplanetest.Plane) any {
 	return p.Want(200, "GET", policyPath, controlplanetest.Reader, nil).Object(p.T)["threshold"]
 }
 
-// A promotion policy is not changed by one person, and not at all by the trainer's credential.
+// One person cannot change a promotion policy, and the trainer's credential cannot at all.
 func TestPolicyNeedsItsScopeAndASecondPerson(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce)
@@ -92,11 +92,11 @@ func TestPolicyWithoutSeparationIsSetAtOnce(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
 	p.Want(200, "PUT", policyPath, controlplanetest.Operator, laxPolicy)
-	p.Want(200, "PUT", policyPath, controlplanetest.Trainer, laxPolicy) // who may manage
+	p.Want(200, "PUT", policyPath, controlplanetest.Trainer, laxPolicy) // with the scope manage
 	p.Refused(403, "insufficient_scope", "PUT", policyPath, controlplanetest.Approver, laxPolicy)
 }
 
-// Training that starts without a decision needs a second person to allow it; less of it does not.
+// Enabling training without a decision needs a second person; restricting it does not.
 func TestDirectGatesNeedASecondPerson(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce)
@@ -122,8 +122,8 @@ func TestDirectGatesNeedASecondPerson(t *testing.T) {
 	}
 }
 
-// What starts training without a decision is not redirected by one person either: not to another branch, nor to another
-// threshold. Switching it off needs nobody else.
+// One person cannot redirect a gate that starts training without a decision: not to another branch, nor to another
+// threshold. Switching it off needs no second person.
 func TestDirectGatesAreNotRedirectedByOnePerson(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce)
@@ -143,7 +143,8 @@ func TestDirectGatesAreNotRedirectedByOnePerson(t *testing.T) {
 	}
 }
 
-// A change that takes effect at once ends a pending one of the same: approved later, it would undo what was set since.
+// A change that takes effect immediately ends a pending one of the same setting: approving that later would undo the
+// newer one.
 func TestDirectChangeSupersedesAPendingOne(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ path, loosen, tighten, by string }{
@@ -170,7 +171,7 @@ func TestDirectChangeSupersedesAPendingOne(t *testing.T) {
 	}
 }
 
-// Separation of duties is not switched off by one who can edit the environment.
+// A person who can edit the environment cannot switch off separation of duties.
 func TestSeparationItselfIsGuarded(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t, enforce)
@@ -199,7 +200,7 @@ func TestSeparationItselfIsGuarded(t *testing.T) {
 	}
 }
 
-// A credential that gains a scope, or a new one that brings any, has it only once that is approved.
+// A credential that gains a scope, or a new one with any, has it only after approval.
 func TestScopesAreGuarded(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t, enforce)
@@ -222,7 +223,7 @@ func TestScopesAreGuarded(t *testing.T) {
 	p.Refused(403, "insufficient_scope", "PUT", policyPath, controlplanetest.Trainer, laxPolicy)
 	p.Refused(403, "insufficient_scope", "POST", "/approve/JPCP", eve, nil)
 	p.Want(200, "GET", "/approvals", eve, nil)                                                   // reading loosens nothing
-	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Trainer, `{"auto_retrain": false}`) // what it held before stays
+	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Trainer, `{"auto_retrain": false}`) // scopes that it already held stay
 	path := "/governance/changes/" + pendingChange(p, "credential:eve")["id"].(string) + "/approve"
 	p.Want(200, "POST", path, controlplanetest.Operator, nil)
 	p.Refused(403, "insufficient_scope", "POST", "/approve/JPCP", eve, nil)
@@ -230,7 +231,7 @@ func TestScopesAreGuarded(t *testing.T) {
 	p.Want(200, "POST", "/approve/JPCP", eve, nil)
 }
 
-// A change that nobody decides ends by itself, and what is in force stays.
+// An undecided guarded change expires, and the current settings stay.
 func TestGuardedChangeExpires(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t, enforce, "APPROVAL_EXPIRY_HOURS=1")
@@ -239,7 +240,7 @@ func TestGuardedChangeExpires(t *testing.T) {
 	id := p.Want(202, "PUT", policyPath, controlplanetest.Operator, laxPolicy).Object(t)["id"].(string)
 	stop()
 	p.SQL("update control_plane.guarded_changes set expires_at = now() - interval '1 second'")
-	p.Serve() // a leader sweeps at once, and then each minute
+	p.Serve() // a leader sweeps immediately, and then each minute
 	testenv.Eventually(t, 10*time.Second, func() error {
 		items := p.Want(200, "GET", "/governance/changes?state=expired", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 		if len(items) != 1 || items[0].(map[string]any)["id"] != id {

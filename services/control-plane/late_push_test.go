@@ -11,16 +11,16 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// lateSHA is a commit that CI tells of before the forge does.
+// lateSHA is a commit that CI reports before the forge does.
 var lateSHA = strings.Repeat("5e", 20)
 
-// startLatePush runs a control plane that knows olga's account at the forge as operator, and nobody else's.
+// startLatePush runs a control plane whose only known forge account is olga's, as operator.
 func startLatePush(t *testing.T) *controlplanetest.Plane {
 	t.Helper()
 	return controlplanetest.Start(t, enforce, "MODELREPO_WEBHOOK_SECRET="+webhookSecret, `MODELREPO_IDENTITIES_JSON={"forge-a:olga": "operator"}`)
 }
 
-// A notice may come before the push that it is about. Who pushed has asked for what it led to all the same.
+// A notice may arrive before its push. The pusher counts as a requester of what followed all the same.
 func TestPusherOfALatePushCannotApprove(t *testing.T) {
 	t.Parallel()
 	p := startLatePush(t)
@@ -41,7 +41,7 @@ func TestPusherOfALatePushCannotApprove(t *testing.T) {
 	}
 }
 
-// A late push of nobody known makes it two who have to approve.
+// A late push of an unknown person makes two approvals necessary.
 func TestLatePushOfAnUnknownPersonNeedsTwoApprovals(t *testing.T) {
 	t.Parallel()
 	p := startLatePush(t)
@@ -80,7 +80,7 @@ func TestPusherOfALatePushCannotPromote(t *testing.T) {
 	}
 }
 
-// A push stays beyond its retention while a version or a run names its commit: it says who may not approve them.
+// A push outlives its retention while a version or a run names its commit: it determines who may not approve them.
 func TestPushesOfVersionsAndRunsAreKept(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t, enforce, "MODELREPO_WEBHOOK_SECRET="+webhookSecret, `MODELREPO_IDENTITIES_JSON={"forge-a:olga": "operator"}`, "PUSH_RETENTION_DAYS=30")

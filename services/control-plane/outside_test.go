@@ -16,7 +16,7 @@ func startEnforced(t *testing.T) *controlplanetest.Plane {
 	return controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce", "ALERT_SECONDS=1")
 }
 
-// noticeMoves has moves at the tracker noticed without waiting for the watcher.
+// noticeMoves makes the control plane notice moves at the tracker without waiting for the watcher.
 func noticeMoves(p *controlplanetest.Plane, model string) {
 	p.T.Helper()
 	p.Refused(404, "no_previous_version", "POST", "/aliases/"+model+"/Canary/rollback", controlplanetest.Operator, map[string]any{"reason": "look"})
@@ -45,8 +45,8 @@ func awaitAlert(p *controlplanetest.Plane, id string, fires bool) {
 	})
 }
 
-// Somebody moves Production past an enforced gate: the alias is put back, the move waits as a
-// promotion in the mover's name with an alert, and approval serves it.
+// A client moves Production past an enforced gate: the alias is put back, the move waits as a promotion in the mover's
+// name with an alert, and approval serves it.
 func TestOutsideMoveIsPutBackAndAskedFor(t *testing.T) {
 	t.Parallel()
 	p := startEnforced(t)
@@ -55,7 +55,7 @@ func TestOutsideMoveIsPutBackAndAskedFor(t *testing.T) {
 	p.Want(200, "POST", "/promotions/"+p.PendingPromotion("JPCP")+"/approve", controlplanetest.Approver, nil)
 	v2 := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 13.0))
 
-	for range 2 { // the second move asks for nothing new
+	for range 2 { // the second move requests nothing new
 		p.Tracker.Move("jpcp", "Production", v2)
 		noticeMoves(p, "JPCP")
 		if got := p.Tracker.Holder("jpcp", "Production"); got != v1 {
@@ -78,7 +78,7 @@ func TestOutsideMoveIsPutBackAndAskedFor(t *testing.T) {
 		t.Errorf("got %d audit facts of alias.put_back, want 2: %v", len(got), got)
 	}
 
-	// Nobody knows who moved the alias: it takes two.
+	// The mover of the alias is unknown: it takes two.
 	approve := "/promotions/" + waiting[0]["id"].(string) + "/approve"
 	p.Want(200, "POST", approve, controlplanetest.Approver, nil)
 	if got := p.Tracker.Holder("jpcp", "Production"); got != v1 {
@@ -99,7 +99,7 @@ func TestOutsideMoveIsPutBackAndAskedFor(t *testing.T) {
 	}
 }
 
-// A model that never had a Production has none after somebody set it; rejecting ends the request.
+// A model that never had a Production has none after a client set it; rejecting ends the request.
 func TestOutsideMoveOfANewModel(t *testing.T) {
 	t.Parallel()
 	p := startEnforced(t)
@@ -117,7 +117,7 @@ func TestOutsideMoveOfANewModel(t *testing.T) {
 	awaitAlert(p, "deploy:MACK:Production:external_move", false)
 }
 
-// The gate's rules hold for what was asked for past it.
+// The gate's rules apply to a request made past it.
 func TestOutsideMoveOfADummyIsNotApproved(t *testing.T) {
 	t.Parallel()
 	p := startEnforced(t)
@@ -136,7 +136,7 @@ func TestOutsideMoveOfADummyIsNotApproved(t *testing.T) {
 	}
 }
 
-// An alias that was removed comes back; one whose version was deleted cannot, and the history says so.
+// A removed alias is restored; one whose version was deleted cannot be, and the history records that.
 func TestOutsideRemoval(t *testing.T) {
 	t.Parallel()
 	p := startEnforced(t)

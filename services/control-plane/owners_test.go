@@ -30,8 +30,8 @@ func repositoryWithOwner(t *testing.T) string {
 	return dir
 }
 
-// What guards a model, and what is known of it, is of the tenant that model.yaml names: to all others it is 404, and in no
-// list. Two people of another tenant cannot set its threshold to 0.
+// The guards and records of a model belong to the tenant in model.yaml: for all others it is 404, and in no list. Two
+// people of another tenant cannot set its threshold to 0.
 func TestModelBelongsToItsOwner(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "MODELREPO_DIR="+repositoryWithOwner(t))
@@ -69,7 +69,7 @@ func TestModelBelongsToItsOwner(t *testing.T) {
 	p.Refused(404, "repository_not_found", "PUT", "/modelrepo/config", theirs, doc{"gate": "direct"})
 	p.Want(200, "GET", "/modelrepo/config", ours, nil)
 
-	// Whoever may train: a version that another tenant has trained takes no alias.
+	// Even for a caller who may train, a version that another tenant has trained takes no alias.
 	version := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 10.0))
 	p.Refused(404, "model_not_found", "POST", "/versions", theirs, doc{"model": "JPCP", "version": version})
 	run := p.Want(200, "POST", "/retrain", theirs, retrainOf("JPCP")).Object(t)["flow_run_id"]

@@ -13,7 +13,7 @@ func committed(commit string) controlplanetest.Version {
 	return v
 }
 
-// Freshness counts the commit of the version that holds Production, however it was trained and however the alias was moved.
+// Freshness counts the commit of the version that holds Production, however it was trained and however the alias moved.
 func TestProductionMakesAModelCurrent(t *testing.T) {
 	t.Parallel()
 	for name, move := range map[string]func(p *controlplanetest.Plane, version string){

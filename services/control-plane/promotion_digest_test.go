@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// replaceFiles puts other files below a version, and their digest into its tag.
+// replaceFiles replaces the files of a version, and the digest in its tag.
 func replaceFiles(p *controlplanetest.Plane, version string) {
 	p.Tracker.Change("jpcp", version, func(v *controlplanetest.Version) { v.Tags = map[string]string{"artifact_digest": otherDigest} })
 }
@@ -28,7 +28,7 @@ func wantFilesChanged(p *controlplanetest.Plane, id, bearer string) {
 	wantHolder(p, "")
 }
 
-// Whoever reaches the tracker replaces the files between the request and the approval: nobody has looked at them.
+// A client of the tracker replaces the files between the request and the approval: no one has looked at them.
 func TestApprovalIsOfTheFilesThatWereShown(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce)
@@ -40,7 +40,7 @@ func TestApprovalIsOfTheFilesThatWereShown(t *testing.T) {
 	}
 	replaceFiles(p, version)
 	wantFilesChanged(p, id, controlplanetest.Approver)
-	// The new files can be asked for, and looked at.
+	// The new files can be requested, and looked at.
 	asked := p.Want(200, "POST", "/promotions", controlplanetest.Operator, map[string]any{"model": "JPCP", "version": version}).Object(t)
 	if pr := p.Promotion(asked["id"].(string)); pr["digest"] != otherDigest {
 		t.Errorf("new promotion: got digest %v, want %s", pr["digest"], otherDigest)
@@ -64,7 +64,7 @@ func TestBothApprovalsAreOfTheSameFiles(t *testing.T) {
 	wantFilesChanged(p, id, controlplanetest.Operator)
 }
 
-// Who moves the alias once more after replacing the files asks for those: the former request does not stand for them.
+// Moving the alias again after replacing the files requests the new ones: the former request does not cover them.
 func TestOutsideMoveAfterReplacingTheFilesIsAnotherRequest(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce)
@@ -81,7 +81,7 @@ func TestOutsideMoveAfterReplacingTheFilesIsAnotherRequest(t *testing.T) {
 	}
 }
 
-// A promotion that shows no digest, such as one from before digests were kept, is not approved unseen.
+// A promotion without a digest, such as one from before digests were recorded, is not approved unseen.
 func TestDigestIsShownBeforeItIsApproved(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce)
@@ -97,7 +97,7 @@ func TestDigestIsShownBeforeItIsApproved(t *testing.T) {
 	wantHolder(p, version)
 }
 
-// A move that waited for the tracker is not made once other files lie there.
+// A move that waited for the tracker is not made if the files have been replaced.
 func TestApprovedMoveOfReplacedFilesFails(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, enforce)
@@ -120,8 +120,8 @@ func TestApprovedMoveOfReplacedFilesFails(t *testing.T) {
 	wantHolder(p, "")
 }
 
-// A version that holds Production without a digest, such as one from before digests were kept, gets the one that its tag
-// names: from then on no other files are admitted under it.
+// A version that holds Production without a digest, such as one from before digests were recorded, gets the one in its
+// tag: from then on no other files are admitted for it.
 func TestHolderWithoutADigestGetsOne(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

@@ -39,7 +39,7 @@ func TestLadder(t *testing.T) {
 		gate["eval"].(map[string]any)["pass"] != true || gate["trackerName"] != "jpcp" || gate["version"] != v {
 		t.Fatalf(`gate %v; want gate["allowed"] == false && gate["approval"].(map[string]any)["state"] == "pending" && gate["policy"].(map[string]any)["allow"] == true && …`, gate)
 	}
-	// What was not evaluated has not passed.
+	// A metric that was not measured has not passed.
 	for _, none := range []string{"99", "2147483648"} {
 		g := p.Want(200, "GET", "/promotions/JPCP/gate?version="+none, controlplanetest.Reader, nil).Object(t)
 		if g["allowed"] != false || g["eval"].(map[string]any)["pass"] != false || !strings.Contains(fmt.Sprint(g["checks"]), "no version "+none) {
@@ -65,7 +65,7 @@ func TestLadder(t *testing.T) {
 	p.Refused(409, "already_decided", "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil)
 	p.Refused(409, "already_decided", "POST", "/promotions/"+id+"/reject", controlplanetest.Operator, nil)
 	p.Refused(409, "already_decided", "POST", "/approvals/"+record+"/reject", controlplanetest.Operator, nil)
-	// The run knows its version, and the record of runs tells all of it.
+	// The run has its version, and the list of runs shows both.
 	p.Orchestrator.State(run, "COMPLETED", "")
 	testenv.Eventually(t, 15*time.Second, func() error {
 		if n := len(p.Events("job.completed")); n != 1 {
@@ -88,7 +88,7 @@ func TestLadder(t *testing.T) {
 			t.Errorf(`history of %s: %v; want len(h) == 1 && h[0].(map[string]any)["via"] == via`, alias, h)
 		}
 	}
-	// A late report of an older version takes nothing back.
+	// A late report of an older version takes no alias back.
 	p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 11.0))
 	newest := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 10.0))
 	p.Report("JPCP", newest)
@@ -98,8 +98,8 @@ func TestLadder(t *testing.T) {
 	}
 }
 
-// Who trained a version at once has asked for its promotion, and does not decide
-// it. The platform's own principals do.
+// A person who trained a version without approval counts as a requester of its promotion, and does not decide it. The
+// platform's own principals do.
 func TestOwnTraining(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
@@ -137,7 +137,7 @@ func TestApprovalModeRun(t *testing.T) {
 	if h := p.Tracker.Holder("jpcp", "Production"); h != v {
 		t.Fatalf("Production is %q; want %v", h, v)
 	}
-	// A run that nobody approved waits for a person all the same.
+	// A run without approval waits for a person all the same.
 	run := p.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string)
 	next := controlplanetest.Good("rmse", 11.0)
 	next.RunTags = map[string]string{"prefect_flow_run_id": run}
@@ -147,7 +147,7 @@ func TestApprovalModeRun(t *testing.T) {
 	}
 }
 
-// What holds a version back holds it back on the ladder too.
+// The rules that hold a version back also apply on the ladder.
 func TestLadderHoldsBack(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "ALLOW_GENERATED_PRODUCTION=false")
@@ -163,7 +163,7 @@ func TestLadderHoldsBack(t *testing.T) {
 		"infinite":           {controlplanetest.Good("rmse", -math.MaxFloat64), "[]", "not finite"},
 	} {
 		v := p.Tracker.Add("jpcp", c.v)
-		p.Tracker.Move("jpcp", "Staging", "") // a dummy takes it only where no real version holds it
+		p.Tracker.Move("jpcp", "Staging", "") // a dummy takes it only if no real version holds it
 		out := p.Report("JPCP", v)
 		last := out["rungs"].([]any)[2].(map[string]any)
 		if fmt.Sprint(out["aliases_set"]) != c.set || out["promotion_id"] != nil || last["pass"] != false || !strings.Contains(fmt.Sprint(out["rungs"]), c.reason) {
@@ -178,8 +178,7 @@ func TestLadderHoldsBack(t *testing.T) {
 	p.Refused(409, "version_mismatch", "POST", "/versions", controlplanetest.Trainer, map[string]any{"model": "JPCP", "version": p.Tracker.Add("jpcp", other), "flow_run_id": "f2"})
 }
 
-// Moves by others are seen and recorded; a promotion that was shown another
-// holder is superseded by them.
+// Moves by others are noticed and recorded, and supersede a promotion that was shown another holder.
 func TestExternalMoves(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -198,7 +197,7 @@ func TestExternalMoves(t *testing.T) {
 	if len(h) != 1 || h[0].(map[string]any)["via"] != "external" || h[0].(map[string]any)["actor"] != "external" {
 		t.Fatalf(`history %v; want len(h) == 1 && h[0].(map[string]any)["via"] == "external" && h[0].(map[string]any)["actor"] == "external"`, h)
 	}
-	// The watcher finds one that nobody asks about.
+	// The watcher finds one without a caller's query.
 	p.Tracker.Add("mack", controlplanetest.Good("accuracy", 0.9))
 	p.Tracker.Move("mack", "Canary", "1")
 	p.Tracker.Move("jpcp", "Production", "")
@@ -217,7 +216,7 @@ func TestExternalMoves(t *testing.T) {
 	}
 }
 
-// A tracker that fails changes nothing before the decision, and is told again after it.
+// A tracker that fails changes nothing before the decision, and is called again after it.
 func TestTrackerFails(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -267,7 +266,7 @@ func TestPromotionStates(t *testing.T) {
 	p.Tracker.Move("mack", "Staging", v)
 	body := map[string]any{"model": "MACK", "approve": true}
 	first := p.Want(200, "POST", "/promotions", controlplanetest.Operator, body).Object(t)
-	if first["state"] != "pending" || first["allowed"] != true { // asking is not deciding
+	if first["state"] != "pending" || first["allowed"] != true { // a request is not a decision
 		t.Fatalf(`promotion %v; want first["state"] == "pending" && first["allowed"] == true`, first)
 	}
 	if again := p.Want(200, "POST", "/promotions", controlplanetest.Operator, body).Object(t); again["id"] != first["id"] {

@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// A prober with a second of patience took every replica out while Redis hung: each answer waited
-// for it, one or two seconds long.
+// A prober with a one-second timeout took every replica out of service while Redis hung: each answer waited for it, for
+// one or two seconds.
 func TestProbesDoNotWaitForAHungRedis(t *testing.T) {
 	t.Parallel()
 	u, err := url.Parse(testenv.Redis(t))
@@ -24,7 +24,7 @@ func TestProbesDoNotWaitForAHungRedis(t *testing.T) {
 	u.Host = redis.Addr()
 	p := controlplanetest.Start(t, "COORDINATOR=redis", "REDIS_URL="+u.String())
 	redis.Hang()
-	const probes = 50 // of each route; half a minute and more if each waited
+	const probes = 50 // of each route; half a minute or more if each waited
 	var took []time.Duration
 	begin := time.Now()
 	for range probes {
@@ -48,7 +48,7 @@ func TestProbesDoNotWaitForAHungRedis(t *testing.T) {
 	p.Want(200, "GET", "/readyz", "", nil)
 }
 
-// An upgrade migrates first and then replaces one replica after another: those of before stay ready meanwhile.
+// An upgrade migrates first and then replaces one replica after another: the old ones stay ready meanwhile.
 func TestReplicaStaysReadyOnANewerSchema(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

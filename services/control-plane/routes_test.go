@@ -19,14 +19,14 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// operation is one method of one path of the API's document.
+// operation is one method of one path of the OpenAPI document.
 type operation struct {
 	method, path string
 	scope        string // empty: public
 	body         bool
 }
 
-// openAPIOperations reads the document: the scope stands in brackets in each summary.
+// openAPIOperations reads the document: each summary has the scope in brackets.
 func openAPIOperations(t *testing.T) []operation {
 	t.Helper()
 	var doc struct {
@@ -64,10 +64,10 @@ func openAPIOperations(t *testing.T) []operation {
 	return out
 }
 
-// parameter is a segment of a path that a request fills in.
+// parameter is a path parameter that a request fills in.
 var parameter = regexp.MustCompile(`\{\w+\}`)
 
-// at is the path with an id that exists for models and none that does for the rest.
+// at returns the path with an existing id for models and an unknown one for the rest.
 func (o operation) at() string {
 	return parameter.ReplaceAllStringFunc(o.path, func(p string) string {
 		switch p {
@@ -80,8 +80,8 @@ func (o operation) at() string {
 	})
 }
 
-// Every operation of the document is served, asks for the scope it names, and
-// refuses the same bad bodies in the same way.
+// Every operation of the document is served, requires the scope it names, and refuses the same bad bodies in the same
+// way.
 func TestEveryRoute(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "MODELREPO_WEBHOOK_SECRET=webhook-0123456789abcdef", "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0", "WRITE_RATE_LIMIT_PER_MIN=0")
@@ -107,7 +107,7 @@ func TestEveryRoute(t *testing.T) {
 			}
 			continue
 		}
-		if o.scope == "signed" { // by a proof over the request, which no bearer makes
+		if o.scope == "signed" { // authenticated by a proof over the request, which is not a bearer
 			for _, bearer := range []string{"", controlplanetest.Operator} {
 				if r := p.Call(o.method, o.at(), bearer, `{}`); r.Status != 401 || r.Code() != "invalid_webhook_proof" || r.Header.Get("X-Request-Id") == "" {
 					t.Errorf(`%s: %d %s; want r.Status == 401 && r.Code() == "invalid_webhook_proof" && r.Header.Get("X-Request-Id") != ""`, name, r.Status, r.Body)
@@ -146,7 +146,7 @@ func TestEveryRoute(t *testing.T) {
 		check(422, "validation_error", bearer, `{`)
 		check(422, "validation_error", bearer, `[1]`)
 		check(422, "validation_error", bearer, `null`)
-		if o.path != "/modelrepo/config" { // which the contract has ignore them
+		if o.path != "/modelrepo/config" { // the contract has it ignore unknown keys
 			check(422, "validation_error", bearer, `{"surprise":1}`)
 		}
 		check(422, "validation_error", bearer, `{"reason":1,"reason":2}`)
@@ -154,7 +154,7 @@ func TestEveryRoute(t *testing.T) {
 	}
 }
 
-// What is not in the document is not there.
+// A route that is not in the document does not exist.
 func TestUnknownRoutes(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -172,8 +172,8 @@ func TestUnknownRoutes(t *testing.T) {
 	}
 }
 
-// A parameter that no route has is refused by all of them, and the answer names it: a
-// filter that is misspelt would else give the whole list.
+// Every route refuses an unknown query parameter, and the answer names it: a misspelt filter would otherwise return the
+// whole list.
 func TestUnknownQueryParametersAreRefused(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0", "WRITE_RATE_LIMIT_PER_MIN=0")
@@ -339,7 +339,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// The bounds themselves pass: 500 models and 10,000 files in one notice.
+// The limits themselves are accepted: 500 models and 10,000 files in one notice.
 func TestLargestNotice(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

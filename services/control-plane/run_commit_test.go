@@ -6,8 +6,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// A run that was asked for from one commit and trained from another shows the one it was trained from, once its version is
-// known. Its record keeps the first: who pushed that commit has asked for the run.
+// A run requested from one commit and trained from another shows the one it was trained from, once its version is
+// known. Its record keeps the first: the pusher of that commit is a requester of the run.
 func TestRunsShowTheTrainedCommit(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

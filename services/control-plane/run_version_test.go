@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// otherDigest is of files that nobody judged.
+// otherDigest is the digest of files that were never evaluated.
 var otherDigest = strings.Repeat("cd", 32)
 
 // startRunApproval runs a control plane on which the approval of a training run carries its version to Production.
@@ -19,7 +19,7 @@ func startRunApproval(t *testing.T) *controlplanetest.Plane {
 	return controlplanetest.Start(t, enforce, "PROMOTION_APPROVAL_MODE_DEFAULT=run")
 }
 
-// approvedRun is a training run of JPCP that ci asked for and operator approved.
+// approvedRun returns a training run of JPCP requested by ci and approved by operator.
 func approvedRun(p *controlplanetest.Plane, commit string) string {
 	p.T.Helper()
 	p.Notice("JPCP", commit)
@@ -55,8 +55,8 @@ func wantPending(p *controlplanetest.Plane, what string, report map[string]any) 
 	}
 }
 
-// Whoever reaches the tracker can tag a version of their own with a run that somebody approved. The approval of a run
-// stands for the version that it produced, whichever way the other is asked for.
+// A client of the tracker can tag any version with an approved run. The approval of a run covers only the version that
+// it produced, however the other is requested.
 func TestApprovedRunCarriesItsOwnVersionAlone(t *testing.T) {
 	t.Parallel()
 	p := startRunApproval(t)
@@ -83,7 +83,7 @@ func TestApprovedRunCarriesItsOwnVersionAlone(t *testing.T) {
 	}
 }
 
-// Somebody who may ask or decide cannot name the version of an approved run before the trainer does.
+// A person who may request or decide cannot name the version of an approved run before the trainer does.
 func TestPeopleDoNotNameTheVersionOfARun(t *testing.T) {
 	t.Parallel()
 	p := startRunApproval(t)
@@ -97,7 +97,7 @@ func TestPeopleDoNotNameTheVersionOfARun(t *testing.T) {
 	wantHolder(p, trained)
 }
 
-// A run that ended without a version has none to give: nobody passes theirs off as its own.
+// A run that ended without a version has none to give: no one passes theirs off as its own.
 func TestFailedRunApprovesNoVersion(t *testing.T) {
 	t.Parallel()
 	p := startRunApproval(t)
@@ -114,7 +114,7 @@ func TestFailedRunApprovesNoVersion(t *testing.T) {
 	wantHolder(p, "")
 }
 
-// The approval of a run stands for the files that were reported: others below the same version need a decision.
+// The approval of a run covers the files that were reported: others below the same version need a decision.
 func TestReplacedFilesNeedADecision(t *testing.T) {
 	t.Parallel()
 	p := startRunApproval(t)
@@ -133,7 +133,7 @@ func TestReplacedFilesNeedADecision(t *testing.T) {
 	wantHolder(p, "")
 }
 
-// A tag that was changed since the report makes nobody a stranger to the run that they asked for.
+// A tag that was changed after the report removes no requester of the run.
 func TestChangedTagKeepsTheRequesters(t *testing.T) {
 	t.Parallel()
 	p := startRunApproval(t)
@@ -146,7 +146,7 @@ func TestChangedTagKeepsTheRequesters(t *testing.T) {
 	p.Refused(403, "own_request", "POST", "/promotions/"+asked["id"].(string)+"/approve", controlplanetest.Operator, nil)
 }
 
-// A training of moments reports its version before its run is recorded; the run has it all the same.
+// A very short training reports its version before its run is recorded; the run gets it all the same.
 func TestRunHasAVersionThatWasReportedBeforeIt(t *testing.T) {
 	t.Parallel()
 	p := startRunApproval(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// The trainer begins its run in the tracker some time after the orchestrator calls the flow run running: it is announced
-// once it has a run to name.
+// The trainer begins its tracker run some time after the orchestrator reports the flow run as running: the start is
+// announced once the tracker run is known.
 func TestJobStartedNamesTheRunInTheTracker(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

@@ -11,10 +11,10 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// ownedByDefault is what tenant default has in TestObjectsOfAnotherTenantLookAbsent.
+// ownedByDefault lists the objects of tenant default in TestObjectsOfAnotherTenantLookAbsent.
 type ownedByDefault struct{ approval, promotion, run, event string }
 
-// marker stands in each object of tenant default that takes a text.
+// marker is part of each object of tenant default that takes a text.
 const marker = "only-of-default"
 
 func ownEverything(t *testing.T, p *controlplanetest.Plane) (o ownedByDefault) {
@@ -47,12 +47,12 @@ func ownEverything(t *testing.T, p *controlplanetest.Plane) (o ownedByDefault) {
 // lists are the routes that show objects of a tenant.
 var lists = []string{
 	"/approvals", "/promotions", "/runs", "/costs", "/costs/summary", "/carbon", "/budgets", "/evals", "/llm/endpoints", "/compliance", "/model-cards",
-	"/model-cards/jpcp", // of the repository, as without a card of one's own
+	"/model-cards/jpcp", // of the repository, as there is no own card
 	"/audit/events", "/audit/export", "/outbox?state=poison", "/outbox?state=pending", "/outbox?state=published", "/alerts", "/status", "/governance/posture",
 }
 
-// What one tenant owns is to a caller of another tenant, who has every scope, as if it were not there: each route with an id
-// answers as for an id that nobody has, no list shows it, a name that both use is two objects, and nothing has changed.
+// One tenant's objects look absent to a caller of another tenant who has every scope: each route with an id answers as
+// for an unknown id, no list shows it, a name that both use is two objects, and nothing has changed.
 func TestObjectsOfAnotherTenantLookAbsent(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -109,7 +109,7 @@ func TestObjectsOfAnotherTenantLookAbsent(t *testing.T) {
 	}
 }
 
-// readOwned is what tenant default sees of its own objects, without what changes by itself.
+// readOwned returns tenant default's view of the objects it owns, without the fields that change over time.
 func readOwned(t *testing.T, p *controlplanetest.Plane, o ownedByDefault) map[string]any {
 	t.Helper()
 	out := map[string]any{"approval": p.Approval(o.approval)["status"], "promotion": p.Promotion(o.promotion)["state"]}

@@ -1,6 +1,5 @@
-// Package kubelet plays the kubelets of a simulated cluster: it writes the statuses and
-// events of pods whose programs it is told, serves their logs, and their usage as
-// the metrics API. No container runs.
+// Package kubelet simulates the kubelets of a cluster: from the programs of pods it writes their statuses and events,
+// and it serves their logs and, as the metrics API, their usage. No container runs.
 package kubelet
 
 import (
@@ -26,29 +25,29 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// round is how often everything is looked at again.
+// round is the interval at which all pods are checked.
 const round = 150 * time.Millisecond
 
-// Kubelet plays all kubelets of a cluster.
+// Kubelet simulates all kubelets of a cluster.
 type Kubelet struct {
 	client   kubernetes.Interface
 	listener net.Listener
 
 	mu   sync.Mutex
-	told map[types.UID]outcome // guarded by mu: what was last written of each pod
+	told map[types.UID]outcome // guarded by mu: the last outcome written for each pod
 	pods []corev1.Pod          // guarded by mu: as of the last round
 	more Source                // guarded by mu
 }
 
-// Source tells of pods that somebody else plays, which this kubelet serves with its own.
+// Source provides pods that another component simulates, which this kubelet serves with its own.
 type Source interface {
-	// Log returns the log of a container, or false for one that is not known.
+	// Log returns the log of a container, or false for an unknown one.
 	Log(namespace, pod, container string, previous bool) ([]Line, bool)
 	// Usage lists items of the metrics API; the namespace may be empty, for all.
 	Usage(namespace string) []map[string]any
 }
 
-// Line is one line of a log, without its end.
+// Line is one line of a log, without its line feed.
 type Line struct {
 	At   time.Time
 	Text string
@@ -73,7 +72,7 @@ func New(client kubernetes.Interface) (*Kubelet, error) {
 	return &Kubelet{client: client, listener: l, told: map[types.UID]outcome{}}, err
 }
 
-// Port is where logs are served, over TLS.
+// Port is the port that serves logs, over TLS.
 func (k *Kubelet) Port() int { return k.listener.Addr().(*net.TCPAddr).Port }
 
 // Run works until ctx ends.
@@ -100,7 +99,7 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// testCertificate is the one that httptest has built in.
+// testCertificate is the one built into httptest.
 func testCertificate() *tls.Config {
 	s := httptest.NewUnstartedServer(nil)
 	s.StartTLS()
@@ -108,10 +107,9 @@ func testCertificate() *tls.Config {
 	return &tls.Config{Certificates: s.TLS.Certificates}
 }
 
-// look brings the status of every pod up to date. A failure is made good by the next
-// round.
+// look updates the status of every pod. The next round repairs a failure.
 func (k *Kubelet) look(ctx context.Context) {
-	// From the watch cache: this is asked for all the time.
+	// From the watch cache: this query is frequent.
 	list, err := k.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{ResourceVersion: "0", LabelSelector: "e2e=program"})
 	if err != nil {
 		return
@@ -143,7 +141,7 @@ func (k *Kubelet) look(ctx context.Context) {
 	}
 }
 
-// write puts an outcome into the cluster.
+// write stores an outcome in the cluster.
 func (k *Kubelet) write(ctx context.Context, pod *corev1.Pod, o outcome) error {
 	now := pod.DeepCopy()
 	now.Status = o.status
@@ -163,7 +161,7 @@ func (k *Kubelet) write(ctx context.Context, pod *corev1.Pod, o outcome) error {
 			Reason:         e.reason, Message: e.message, Type: kind, Count: restarts, FirstTimestamp: at, LastTimestamp: at,
 			Source: corev1.EventSource{Component: "kubelet", Host: pod.Spec.NodeName},
 		}, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsForbidden(err) { // a namespace that is going takes none
+		if err != nil && !apierrors.IsForbidden(err) { // a namespace that is being deleted accepts none
 			return err
 		}
 	}
@@ -203,11 +201,11 @@ func (k *Kubelet) serveLog(w http.ResponseWriter, r *http.Request) {
 		if stamped {
 			l = time.Now().UTC().Format(time.RFC3339Nano) + " " + l
 		}
-		_, _ = w.Write([]byte(l)) // a reader that went away
+		_, _ = w.Write([]byte(l)) // the reader may be gone
 	}
 }
 
-// serveLines answers with the lines that a query asks for.
+// serveLines answers with the lines that a query selects.
 func serveLines(w http.ResponseWriter, query url.Values, lines []Line) {
 	since := time.Time{}
 	if seconds, err := strconv.ParseInt(query.Get("sinceSeconds"), 10, 64); err == nil {
@@ -230,11 +228,10 @@ func serveLines(w http.ResponseWriter, query url.Values, lines []Line) {
 	if limit, err := strconv.Atoi(query.Get("limitBytes")); err == nil && limit < b.Len() {
 		b.Truncate(limit)
 	}
-	_, _ = b.WriteTo(w) // a reader that went away
+	_, _ = b.WriteTo(w) // the reader may be gone
 }
 
-// log is what a container has printed in the run that goes on, or with previous in the one
-// before it.
+// log returns a container's output in the current run, or with previous in the one before it.
 func (k *Kubelet) log(namespace, pod, container string, previous bool) (string, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

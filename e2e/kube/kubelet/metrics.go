@@ -57,10 +57,10 @@ func (k *Kubelet) routeMetrics(mux *http.ServeMux) {
 
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // a reader that went away
+	_ = json.NewEncoder(w).Encode(v) // the reader may be gone
 }
 
-// usage is what running pods take, as their programs say.
+// usage returns the usage of running pods, as their programs declare it.
 func (k *Kubelet) usage(namespace string) map[string]any {
 	items := []any{}
 	if more := k.others(); more != nil {

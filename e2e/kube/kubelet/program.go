@@ -10,11 +10,11 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
-// Annotation of a pod holds what its containers would do: a JSON object of container
-// name → program.Program. Its pods are run here; a container that it does not name just runs.
+// Annotation of a pod holds the programs of its containers: a JSON object of container name → program.Program. This
+// package runs its pods; a container without a program just runs.
 const Annotation = "e2e/program"
 
-// Annotate puts programs into the form of the annotation.
+// Annotate encodes programs in the form of the annotation.
 func Annotate(programs map[string]program.Program) map[string]string {
 	text, err := json.Marshal(programs)
 	if err != nil {
@@ -23,8 +23,7 @@ func Annotate(programs map[string]program.Program) map[string]string {
 	return map[string]string{Annotation: string(text)}
 }
 
-// readPrograms returns the programs of a pod. What a test does not say of one is not held against the pod: every command, port
-// and path is right.
+// readPrograms returns the programs of a pod. Whatever a test leaves out counts as right: every command, port and path.
 func readPrograms(pod *corev1.Pod) (map[string]program.Program, error) {
 	var all map[string]program.Program
 	if err := json.Unmarshal([]byte(pod.Annotations[Annotation]), &all); err != nil {
@@ -50,23 +49,22 @@ func acceptUnsaid(p program.Program) program.Program {
 	return p
 }
 
-// run is how a container fares.
+// run is the state of a container.
 type run struct {
 	waiting string // reason; empty: it has started
 	message string
 	// ended is how its last run ended; with a waiting reason it will be started again.
 	ended   *corev1.ContainerStateTerminated
-	restart int32 // how often it was
+	restart int32 // the number of restarts
 	ready   bool
-	log     string // of the run that goes on or, when none does, ended
+	log     string // of the current run or, when there is none, of the ended one
 	events  []event
 }
 
-// event is what the kubelet tells of a pod, or of the container that field names.
+// event is the kubelet's event about a pod, or about the container that field names.
 type event struct{ reason, message, field string }
 
-// pullFailure says what keeps an image from being there. Tags and hosts tell what a registry
-// would answer.
+// pullFailure returns the reason why an image cannot be pulled. Tags and hosts determine the registry's answer.
 func pullFailure(image string) (message string) {
 	full := image
 	if first, _, ok := strings.Cut(image, "/"); !ok || !strings.ContainsAny(first, ".:") {
@@ -81,7 +79,7 @@ func pullFailure(image string) (message string) {
 	return ""
 }
 
-// runContainer returns how a container fares whose configuration is there.
+// runContainer returns the state of a container whose configuration is there.
 func runContainer(pod *corev1.Pod, c *corev1.Container, p program.Program, env map[string]string) run {
 	if m := pullFailure(c.Image); m != "" {
 		return run{waiting: "ImagePullBackOff", message: fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", c.Image, m), events: []event{
@@ -116,7 +114,7 @@ func runContainer(pod *corev1.Pod, c *corev1.Container, p program.Program, env m
 	return run{log: log, ready: true}
 }
 
-// restarts is how often everything that fails was started again.
+// restarts is how often every failing container was restarted.
 const restarts = 5
 
 func crashedRun(pod *corev1.Pod, c *corev1.Container, code int32, reason, log string) run {

@@ -13,15 +13,15 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
-// outcome is how a pod fares: what its status will say, its events, and its logs.
+// outcome is the simulated state of a pod: its status, events and logs.
 type outcome struct {
 	status corev1.PodStatus
 	events []event
 	logs   map[string]string // container → log
-	told   string            // equal outcomes tell the same
+	told   string            // equal for equal outcomes
 }
 
-// judge says how a pod fares now.
+// judge returns a pod's current outcome.
 func (k *Kubelet) judge(ctx context.Context, pod *corev1.Pod) (outcome, error) {
 	progs, err := readPrograms(pod)
 	if err != nil {
@@ -97,14 +97,14 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// foreignConditions are the conditions that are not the kubelet's.
+// foreignConditions returns the conditions that are not the kubelet's.
 func foreignConditions(pod *corev1.Pod) []corev1.PodCondition {
 	return slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodInitialized || c.Type == corev1.ContainersReady || c.Type == corev1.PodReady
 	})
 }
 
-// gates reports whether every readiness gate was opened by whoever does that.
+// gates reports whether every readiness gate is open; other components open them.
 func (k *Kubelet) gates(pod *corev1.Pod) bool {
 	for _, g := range pod.Spec.ReadinessGates {
 		if !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
@@ -125,7 +125,7 @@ func podAddress(pod *corev1.Pod) string {
 	return fmt.Sprintf("10.245.%d.%d", sum>>8, sum&0xff|1)
 }
 
-// startContainer returns how a container fares, which waits while anything that its configuration names is missing.
+// startContainer returns the state of a container, which waits while any part of its configuration is missing.
 func (k *Kubelet) startContainer(ctx context.Context, pod *corev1.Pod, c *corev1.Container, p program.Program) (run, error) {
 	env, missing, err := k.source(ctx, pod.Namespace).ResolveEnvironment(pod.Namespace, c)
 	if err != nil {
@@ -158,7 +158,7 @@ func nilIfAbsent[T any](object *T, err error) (*T, error) {
 	return object, err
 }
 
-// builder puts an outcome together.
+// builder assembles an outcome.
 type builder struct {
 	outcome
 	pod *corev1.Pod

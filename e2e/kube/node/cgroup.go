@@ -12,7 +12,7 @@ import (
 
 const cgroups = "/sys/fs/cgroup"
 
-// makeCgroups makes the cgroup below which the kubelet keeps its pods, in every hierarchy.
+// makeCgroups creates the cgroup under which the kubelet keeps its pods, in every hierarchy.
 func (n *Node) makeCgroups() error {
 	if _, err := os.Stat(filepath.Join(cgroups, "memory", "tasks")); err != nil {
 		return fmt.Errorf("this needs cgroups of version 1: %w", err)
@@ -21,13 +21,13 @@ func (n *Node) makeCgroups() error {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
-		// A cgroup counts as one process among those of the machine otherwise, whatever runs in it.
+		// Otherwise a cgroup counts as one process among those of the machine, however many run in it.
 		if shares := filepath.Join(dir, "cpu.shares"); fileExists(shares) {
 			if err := os.WriteFile(shares, []byte("8192"), 0o600); err != nil {
 				return err
 			}
 		}
-		// A cpuset starts empty and takes no process then.
+		// A cpuset starts empty and accepts no process then.
 		for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 			value, err := os.ReadFile(filepath.Join(filepath.Dir(dir), name))
 			if errors.Is(err, fs.ErrNotExist) {
@@ -47,20 +47,20 @@ func fileExists(path string) bool {
 }
 
 func (n *Node) cgroupDirs() []string {
-	roots, _ := filepath.Glob(cgroups + "/*/cgroup.procs") // the pattern is good
+	roots, _ := filepath.Glob(cgroups + "/*/cgroup.procs") // the pattern is valid
 	for i, r := range roots {
 		roots[i] = filepath.Join(filepath.Dir(r), n.Name)
 	}
 	return roots
 }
 
-// removeCgroups removes them, the innermost first. Processes that were just killed may still be in them for a moment.
+// removeCgroups removes them, the innermost first. Just killed processes may still be in them for a moment.
 func (n *Node) removeCgroups() error {
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		var failed error
 		for _, root := range n.cgroupDirs() {
 			var dirs []string
-			_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error { // one that is gone is as wanted
+			_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error { // a missing one is fine
 				if err == nil && d.IsDir() {
 					dirs = append(dirs, path)
 				}

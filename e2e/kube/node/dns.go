@@ -14,7 +14,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/kube"
 )
 
-// clusterDNS is the Service that pods ask; its address is in kubelet.yaml. CoreDNS runs beside the node instead of on it.
+// clusterDNS is the DNS Service of the pods; its address is in kubelet.yaml. CoreDNS runs beside the node instead of on
+// it.
 const clusterDNS = `
 apiVersion: v1
 kind: Service
@@ -31,7 +32,7 @@ endpoints: [{addresses: [@GATEWAY@]}]
 ports: [{name: dns, port: 1053, protocol: UDP}, {name: dns-tcp, port: 1053, protocol: TCP}]
 `
 
-// ServeDNS starts CoreDNS at the machine's end of the pair and waits until the node finds the API server by its name.
+// ServeDNS starts CoreDNS at the machine's end of the pair and waits until the node resolves the API server's name.
 func (n *Node) ServeDNS(t testing.TB, c *kube.Cluster) {
 	t.Helper()
 	if err := n.startDNS(t, c); err != nil {
@@ -49,7 +50,7 @@ func (n *Node) startDNS(t testing.TB, c *kube.Cluster) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has its own handle
 	cmd := exec.Command(buildTool(t, "coredns"), "-conf", n.path("Corefile"))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -57,8 +58,8 @@ func (n *Node) startDNS(t testing.TB, c *kube.Cluster) error {
 		return err
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
-		_ = cmd.Wait()         // how it ended stands in its log
+		_ = cmd.Process.Kill() // it may have ended already
+		_ = cmd.Wait()         // its log shows how it ended
 	})
 	if err := c.Apply(t.Context(), "kube-system", strings.ReplaceAll(clusterDNS, "@GATEWAY@", n.gateway)); err != nil {
 		return err

@@ -12,13 +12,13 @@ import (
 	"testing"
 )
 
-// Busybox is the image of the pods: the machine's own static busybox, under every name that it knows,
-// and bash for what goes to the network: a static program of Debian's crashes when it looks up a name.
+// Busybox is the image of the pods: the machine's own static busybox, under all of its applet names, and bash for
+// network access: Debian's static programs crash when they look up a name.
 const Busybox = "localhost/busybox:1"
 
 const pause = "localhost/pause:1"
 
-// busyboxArchive is an archive, as docker save writes it, of one layer under two names.
+// busyboxArchive returns an archive, as docker save writes it, of one layer under two names.
 func busyboxArchive(t testing.TB) []byte {
 	t.Helper()
 	program, err := os.ReadFile("/bin/busybox")
@@ -68,7 +68,7 @@ func busyboxArchive(t testing.TB) []byte {
 	return image.bytes()
 }
 
-// withLibraries are a program and the libraries that ldd names.
+// withLibraries returns a program and the libraries that ldd lists.
 func withLibraries(t testing.TB, program string) []string {
 	t.Helper()
 	out, err := exec.Command("ldd", program).Output()

@@ -13,11 +13,11 @@ import (
 // ownerFile holds the process id of the test that started a node.
 const ownerFile = "owner.pid"
 
-// removeLeftovers removes folders and cgroups of nodes whose test was killed. The node's processes ended with that test.
-// A folder without an owner file is somebody else's, and one whose owner lives is in use.
+// removeLeftovers removes folders and cgroups of nodes whose test was killed. The node's processes ended with that
+// test. A folder without an owner file belongs to something else, and one whose owner lives is in use.
 func removeLeftovers(t testing.TB) {
 	t.Helper()
-	owners, _ := filepath.Glob(filepath.Join("/tmp", "node-*", ownerFile)) // the pattern is good
+	owners, _ := filepath.Glob(filepath.Join("/tmp", "node-*", ownerFile)) // the pattern is valid
 	for _, file := range owners {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -1,9 +1,9 @@
-// Package node brings a real node to a control plane of package kube: containerd, kubelet and kube-proxy.
+// Package node adds a real node to a control plane of package kube: containerd, kubelet and kube-proxy.
 //
-// They run in network, mount and process namespaces of their own. Network: one pair of interfaces leads to the machine,
-// and the iptables rules of kube-proxy, the bridge of the pods and their addresses are the node's alone. Ending the first
-// process of the namespaces ends the node with all its pods; what is left on the machine then is a folder and the
-// cgroups, which Stop removes. The network plug-in is a plain bridge, which enforces no NetworkPolicy.
+// They run in separate network, mount and process namespaces. Network: one pair of interfaces leads to the machine, and
+// the iptables rules of kube-proxy, the bridge of the pods and their addresses are the node's alone. Ending the first
+// process of the namespaces ends the node with all its pods; a folder and the cgroups remain on the machine, which Stop
+// removes. The network plug-in is a plain bridge, which enforces no NetworkPolicy.
 package node
 
 import (
@@ -33,7 +33,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/kube"
 )
 
-// Registry is the host of a registry that the node reaches and that has no image at all.
+// Registry is the host of a registry that the node reaches and that has no images.
 const Registry = "registry.test"
 
 //go:embed node.sh containerd.toml kubelet.yaml bridge.conflist
@@ -50,7 +50,7 @@ type Node struct {
 	registry              *http.Server
 }
 
-// Start installs and builds what is missing, starts a node and waits until it is ready. The node ends with the test.
+// Start installs and builds missing programs, starts a node and waits until it is ready. The node ends with the test.
 func Start(t testing.TB, c *kube.Cluster) *Node {
 	t.Helper()
 	script := filepath.Join(harness.Root(t), "scripts", "node.sh")
@@ -62,7 +62,7 @@ func Start(t testing.TB, c *kube.Cluster) *Node {
 	_, _ = rand.Read(random[:]) // never fails
 	name := fmt.Sprintf("node-%x", random)
 	n := &Node{
-		Name: name, dir: filepath.Join("/tmp", name), ended: make(chan struct{}), // a short one: so are paths of sockets
+		Name: name, dir: filepath.Join("/tmp", name), ended: make(chan struct{}), // short, as paths of sockets must be
 		gateway: fmt.Sprintf("10.213.%d.%d", random[0], random[1]&^3+1), address: fmt.Sprintf("10.213.%d.%d", random[0], random[1]&^3+2),
 	}
 	if err := os.Mkdir(n.dir, 0o755); err != nil {
@@ -89,7 +89,7 @@ func (n *Node) start(t testing.TB, c *kube.Cluster) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has its own handle
 	n.cmd = exec.Command("sh", n.path("node.sh"), n.dir, buildTool(t, "kubelet"), buildTool(t, "kube-proxy"), n.gateway, n.address, n.Name)
 	n.cmd.Stdout, n.cmd.Stderr = log, log
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -100,7 +100,7 @@ func (n *Node) start(t testing.TB, c *kube.Cluster) error {
 	}
 	go func() {
 		defer close(n.ended)
-		_ = n.cmd.Wait() // how it ended stands in its log
+		_ = n.cmd.Wait() // its log shows how it ended
 	}()
 	if err := n.connect(c); err != nil {
 		return err
@@ -146,8 +146,8 @@ func (n *Node) write(name, text string) error {
 	return os.WriteFile(n.path(name), []byte(text), 0o600)
 }
 
-// apiEndpoints lead the Service of the API server to its door; the API server itself would name the machine's address,
-// where it does not listen.
+// apiEndpoints point the Service of the API server to its door; the API server itself would publish the machine's
+// address, where it does not listen.
 const apiEndpoints = `
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
@@ -157,8 +157,8 @@ endpoints: [{addresses: [%s]}]
 ports: [{name: https, port: %d}]
 `
 
-// connect lays the pair of interfaces between node and machine, and serves the API server and a registry at the machine's
-// end of it: both listen on loopback otherwise, which the node has its own of.
+// connect creates the pair of interfaces between node and machine, and serves the API server and a registry at the
+// machine's end of it: otherwise both listen on loopback only, and the node has a separate one.
 func (n *Node) connect(c *kube.Cluster) error {
 	link := "kn" + strings.TrimPrefix(n.Name, "node-")
 	for _, args := range [][]string{
@@ -198,7 +198,7 @@ func (n *Node) connect(c *kube.Cluster) error {
 	return clientcmd.WriteToFile(*cfg, n.path("kubeconfig"))
 }
 
-// emptyRegistry answers as a registry does that lacks what is asked for.
+// emptyRegistry answers as a registry that lacks the requested image.
 func emptyRegistry(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.URL.Path == "/v2/" {
@@ -208,7 +208,7 @@ func emptyRegistry(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}`)
 }
 
-// forward passes connections on until the listener is closed.
+// forward forwards connections until the listener is closed.
 func forward(from net.Listener, dial func() (net.Conn, error)) {
 	for {
 		near, err := from.Accept()
@@ -231,7 +231,7 @@ func forward(from net.Listener, dial func() (net.Conn, error)) {
 	}
 }
 
-// importImages waits for containerd and gives it the images of the pods.
+// importImages waits for containerd and imports the images of the pods.
 func (n *Node) importImages(t testing.TB) error {
 	ctx := context.Background()
 	if err := n.until(func() error { return n.runCtr(ctx, nil, "version") }); err != nil {
@@ -258,7 +258,7 @@ func (n *Node) waitReady(c *kube.Cluster) error {
 	})
 }
 
-// until waits two minutes for a condition, but not for one of a node that has ended.
+// until waits two minutes for a condition, but stops if the node has ended.
 func (n *Node) until(check func() error) error {
 	end, tick := time.After(2*time.Minute), time.NewTicker(100*time.Millisecond)
 	defer tick.Stop()
@@ -277,13 +277,13 @@ func (n *Node) until(check func() error) error {
 	}
 }
 
-// stop ends the node and removes what it leaves.
+// stop ends the node and removes its leftovers.
 func (n *Node) stop(t testing.TB) {
 	if t.Failed() {
 		t.Logf("the node's logs:\n%s", n.logs())
 	}
 	if n.cmd != nil && n.cmd.Process != nil {
-		_ = n.cmd.Process.Kill() // it may have ended by itself
+		_ = n.cmd.Process.Kill() // it may have ended already
 		<-n.ended
 	}
 	for _, d := range n.doors {
@@ -300,7 +300,7 @@ func (n *Node) stop(t testing.TB) {
 	}
 }
 
-// logs are the last lines of each program.
+// logs returns the last lines of each program.
 func (n *Node) logs() string {
 	var b strings.Builder
 	for _, name := range []string{"node", "containerd", "kubelet", "kube-proxy", "coredns"} {

@@ -16,8 +16,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/kube/node"
 )
 
-// TestNode: a pod runs on the node and its log can be read through the API server; of a node that has ended the machine
-// keeps neither interface nor mount nor cgroup.
+// TestNode: a pod runs on the node and its log can be read through the API server; after a node has ended, the machine
+// has no interface, mount or cgroup of it.
 func TestNode(t *testing.T) {
 	t.Parallel()
 	c := kube.StartWithoutNodes(t)

@@ -15,12 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Import gives the node images from an archive, as docker save writes it.
+// Import imports images into the node from an archive, as docker save writes it.
 func (n *Node) Import(ctx context.Context, archive io.Reader) error {
 	return n.runCtr(ctx, archive, "images", "import", "-")
 }
 
-// NameImage gives an image of the node a second name. Both need a host, as containerd knows no default.
+// NameImage gives an image of the node a second name. Both need a host, as containerd has no default.
 func (n *Node) NameImage(ctx context.Context, from, to string) error {
 	return n.runCtr(ctx, nil, "images", "tag", from, to)
 }
@@ -34,8 +34,8 @@ func (n *Node) runCtr(ctx context.Context, in io.Reader, args ...string) error {
 	return nil
 }
 
-// Dial connects from within the node's network, where addresses of pods and Services lead somewhere. The address is a
-// number: a name would be looked up by another thread, which is not in that network.
+// Dial connects from within the node's network, where the addresses of pods and Services are routed. The address must
+// be numeric: another thread, outside that network, would look up a name.
 func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	type result struct {
 		conn net.Conn
@@ -43,9 +43,9 @@ func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, err
 	}
 	done := make(chan result, 1)
 	go func() {
-		// A socket stays in the network that its thread was in when it was made. A thread that cannot go back stays
-		// locked and ends with the goroutine. Every thread ending so would be simpler, but the kernel kills processes
-		// that are to die with their parent as soon as the thread ends that started them.
+		// A socket stays in the network in which its thread created it. A thread that cannot return stays locked and
+		// ends with the goroutine. Ending every thread so would be simpler, but processes that are to die with their
+		// parent are killed by the kernel as soon as the thread that started them ends.
 		runtime.LockOSThread()
 		leave, err := enterNetwork(n.cmd.Process.Pid)
 		if err != nil { // the thread has not left its network
@@ -88,7 +88,7 @@ func enterNetwork(pid int) (leave func() error, err error) {
 	}, nil
 }
 
-// Listen opens a port at the machine's end of the pair, which pods reach. It is closed when the node stops.
+// Listen opens a port at the machine's end of the pair, which pods can reach. It is closed when the node stops.
 func (n *Node) Listen(t testing.TB) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", n.gateway+":0")
@@ -99,8 +99,8 @@ func (n *Node) Listen(t testing.TB) net.Listener {
 	return l
 }
 
-// Open makes an address of the node's network one of this machine's loopback, for programs that cannot Dial. It is closed
-// when the node stops.
+// Open forwards a loopback address of this machine to an address of the node's network, for programs that cannot Dial.
+// It is closed when the node stops.
 func (n *Node) Open(t testing.TB, address string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

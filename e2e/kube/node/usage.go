@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/e2e/kube/kubelet"
 )
 
-// summary is what is read of the kubelet's own statistics.
+// summary is the part of the kubelet's statistics that is used.
 type summary struct {
 	Pods []struct {
 		PodRef     struct{ Name, Namespace string }
@@ -25,8 +25,8 @@ type summary struct {
 	}
 }
 
-// Usage lists what pods use, as the kubelet measures it, in the form of the metrics API. With this a node is a source of
-// package kubelet, whose server stands where a cluster has its metrics-server.
+// Usage lists the usage of pods, as the kubelet measures it, in the form of the metrics API. It makes a node a source
+// of package kubelet, whose server takes the place of metrics-server.
 func (n *Node) Usage(namespace string) []map[string]any {
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -67,5 +67,5 @@ func (n *Node) Usage(namespace string) []map[string]any {
 	return items
 }
 
-// Log has none: the API server asks the kubelet itself.
+// Log has none: the API server queries the kubelet itself.
 func (n *Node) Log(_, _, _ string, _ bool) ([]kubelet.Line, bool) { return nil, false }

@@ -1,5 +1,5 @@
-// Command coredns is the cluster DNS of the tests' real node: CoreDNS with the plugins that a cluster needs and no
-// other, as those of clouds bring hundreds of modules along. scripts/tool.sh builds it.
+// Command coredns is the cluster DNS of the tests' real node: CoreDNS with only the plugins that a cluster needs, since
+// those of clouds require hundreds of modules. scripts/tool.sh builds it.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command licenses writes the list of third-party components with their licenses and the texts of these. It reads
-// one component a line from stdin, as scripts/licenses.sh lists them: name, version and folder, between tabs.
+// Command licenses writes the list of third-party components with their licenses and license texts. It reads one
+// component per line from stdin, as scripts/licenses.sh lists them: name, version and folder, separated by tabs.
 package main
 
 import (
@@ -24,13 +24,13 @@ What is linked into the binaries, bundled into the dashboard's pages or shipped 
 |---|---|---|
 `
 
-// textFile matches the files that hold licenses and what must be passed on with them.
+// textFile matches the files with licenses and other texts that must be distributed.
 var textFile = regexp.MustCompile(`(?i)^(li[cs]en[cs]e|copying|notice|patents|unlicense)([-.]?[\w-]*)?(\.(md|txt|markdown))?$`)
 
-// chosen are those that the matcher does not find: texts of no known wording, and packages without one.
+// chosen lists licenses that the matcher does not find: texts of unknown wording, and packages without a text.
 var chosen = map[string]string{
 	"github.com/xi2/xz":           "public domain",
-	"npm:client-only":             "MIT", // its package.json says so; there is no text
+	"npm:client-only":             "MIT", // according to its package.json; there is no text
 	"npm:react-remove-scroll-bar": "MIT",
 }
 
@@ -94,7 +94,7 @@ func readComponent(name, version, dir string) (component, error) {
 			return component{}, err
 		}
 		texts = append(texts, strings.ReplaceAll(strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n")), "```", "'''"))
-		// A notice and a grant of patents come beside a license; a text of third parties names theirs.
+		// A notice and a patent grant accompany a license; a text of third parties names theirs.
 		if lower := strings.ToLower(e.Name()); strings.HasPrefix(lower, "notice") || strings.HasPrefix(lower, "patents") || strings.Contains(lower, "3rd-party") || strings.Contains(lower, "logo") {
 			continue
 		}

@@ -16,7 +16,7 @@ const (
 // Alert is a lasting fault: it fires until its source no longer reports it.
 type Alert struct {
 	Source   string // the part that found it, such as "budget"
-	Key      string // identifies the alert within its source; both make the id
+	Key      string // identifies the alert within its source; ID combines both
 	Severity string
 	Title    string // one sentence for people
 	Tenant   string // event.PlatformTenant for facts that belong to no tenant
@@ -26,8 +26,8 @@ type Alert struct {
 // ID is "<source>:<key>". Two tenants may have alerts with the same id.
 func (a Alert) ID() string { return a.Source + ":" + a.Key }
 
-// Source returns all alerts that fire in one part of the platform now. While it fails,
-// its alerts stay unchanged. One replica calls it every 30 s.
+// Source returns all alerts that fire now in one part of the platform. If it fails, its alerts stay unchanged. One
+// replica calls it every 30 s.
 type Source interface {
 	Firing(ctx context.Context) ([]Alert, error)
 }

@@ -38,7 +38,7 @@ func listFiring(p *controlplanetest.Plane, bearer string) map[string]map[string]
 	return out
 }
 
-// awaitSeverity waits until the alert fires with the severity; an empty one: until it does not.
+// awaitSeverity waits until the alert fires with the severity; if empty, until it does not fire.
 func awaitSeverity(p *controlplanetest.Plane, id, severity string) map[string]any {
 	p.T.Helper()
 	var a map[string]any
@@ -52,7 +52,7 @@ func awaitSeverity(p *controlplanetest.Plane, id, severity string) map[string]an
 	return a
 }
 
-// eventsOfAlert are the names and severities of the events of one alert.
+// eventsOfAlert returns the names and severities of the events of one alert.
 func eventsOfAlert(p *controlplanetest.Plane, id string) []string {
 	p.T.Helper()
 	out := []string{}
@@ -90,7 +90,7 @@ func TestDriftFiresAndIsResolvedOnce(t *testing.T) {
 	if worse["since"] != first["since"] {
 		t.Errorf(`it fires since %v, then since %v; want worse["since"] == %v`, first["since"], worse["since"], first["since"])
 	}
-	s.Set(controlplanetest.Broken) // what cannot be read stays
+	s.Set(controlplanetest.Broken) // alerts of a source that cannot be read stay
 	asked := s.Count()
 	testenv.Eventually(t, 20*time.Second, func() error {
 		if n := s.Count(); n < asked+3 {
@@ -124,7 +124,7 @@ func TestDriftFiresAndIsResolvedOnce(t *testing.T) {
 	}
 }
 
-// The mean of a model may stay where it is while all else moves: alerts follow the worst measure, and name it.
+// A model's mean may stay put while other measures move: alerts follow the worst measure, and name it.
 func TestDriftAlertsFollowTheWorstMeasure(t *testing.T) {
 	t.Parallel()
 	p, s := startWithServing(t, 1)
@@ -146,11 +146,12 @@ func TestDriftAlertsFollowTheWorstMeasure(t *testing.T) {
 	awaitSeverity(p, "drift:JPCP:Production", "")
 }
 
-// The tells of the inference service show at once, each once, however often they come.
+// Drift and latency events of the inference service raise alerts immediately, each once, however often they are
+// repeated.
 func TestDriftEventsFireAtOnce(t *testing.T) {
 	t.Parallel()
 	p, s := startWithServing(t, 3600)
-	testenv.Eventually(t, 20*time.Second, func() error { // the one reading of this test
+	testenv.Eventually(t, 20*time.Second, func() error { // the only read of this test
 		if s.Count() < 2 {
 			return errors.New("not read yet")
 		}
@@ -186,7 +187,7 @@ func TestDriftEventsFireAtOnce(t *testing.T) {
 	}
 	first := uuid.New()
 	now := time.Now()
-	send(uuid.New(), now.Add(-time.Hour), event("Canary", "CRITICAL")) // older than the reading
+	send(uuid.New(), now.Add(-time.Hour), event("Canary", "CRITICAL")) // older than the read
 	send(uuid.New(), now, `{"model":"../x","alias":"Production","kind":"prediction","status":"CRITICAL"}`)
 	send(uuid.New(), now, `[]`)
 	send(first, now, event("Production", "CRITICAL"))
@@ -201,15 +202,15 @@ func TestDriftEventsFireAtOnce(t *testing.T) {
 	wantTold(p, "drift:JPCP:Canary")
 }
 
-// An alias that others move where this control plane would not raises an alert,
-// until a sound version holds it again.
+// Moving an alias past the control plane to a version it would refuse raises an alert, until a valid version holds it
+// again.
 func TestOutsideMovesFire(t *testing.T) {
 	t.Parallel()
 	p, _ := startWithServing(t, 1)
 	good := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 10.0))
 	dummy := p.Tracker.Add("jpcp", controlplanetest.Version{Tags: map[string]string{"artifact_digest": controlplanetest.Digest, "dummy": "true"}})
 	loose := p.Tracker.Add("jpcp", controlplanetest.Version{Tags: map[string]string{"framework": "onnx"}})
-	move := func(alias, version string) { // and have it noticed without waiting for the watcher
+	move := func(alias, version string) { // so that it is noticed without waiting for the watcher
 		p.Tracker.Move("jpcp", alias, version)
 		p.Refused(404, "no_previous_version", "POST", "/aliases/JPCP/Canary/rollback", controlplanetest.Operator, map[string]any{"reason": "look"})
 	}
@@ -243,7 +244,7 @@ func TestOutsideMovesFire(t *testing.T) {
 	}
 }
 
-// Alerts of a tenant are its own; the most severe come first, on every page.
+// A tenant sees only its alerts; the most severe come first, on every page.
 func TestAlertsAreListedBySeverityAndTenant(t *testing.T) {
 	t.Parallel()
 	p, s := startWithServing(t, 1)

@@ -12,10 +12,10 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// API serves what fires.
+// API serves the firing alerts.
 type API struct{ Store *store.Store }
 
-// place is an alert's in the list.
+// place is the position of an alert in the list.
 type place struct {
 	Rank   int32     `json:"r"`
 	Since  time.Time `json:"t"`
@@ -24,7 +24,7 @@ type place struct {
 	Tenant string    `json:"n"`
 }
 
-// List serves GET /alerts: those of the caller's tenant and of the platform.
+// List serves GET /alerts: the alerts of the caller's tenant and of the platform.
 func (a API) List(c echo.Context) error {
 	page, err := wire.PageOf[place](c)
 	if err != nil {

@@ -18,19 +18,19 @@ import (
 const (
 	// sourceTimeout limits one reading of one source.
 	sourceTimeout = 20 * time.Second
-	// keepEnded is how long a resolved alert stays, to be compared with late facts.
+	// keepEnded is how long a resolved alert is kept for comparison with late facts.
 	keepEnded = 24 * time.Hour
-	// eventAge is how old a fact may be where its source was never read: a consumer
-	// that begins gets a week of history, which is no news.
+	// eventAge is the maximum age of a fact whose source was never read: a new consumer gets a week of history, which
+	// is not news.
 	eventAge = 5 * time.Minute
 	// actor is the actor of alert events.
 	actor = "system:alerts"
 )
 
-// Reconciler keeps the table in line with the sources.
+// Reconciler keeps the table in sync with the sources.
 type Reconciler struct {
 	Store   *store.Store
-	Sources map[string]Source // by their name
+	Sources map[string]Source // by name
 	Every   time.Duration
 	Log     *slog.Logger
 	Now     func() time.Time
@@ -85,9 +85,9 @@ func (r *Reconciler) Reconcile(ctx context.Context) {
 			r.mu.Unlock()
 			switch {
 			case err != nil && !was:
-				r.Log.WarnContext(ctx, "source of alerts not readable: its alerts stay as they are", slog.String("source", name), slog.Any("err", err))
+				r.Log.WarnContext(ctx, "alert source not readable: its alerts stay unchanged", slog.String("source", name), slog.Any("err", err))
 			case err == nil && was:
-				r.Log.InfoContext(ctx, "source of alerts readable again", slog.String("source", name))
+				r.Log.InfoContext(ctx, "alert source readable again", slog.String("source", name))
 			}
 		})
 	}
@@ -100,7 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context) {
 func (r *Reconciler) source(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
 	defer cancel()
-	at := r.Now() // before the reading: what is read is at least as new
+	at := r.Now() // before the read, so that the data is at least as new
 	firing, err := r.Sources[name].Firing(ctx)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (r *Reconciler) source(ctx context.Context, name string) error {
 	return r.Store.InTx(ctx, func(tx store.Tx) error { return reconcileSource(ctx, tx, name, seen, at) })
 }
 
-// ofOwners gives what is said of a model to the tenant that the model belongs to.
+// ofOwners returns the alerts of models as alerts of the tenants that own the models.
 func (r *Reconciler) ofOwners(ctx context.Context, seen map[id]Alert) (map[id]Alert, error) {
 	out := make(map[id]Alert, len(seen))
 	for _, a := range seen {
@@ -137,7 +137,7 @@ func (r *Reconciler) ofOwners(ctx context.Context, seen map[id]Alert) (map[id]Al
 // id identifies an alert within its source.
 type id struct{ tenant, key string }
 
-// reconcileSource updates the table of one source to what was read at that time.
+// reconcileSource updates the table of one source to the alerts seen at that time.
 func reconcileSource(ctx context.Context, tx store.Tx, source string, seen map[id]Alert, at time.Time) error {
 	if err := lockSource(ctx, tx, source); err != nil {
 		return err
@@ -168,8 +168,8 @@ func reconcileSource(ctx context.Context, tx store.Tx, source string, seen map[i
 	return tx.SetAlertsReadAt(ctx, store.SetAlertsReadAtParams{Source: source, ReadAt: at})
 }
 
-// Observe records that one alert fires, or no longer fires, since the time at. Events
-// report this between two readings of the source.
+// Observe records that one alert fires, or no longer fires, since the time at. It handles events between two reads of
+// the source.
 func Observe(ctx context.Context, tx store.Tx, a Alert, firing bool, at, now time.Time) error {
 	if err := lockSource(ctx, tx, a.Source); err != nil {
 		return err
@@ -182,7 +182,7 @@ func Observe(ctx context.Context, tx store.Tx, a Alert, firing bool, at, now tim
 		return err
 	}
 	if at.Before(read) {
-		return nil // the reading knows of it
+		return nil // the next read covers it
 	}
 	row, err := tx.GetAlert(ctx, store.GetAlertParams{Source: a.Source, Key: a.Key, Tenant: a.Tenant})
 	switch {
@@ -196,18 +196,18 @@ func Observe(ctx context.Context, tx store.Tx, a Alert, firing bool, at, now tim
 	return upsertAlert(ctx, tx, nil, a, true, at)
 }
 
-// lockSource keeps readings and events of one source apart.
+// lockSource serialises reads and events of one source.
 func lockSource(ctx context.Context, tx store.Tx, source string) error {
 	return tx.LockKeys(ctx, []string{"alerts:" + source})
 }
 
-// upsertAlert writes one alert and, if that changes what is told of it, its event.
+// upsertAlert writes one alert and, if its published fields change, its event.
 func upsertAlert(ctx context.Context, tx store.Tx, old *store.Alert, a Alert, firing bool, at time.Time) error {
 	if old != nil && old.ObservedAt.After(at) {
 		return nil
 	}
 	if !firing && old != nil {
-		a = alertFromRow(*old) // what ends is what fired
+		a = alertFromRow(*old) // the alert that ends is the stored one
 	}
 	labels, err := json.Marshal(a.Payload().Labels)
 	if err != nil {
@@ -234,7 +234,7 @@ func upsertAlert(ctx context.Context, tx store.Tx, old *store.Alert, a Alert, fi
 	return tx.Emit(ctx, event.Of(a.Tenant, actor, "alert", name, a.ID(), a.Payload()))
 }
 
-// alertFromRow is the alert of a row; labels that are no longer readable are left out.
+// alertFromRow returns the alert of a row, without labels that are no longer readable.
 func alertFromRow(row store.Alert) Alert {
 	a := Alert{Source: row.Source, Key: row.Key, Severity: row.Severity, Title: row.Title, Tenant: row.Tenant}
 	_ = json.Unmarshal(row.Labels, &a.Labels) // written by put

@@ -28,8 +28,7 @@ func (s slow) Firing(ctx context.Context) ([]alert.Alert, error) {
 	}
 }
 
-// An event arrives while a source is being read: the reading, which is older,
-// does not undo it, in either direction.
+// An event that arrives while a source is being read is not undone by that older read, in either direction.
 func TestReadingDoesNotUndoWhatIsNewer(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t)

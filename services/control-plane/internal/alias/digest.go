@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// TagDigest is the version tag with the digest of its files.
+// TagDigest is the version tag that holds the digest of its files.
 const TagDigest = "artifact_digest"
 
 var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -36,7 +36,7 @@ func (m *Mover) digestSeen(ctx context.Context, found map[string]Holders) error 
 			wanted[model] = append(wanted[model], version)
 		}
 	}
-	// Those that were put back hold no alias, and the gate will ask for their digest.
+	// Promotions for moves that were put back hold no alias, and the gate will need their digest.
 	waiting, err := m.Store.PendingOutsidePromotions(ctx)
 	if err != nil {
 		return err
@@ -60,11 +60,11 @@ func (m *Mover) digestSeen(ctx context.Context, found map[string]Holders) error 
 	return errors.Join(faults...)
 }
 
-// watcher is the actor of what the watcher records of its own.
+// watcher is the actor recorded for the watcher's own actions.
 const watcher = "system:alias-watcher"
 
-// bindHolders records the digest of versions that hold Production without one, such as those that were there before
-// digests were kept: until then inference would take any files below that version.
+// bindHolders records the digest of versions that hold Production without one, such as those from before digests were
+// recorded: until then inference would accept any files of that version.
 func (m *Mover) bindHolders(ctx context.Context) error {
 	rows, err := m.Store.CurrentHolders(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func (m *Mover) bindHolder(ctx context.Context, holder store.AliasHistory) error
 	})
 }
 
-// taggedDigest is what the version's tag names as the digest of its files; empty without one.
+// taggedDigest returns the digest of the version's files from its tag; empty without one.
 func (m *Mover) taggedDigest(ctx context.Context, model, version string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -128,7 +128,7 @@ func (m *Mover) digestVersion(ctx context.Context, model, name, version string) 
 	}
 	digest := tracker.Digest(files)
 	m.Log.InfoContext(ctx, "digest of an external model computed", slog.String("model", name), slog.String("version", version), slog.String("digest", digest))
-	// Before the tag, without which the gate refuses: so nobody can approve files that the promotion does not show.
+	// Before the tag, without which the gate refuses: so no one can approve files that the promotion does not show.
 	if err := m.Store.RecordDigestOfPending(ctx, store.RecordDigestOfPendingParams{ModelID: model, Version: version, Digest: &digest}); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ const (
 	Production = "Production"
 )
 
-// Ways by which an alias moves.
+// The ways an alias can move.
 const (
 	ViaPromotion = "promotion"
 	ViaRollback  = "rollback"
@@ -64,7 +64,7 @@ type Settler interface {
 	MoveFailed(ctx context.Context, tx store.Tx, m store.AliasMove, reason string) error
 }
 
-// Parts are what a Mover needs.
+// Parts are the dependencies of a Mover.
 type Parts struct {
 	Store    *store.Store
 	Tracker  *tracker.Client
@@ -73,7 +73,7 @@ type Parts struct {
 	Log      *slog.Logger
 	Now      func() time.Time
 	Settler  Settler
-	// Outside asks for approval of moves past the gate.
+	// Outside requests approval of moves past the gate.
 	Outside Requester
 	// Enforced reports whether they need it now; otherwise they are followed.
 	Enforced func() bool
@@ -85,10 +85,10 @@ type Parts struct {
 type Mover struct {
 	Parts
 
-	digested map[string]bool // versions of external models that have a digest; used by the single watcher only
+	digested map[string]bool // versions of external models with a known digest; used by the single watcher only
 }
 
-// NewMover refuses a missing part.
+// NewMover returns a Mover, or an error for a missing part.
 func NewMover(p Parts) (*Mover, error) {
 	if err := service.RequireParts("alias", p); err != nil {
 		return nil, err
@@ -144,13 +144,12 @@ func Problem(err error) error {
 	case errors.As(err, &refused) && refused.Status < 500:
 		return fault.TrackerRejected.New("The tracker refused: " + refused.Message).WithCause(err)
 	}
-	return fault.TrackerUnreachable.New("The tracker gave an answer that cannot be used; nothing was changed.").WithCause(err)
+	return fault.TrackerUnreachable.New("The tracker's answer is unusable; nothing was changed.").WithCause(err)
 }
 
-// Hold runs fn with the current holders while nobody else moves an alias of the model.
-// Moves by others since the last check are recorded first. It continues when ctx is
-// cancelled, since a disconnected caller must not leave a move half done; the context
-// of fn ends when the lease is lost.
+// Hold runs fn with the current holders under an exclusive lock on the model's aliases. Moves by others since the last
+// check are recorded first. It continues when ctx is cancelled, since a disconnected caller must not leave a move half
+// done; the context of fn ends when the lease is lost.
 func (m *Mover) Hold(ctx context.Context, model string, fn func(context.Context, Holders) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdFor)
 	defer cancel()
@@ -202,7 +201,7 @@ type Intent struct {
 	// Dummy versions reach Staging at most, regardless of the caller.
 	Dummy  bool
 	Reason string // of a rollback
-	Digest string // of the files that were judged; empty if nobody named one
+	Digest string // of the evaluated files; empty if none was given
 }
 
 // ErrDummy refuses a dummy version above Staging.
@@ -253,8 +252,8 @@ func (m *Mover) Carry(ctx context.Context, move store.AliasMove) (done bool, err
 	return false, m.Store.DelayAliasMove(ctx, store.DelayAliasMoveParams{ID: move.ID, Error: &text, Seconds: wait.Seconds()})
 }
 
-// replacedFiles says that the version has other files than those that were approved: a move may wait for the tracker for
-// an hour. Empty if it has the same.
+// replacedFiles returns a reason if the version's files are no longer those that were approved, or empty if they are: a
+// move may wait an hour for the tracker.
 func (m *Mover) replacedFiles(ctx context.Context, move store.AliasMove) (string, error) {
 	if move.Via != ViaPromotion || move.Digest == nil {
 		return "", nil

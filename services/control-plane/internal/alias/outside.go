@@ -16,8 +16,8 @@ import (
 // Mover names of moves that did not come through this control plane.
 const (
 	external = "external" // in the history
-	// UnknownMover asks for what somebody moved past the gate. The tracker does not say who
-	// moved an alias, and a name in a tag could be anybody's.
+	// UnknownMover is the requester of a move past the gate. The tracker does not record who moved an alias, and anyone
+	// could write a name in a tag.
 	UnknownMover = "tracker:unknown"
 )
 
@@ -27,18 +27,18 @@ type OutsideMove struct {
 	Version string // empty: the alias was removed
 	Holder  string // the version that the control plane admitted; empty: none
 	Mover   string
-	// Digest of the version's files, as its tag names it; empty without one.
+	// Digest is the digest of the version's files according to its tag; empty without one.
 	Digest string
 }
 
-// Requester opens the promotion that a move past the gate asks for, unless one is pending.
+// Requester opens the promotion requested by a move past the gate, unless one is pending.
 type Requester interface {
 	MovedPast(ctx context.Context, tx store.Tx, m OutsideMove) error
 }
 
-// reconcile handles what the tracker shows but the history does not explain. Aliases with a
-// planned move are left to whoever finishes that move. Moves of Production past an enforced
-// gate are put back, and holders then says so; all others are recorded as external.
+// reconcile handles what the tracker shows but the history does not explain. Aliases with a planned move are left to
+// the process that finishes that move. Moves of Production past an enforced gate are put back, and holders is updated
+// to match; all others are recorded as external.
 func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) error {
 	found := false
 	var past *OutsideMove
@@ -96,13 +96,13 @@ func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) er
 	return err
 }
 
-// outsideVersion is the tracker's record of a version that others gave Production to.
+// outsideVersion is the tracker's record of a version that got Production outside the control plane.
 type outsideVersion struct {
-	digest string // under an enforced gate: those who decide are shown which files it was about
-	commit string // else: what counts for the model's freshness
+	digest string // under an enforced gate: the files that the deciders are shown
+	commit string // otherwise: counts for the model's freshness
 }
 
-// readOutside reads it before the transaction that needs it; it is empty if Production did not move.
+// readOutside reads that record before the transaction that needs it; it is empty if Production did not move.
 func (m *Mover) readOutside(ctx context.Context, model string, holders Holders) (out outsideVersion, err error) {
 	version := holders[Production]
 	if version == "" {
@@ -127,9 +127,9 @@ func externalChange(model, alias string, previous, version *string) change {
 	return change{model: model, alias: alias, version: version, previous: previous, actor: external, tenant: event.PlatformTenant, via: ViaExternal}
 }
 
-// putBack gives Production back to the version that was admitted. Nothing is planned for it: the
-// history still names the holder, so a move that fails or dies halfway is found again by the next
-// pass. A holder that the tracker no longer has leaves the alias without one, and the history says so.
+// putBack gives Production back to the admitted version. It plans no move: the history still names the holder, so the
+// next pass finds a move that failed or was interrupted. If the tracker no longer has the holder, the alias stays
+// unset, and the history records that.
 func (m *Mover) putBack(ctx context.Context, move OutsideMove, holders Holders) error {
 	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
 	defer cancel()

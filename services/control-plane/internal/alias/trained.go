@@ -11,14 +11,14 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Tags in which the trainer records, on the version and on its run, what a version was trained from.
+// Tags on the version and on its run in which the trainer records the source of the training.
 const (
 	tagCommit = "modelrepo_commit"
 	tagDirty  = "modelrepo_dirty"
 	tagDummy  = "dummy"
 )
 
-// Commit is the commit of the model repository that a version claims; empty without one.
+// Commit returns the model repository's commit that a version claims; empty without one.
 func Commit(v tracker.ModelVersion, r tracker.Run) string {
 	return cmp.Or(v.Tags[tagCommit], r.Tags[tagCommit])
 }
@@ -39,9 +39,9 @@ func Dummy(v tracker.ModelVersion, r tracker.Run) bool {
 	return false
 }
 
-// trainedFrom is the commit that a version was trained from which now holds an alias; empty if it does not count for
-// the model's freshness. A version that was reported is known here; one that was not, such as a version trained while
-// no control plane was configured, is looked up in the tracker.
+// trainedFrom returns the commit of a version that now holds an alias; empty if it does not count for the model's
+// freshness. Reported versions are in the store; others, such as versions trained while no control plane was
+// configured, are looked up in the tracker.
 func (m *Mover) trainedFrom(ctx context.Context, model, alias, version string) (string, error) {
 	if _, defined := m.Registry.Find(model); !defined || alias != Production || version == "" {
 		return "", nil

@@ -1,5 +1,4 @@
-// Package app puts the control plane together: configuration, wiring, and what
-// runs in the background.
+// Package app assembles the control plane: configuration, wiring and background work.
 package app
 
 import (
@@ -45,13 +44,13 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/webhook"
 )
 
-// name is the service's in logs, metrics and the source of its events.
+// name is the service's name in logs and metrics and the source of its events.
 const name = "control-plane"
 
 // sweepEvery is the interval at which undecided records are checked for expiry.
 const sweepEvery = time.Minute
 
-// startupOptions returns what the shared start-up code needs.
+// startupOptions returns the options of the shared start-up code.
 func startupOptions(cfg Config, log *slog.Logger) startup.Options {
 	return startup.Options{
 		Name: name, Schema: store.Schema, Migrations: []postgres.Set{store.Migrations()}, MaxConns: 20,
@@ -59,7 +58,7 @@ func startupOptions(cfg Config, log *slog.Logger) startup.Options {
 		SoleProcess: cfg.SoleProcess,
 		Server: service.Options{
 			AllowedHosts: cfg.AllowedHosts, OpenAPI: api.Document,
-			// Bodies are bounded after credentials and rate limit; see wire.BoundBody.
+			// Bodies are limited after credentials and rate limit are checked; see wire.BoundBody.
 			BodyLimit: math.MaxInt64,
 		},
 	}
@@ -70,7 +69,7 @@ func Migrate(ctx context.Context, cfg Config) error {
 	return startup.Migrate(ctx, startupOptions(cfg, slog.New(slog.DiscardHandler)))
 }
 
-// parts hold the handlers and the background work.
+// parts holds the handlers and the background work.
 type parts struct {
 	shared
 	registry   *registry.Registry
@@ -154,8 +153,8 @@ func (p *parts) start(ctx context.Context) error {
 	if !p.cfg.SoleProcess {
 		return nil
 	}
-	// There is no other process: unfinished work belongs to a dead predecessor. What
-	// cannot be finished now is left to the leader.
+	// There is no other process, so unfinished work belongs to a dead predecessor. The leader finishes what cannot be
+	// finished now.
 	if err := errors.Join(p.commands.TakeOver(ctx, true), p.mover.Resume(ctx, true), p.ladder.Resume(ctx, time.Now())); err != nil && ctx.Err() == nil {
 		p.log.WarnContext(ctx, "not all work of the last process could be taken over", slog.Any("err", err))
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Without a cache folder of the user there is none at all: below a shared temporary folder, others could make it first.
+// Without a user cache folder there is none: below a shared temporary folder, others could create it first.
 func TestModelrepoCacheIsTheUsersOwn(t *testing.T) {
 	home, shared := t.TempDir(), t.TempDir() // not parallel: the folder comes from the process's own environment
 	t.Setenv("TMPDIR", shared)

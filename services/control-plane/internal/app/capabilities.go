@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// features lists what this build serves; clients check it before they offer more.
+// features lists what this build serves; clients check it before they offer a feature.
 var features = []string{
 	"alerts", "alias_history", "alias_rollback", "approval_diffs", "approvals", "audit", "auto_retrain", "budgets", "carbon", "change_notices", "compliance", "costs", "delegation", "evals", "freshness", "idempotency_keys",
 	"governance_posture", "jobs", "llm_endpoints", "model_cards", "modelrepo_config", "modelrepo_polling", "models", "outbox", "promotion_policies", "promotions", "push_webhooks", "retrain", "runs", "separation_of_duties", "status",

@@ -31,8 +31,8 @@ type Config struct {
 	// DelegationTrust maps each service that may act on behalf of people to its public
 	// key, its tenants and the widest scopes it may delegate.
 	DelegationTrust service.Secret `env:"DELEGATION_TRUST_JSON"`
-	// SeparationOfDuties is off, or enforce: nobody can approve what they asked for or pushed, and a change whose author
-	// is unknown needs two approvals.
+	// SeparationOfDuties is off, or enforce: no one can approve what they requested or pushed, and a change whose
+	// author is unknown needs two approvals.
 	SeparationOfDuties string `env:"CONTROL_PLANE_SEPARATION_OF_DUTIES" envDefault:"off"`
 
 	// OrchestratorURL is the orchestrator's API, including /api.
@@ -89,8 +89,9 @@ type Config struct {
 	// ModelRepoCacheDir caches what was fetched from GitURL, one folder per process;
 	// empty: mlp-platform/modelrepo in the user's cache folder.
 	ModelRepoCacheDir string `env:"MODELREPO_CACHE_DIR"`
-	// Identities maps accounts of the forges to principals, as {"forge-a:<user name>": "<principal>", "forge-b:<login>":
-	// "<principal>", "local": "<principal>"}; who pushes counts as having asked for what follows. Empty: nobody is known.
+	// Identities maps accounts of the forges to principals, as {"forge-a:<user name>": "<principal>",
+	// "forge-b:<login>": "<principal>", "local": "<principal>"}; a pusher counts as a requester of what follows. Empty:
+	// no pusher is known.
 	Identities string `env:"MODELREPO_IDENTITIES_JSON"`
 	// CIProject is the id or path of a project on GitLabURL whose pipeline is triggered
 	// on each new head; empty: none.
@@ -98,14 +99,13 @@ type Config struct {
 	// CITriggerToken is the token that triggers CIProject's pipeline.
 	CITriggerToken service.Secret `env:"AI_PROD_PIPELINE_TRIGGER_TOKEN"`
 
-	// PushRetentionDays is how long the record of a push is kept once nothing needs it: neither a model that is stale
-	// because of it, nor a version or run of its commit, nor the head. 0: for ever.
+	// PushRetentionDays is how long the record of a push is kept after its last use: by a model that is stale because
+	// of it, by a version or run of its commit, or as the head. 0: for ever.
 	PushRetentionDays int `env:"PUSH_RETENTION_DAYS" envDefault:"365"`
 	// ApprovalExpiryHours is the age at which a pending approval expires; 0: never.
 	ApprovalExpiryHours int `env:"APPROVAL_EXPIRY_HOURS" envDefault:"72"`
-	// CommandLeaseSeconds is how long the sending process owns a dispatch before another
-	// takes it over. A run waits for its turn at a slow orchestrator for a minute at most, and less with
-	// a shorter lease.
+	// CommandLeaseSeconds is how long the sending process owns a dispatch before another takes it over. A run waits at
+	// most a minute for its turn at a slow orchestrator, and less with a shorter lease.
 	CommandLeaseSeconds int `env:"COMMAND_LEASE_SECONDS" envDefault:"300"`
 	// ApprovalMode is the default approval mode of promotion policies: each or run.
 	ApprovalMode string `env:"PROMOTION_APPROVAL_MODE_DEFAULT" envDefault:"each"`
@@ -126,8 +126,8 @@ type Config struct {
 	// AuditKeyFile holds the key that signs checkpoints of the audit ledger; it is created
 	// if missing. Empty: checkpoints are not signed. All replicas share one key.
 	AuditKeyFile string `env:"AUDIT_SIGNING_KEY_FILE"`
-	// AuditStateDir is the folder of the files that remember the end of the audit ledger outside of the database:
-	// audit_high_water and those that begin with the name of the key. All replicas share it. Empty: the key's folder.
+	// AuditStateDir is the folder of the files that record the end of the audit ledger outside the database:
+	// audit_high_water and those whose name begins with the key's name. All replicas share it. Empty: the key's folder.
 	AuditStateDir string `env:"AUDIT_STATE_DIR"`
 	// AuditTrustedKeys lists further public keys whose checkpoints are trusted, in hex or
 	// base64, separated by commas; needed for a retired key until its successor has
@@ -163,12 +163,12 @@ var Rules = auth.Rules{Scopes: map[string][]string{
 // The scopes.
 const (
 	Read    = "read"
-	Write   = "write"       // all of those below
+	Write   = "write"       // all write scopes below
 	Changes = "changes"     // change notices
 	Retrain = "retrain"     // training without approval, cancelling
 	Approve = "approve"     // decisions and promotions
 	Manage  = "manage"      // settings and records
-	Govern  = guarded.Scope // what guards all of this: promotion policies, gates, scopes, separation of duties
+	Govern  = guarded.Scope // guarded settings: promotion policies, gates, scopes, separation of duties
 )
 
 // LoadConfig reads environ (os.Environ). All configuration errors are reported together.
@@ -220,7 +220,7 @@ func (c *Config) Validate() error {
 	c.checkRanges(fault)
 	c.checkModelrepo(fault)
 	c.checkSource(fault)
-	// A malformed credential map does not stop the start: every bearer is answered 503, and health says why.
+	// A malformed credential map does not prevent the start: every bearer gets 503, and health reports the reason.
 	who := auth.Load(c.Token.Reveal(), c.Credentials.Reveal(), Rules).WithDelegation(auth.Delegation{Audience: name, Trust: c.DelegationTrust.Reveal()})
 	if err := who.CheckPlaceholders(); err != nil {
 		fault("CONTROL_PLANE_TOKEN, CONTROL_PLANE_CREDENTIALS_JSON: %w", err)
@@ -267,7 +267,7 @@ func (c *Config) checkRanges(fault func(format string, a ...any)) {
 		{"CARBON_PUE", c.CarbonPUE, 100},
 		{"CARBON_GRID_G_PER_KWH", c.CarbonGridGramsPerKWh, 100_000},
 	} {
-		if !(f.v >= 0 && f.v <= f.high) { // also what is no number
+		if !(f.v >= 0 && f.v <= f.high) { // also NaN
 			fault("%s is %v; it must be 0 to %.0f", f.name, f.v, f.high)
 		}
 	}

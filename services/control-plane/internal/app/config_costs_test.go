@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/cost"
 )
 
-// Rates have defaults, may be 0, and are refused where no sum could be made of them.
+// Rates have defaults, may be 0, and are refused where no sum could be computed from them.
 func TestRates(t *testing.T) {
 	t.Parallel()
 	base := []string{"PLATFORM_DATABASE_URL=postgres://u@localhost/p"}

@@ -88,7 +88,7 @@ func (c *Config) modelrepoSource() (forge.Source, string, error) {
 	return nil, "", nil
 }
 
-// checksOut reports whether each replica has a checkout of its own that follows the repository.
+// checksOut reports whether each replica keeps its own checkout that follows the repository.
 func (c *Config) checksOut() bool { return c.GitLabProject == "" && c.GitURL != "" }
 
 func shortDigest(s string) string {

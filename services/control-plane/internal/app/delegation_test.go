@@ -16,7 +16,7 @@ import (
 // seed is the private key of the tests' dashboard.
 const seed = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
-// newDashboard mints for people, and gives the setting by which it is trusted.
+// newDashboard mints tokens for people, and returns the setting that makes it trusted.
 func newDashboard(t *testing.T) (mint func(person, tenant string, scopes ...string) string, trust string) {
 	t.Helper()
 	d, err := auth.NewDelegator("dashboard", seed)
@@ -35,8 +35,8 @@ func newDashboard(t *testing.T) (mint func(person, tenant string, scopes ...stri
 	}})
 }
 
-// Two people at one dashboard are two: who asked does not approve, the other does,
-// and the records name them.
+// Two people at one dashboard are two callers: the requester does not approve, the other does, and the records name
+// both.
 func TestDelegatedSeparationOfDuties(t *testing.T) {
 	t.Parallel()
 	mint, trust := newDashboard(t)
@@ -58,13 +58,12 @@ func TestDelegatedSeparationOfDuties(t *testing.T) {
 			t.Errorf(`%s: %v; want len(facts) == 1 && facts[0]["actor"] == actor && facts[0]["tenant"] == "default"`, action, facts)
 		}
 	}
-	// A scope the dashboard may not pass on is not the person's here, whatever the token says.
+	// A scope that the dashboard may not delegate is not granted, whatever the token claims.
 	p.Refused(403, "insufficient_scope", "POST", "/retrain", mint("bob", "default", "write", "retrain"), map[string]any{"model_name": "JPCP", "dataset_name": "JobEmbeddings"})
 	p.Refused(403, "insufficient_scope", "PUT", "/promotion-policies/JPCP", mint("bob", "default", "write"), nil)
 }
 
-// A token reads as often as its minute lets it and writes once; a refused write
-// by scope does not spend it.
+// A token reads as often as its minute allows and writes once; a write refused for its scope does not use it up.
 func TestDelegationOverTheWire(t *testing.T) {
 	t.Parallel()
 	mint, trust := newDashboard(t)
@@ -101,8 +100,8 @@ func TestDelegationOverTheWire(t *testing.T) {
 	p.Want(200, "GET", "/approvals", controlplanetest.Reader, nil)
 }
 
-// While nobody can say whether a token was used, it writes nothing; reads go on,
-// and so do the service's own credentials.
+// While token reuse cannot be checked, a delegated token writes nothing; reads still work, and so do the service's own
+// credentials.
 func TestDelegationWithoutCoordinator(t *testing.T) {
 	t.Parallel()
 	mint, trust := newDashboard(t)
@@ -122,7 +121,7 @@ func TestDelegationWithoutCoordinator(t *testing.T) {
 	p.Want(200, "POST", "/api/changes", controlplanetest.CI, body)
 }
 
-// One token sent to two replicas at once writes in one of them.
+// One token sent concurrently to two replicas writes in one of them.
 func TestDelegationAmongReplicas(t *testing.T) {
 	t.Parallel()
 	mint, trust := newDashboard(t)
@@ -158,7 +157,7 @@ func TestDelegationAmongReplicas(t *testing.T) {
 	}
 }
 
-// A broken trust map refuses the start, as any other variable does that cannot be read.
+// An invalid trust map prevents the start, like any other invalid variable.
 func TestTrustMapBroken(t *testing.T) {
 	t.Parallel()
 	_, trust := newDashboard(t)
@@ -170,8 +169,8 @@ func TestTrustMapBroken(t *testing.T) {
 	}
 }
 
-// A credential map broken in each way that there is refuses every bearer: those of
-// the map, the legacy one, delegations and strangers. Health stays readable.
+// A credential map with any kind of fault refuses every bearer: its own, the legacy one, delegations and strangers.
+// Health stays readable.
 func TestCredentialMapBroken(t *testing.T) {
 	t.Parallel()
 	mint, trust := newDashboard(t)

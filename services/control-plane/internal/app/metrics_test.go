@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// metricsNamedInRules are the metrics with this prefix that the alert rules name.
+// metricsNamedInRules returns the metrics with this prefix that the alert rules name.
 func metricsNamedInRules(t *testing.T, prefix string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("../../../../deploy/prometheus/rules/*.yaml")
@@ -49,7 +49,7 @@ func metricsNamedInRules(t *testing.T, prefix string) map[string]bool {
 	return out
 }
 
-// serveDriftingModel is an inference service with one model far from its baseline.
+// serveDriftingModel serves as an inference service with one model far from its baseline.
 func serveDriftingModel(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,8 +65,8 @@ func serveDriftingModel(t *testing.T) string {
 	return s.URL
 }
 
-// Every metric of the control plane that an alert rule names is there from the
-// start, so that no rule waits for a series which only the first fault makes.
+// Every metric of the control plane that an alert rule names exists from the start, so that no rule waits for a series
+// created by the first fault.
 func TestAlertRulesNameRealMetrics(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "SERVING_URL="+serveDriftingModel(t))
@@ -100,8 +100,7 @@ func TestAlertRulesNameRealMetrics(t *testing.T) {
 	}
 }
 
-// Every counter is there before its first event: a rate does not show the event that
-// makes the series.
+// Every counter exists before its first event: a rate does not show the event that creates the series.
 func TestCountersExistFromTheStart(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

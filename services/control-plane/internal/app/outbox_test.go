@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// insertOversizeEvent puts an event into the outbox that no broker takes. No request can
-// make one that large: bodies are bounded well below.
+// insertOversizeEvent inserts an event into the outbox that is too large for any broker. No request can create one:
+// bodies are limited well below that.
 func insertOversizeEvent(t *testing.T, p *controlplanetest.Plane, tenant string) (uuid.UUID, string) {
 	t.Helper()
 	id := uuid.Must(uuid.NewV7())
@@ -32,8 +32,7 @@ func insertOversizeEvent(t *testing.T, p *controlplanetest.Plane, tenant string)
 	return id, hex.EncodeToString(sum[:])
 }
 
-// noteRefusals lets the database write down each refusal of a row as it happens,
-// with the wait until the next try.
+// noteRefusals makes the database record each refusal of a row as it happens, with the wait until the next attempt.
 func noteRefusals(p *controlplanetest.Plane) {
 	p.SQL(`create table control_plane.refusal (id uuid, n int, wait float8)`)
 	p.SQL(`create function control_plane.note_refusal() returns trigger language plpgsql as $$
@@ -45,9 +44,8 @@ func noteRefusals(p *controlplanetest.Plane) {
 		execute function control_plane.note_refusal()`)
 }
 
-// expectPoisonedAfterRetries waits until the relay has given the row up, cutting short the waits
-// between its tries, and looks at what was written down of them: five refusals,
-// and 2, 4, 8 and 16 s between them.
+// expectPoisonedAfterRetries waits until the relay has given up the row, shortening the waits between its attempts, and
+// checks the recorded refusals: five, with 2, 4, 8 and 16 s between them.
 func expectPoisonedAfterRetries(t *testing.T, p *controlplanetest.Plane, id uuid.UUID) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), p.Database)
@@ -151,8 +149,8 @@ func TestRow17OversizedEvent(t *testing.T) {
 	}
 }
 
-// Facts of the platform are everybody's to see and nobody's to move but the legacy
-// credential's, which sees and moves all; the ledger tells it to the row's readers.
+// Every tenant sees the platform's facts, but only the legacy credential, which sees and moves all rows, may move them;
+// the ledger shows each move to the row's readers.
 func TestOutboxTenants(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "EVENT_RELAY_ENABLED=false")
@@ -220,7 +218,7 @@ func TestOutboxTenants(t *testing.T) {
 	}
 }
 
-// What the broker may have lost is sent once more: of the caller's tenant, within the window.
+// Events that the broker may have lost are sent again: those of the caller's tenant, within the window.
 func TestRepublish(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -228,7 +226,7 @@ func TestRepublish(t *testing.T) {
 	p.Notice("JPCP", "abc")
 	published := func() (n int) {
 		for _, item := range p.Want(200, "GET", "/outbox?state=published&limit=500", controlplanetest.Operator, nil).Object(t)["items"].([]any) {
-			if item.(map[string]any)["tenant"] == "default" { // those of the platform are not the operator's to move
+			if item.(map[string]any)["tenant"] == "default" { // the operator may not move the platform's
 				n++
 			}
 		}

@@ -170,8 +170,8 @@ func (p *parts) operationRoutes() []route {
 	}
 }
 
-// ownRecords begin the routes of records that a tenant keeps itself about any model: two tenants have two of them. Every
-// other route whose path names a model answers 404 to all but the model's owner.
+// ownRecords lists path prefixes of records that each tenant keeps about any model, so two tenants have two of them.
+// Every other route whose path names a model answers 404 to all but the model's owner.
 var ownRecords = []string{"/approve/", "/reject/", "/llm/endpoints/", "/compliance/", "/model-cards/"}
 
 // repositoryRoutes belong to the tenant of the model repository.
@@ -187,7 +187,7 @@ func (p *parts) mount(e *echo.Echo, limiter *wire.Limiter) {
 		classDecision: limiter.Per(classDecision, cfg.DecisionsPerMin, false),
 		classOther:    limiter.Per(classOther, cfg.WritesPerMinute, false),
 	}
-	e.DELETE("/outbox/republish", allowOnlyPost) // else the route of one event would take it
+	e.DELETE("/outbox/republish", allowOnlyPost) // otherwise the route of a single event would match
 	known := documentedParameters(api.Document)
 	for _, r := range p.routes() {
 		parameters := wire.Parameters(known[documentedOperation(r)])
@@ -208,7 +208,7 @@ func (p *parts) mount(e *echo.Echo, limiter *wire.Limiter) {
 		}
 		chain = append(chain, wire.RequireStorableText, parameters, wire.BoundBody)
 		switch {
-		case r.scope == "": // what everybody may read needs no tenant
+		case r.scope == "": // public routes need no tenant
 		case strings.Contains(r.path, ":model") && !slices.ContainsFunc(ownRecords, func(prefix string) bool { return strings.HasPrefix(r.path, prefix) }):
 			chain = append(chain, p.registry.OwnedOnly(p.store.Queries))
 		case slices.Contains(repositoryRoutes, r.path):
@@ -238,13 +238,13 @@ func reportAlive(c echo.Context) error {
 	return c.JSON(http.StatusOK, map[string]string{"status": "alive"})
 }
 
-// allowOnlyPost refuses a method that a route with a parameter would take instead.
+// allowOnlyPost refuses a method that a route with a parameter would otherwise match.
 func allowOnlyPost(c echo.Context) error {
 	c.Response().Header().Set(echo.HeaderAllow, http.MethodPost)
 	return echo.ErrMethodNotAllowed
 }
 
-// pathParameter matches a parameter of a route, which the document writes in braces.
+// pathParameter matches a route parameter; the OpenAPI document writes it in braces.
 var pathParameter = regexp.MustCompile(`:([a-z_]+)`)
 
 // documentedOperation returns the key of a route in documentedParameters.

@@ -9,7 +9,7 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 )
 
-// Every route that is mounted stands in the API's document.
+// Every mounted route is in the OpenAPI document.
 func TestRoutesAreDocumented(t *testing.T) {
 	t.Parallel()
 	var doc struct {

@@ -23,10 +23,10 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// clientTimeout is the net under the deadlines that each call has.
+// clientTimeout is the fallback for calls without their own deadline.
 const clientTimeout = 20 * time.Second
 
-// shared is what more than one room is built on.
+// shared holds the dependencies that several parts use.
 type shared struct {
 	cfg          Config
 	log          *slog.Logger
@@ -53,7 +53,7 @@ func newShared(cfg Config, log *slog.Logger, base *startup.Foundation) shared {
 	}
 }
 
-// connectParts builds the rooms, each from those above it, and mounts their routes.
+// connectParts builds the parts in order of their dependencies, and mounts their routes.
 func connectParts(cfg Config, log *slog.Logger, base *startup.Foundation) (*parts, error) {
 	p := &parts{shared: newShared(cfg, log, base)}
 	p.connectRegistry()
@@ -75,9 +75,9 @@ func connectParts(cfg Config, log *slog.Logger, base *startup.Foundation) (*part
 	return p, nil
 }
 
-// connectRegistry opens the registry of models and the metrics that label by it.
+// connectRegistry opens the registry of models and the metrics labelled by model.
 func (p *parts) connectRegistry() {
-	// Metrics and policies need the registry; it swaps its reading only after start.
+	// Metrics and policies need the registry, which swaps its reading only after start.
 	p.registry = registry.Open(p.cfg.ModelRepoDir, p.cfg.ModelRepoEnv, func(ctx context.Context) error {
 		p.expectMetrics()
 		if err := p.registry.RecordOwners(ctx, p.store.Queries, time.Now()); err != nil {
@@ -89,7 +89,7 @@ func (p *parts) connectRegistry() {
 	metrics.NewStored(p.server.Registry, p.store, time.Now, p.log)
 }
 
-// connectAuth reads the credentials. Faulty ones do not stop the start.
+// connectAuth reads the credentials. Invalid ones do not prevent the start.
 func (p *parts) connectAuth() (err error) {
 	p.auth = auth.Load(p.cfg.Token.Reveal(), p.cfg.Credentials.Reveal(), Rules).
 		WithDelegation(auth.Delegation{Audience: name, Trust: p.cfg.DelegationTrust.Reveal(), Once: p.coordinator})

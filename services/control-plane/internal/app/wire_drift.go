@@ -30,8 +30,7 @@ type driftParts struct {
 	log        *slog.Logger
 }
 
-// connectAlerts makes the reconciler of alerts, and the reader of drift that it
-// shares with automatic retraining.
+// connectAlerts builds the alert reconciler, and the drift reader that it shares with automatic retraining.
 func (p *parts) connectAlerts() error {
 	reader, err := drift.NewReader(p.cfg.ServingURL, p.cfg.ServingToken.Reveal(), p.http)
 	if err != nil {
@@ -48,7 +47,7 @@ func (p *parts) connectAlerts() error {
 	return nil
 }
 
-// observeDrift sets the gauges of drift to the newest readings.
+// observeDrift sets the drift gauges to the newest readings.
 func observeDrift(m *metrics.Metrics) func([]drift.Reading) {
 	return func(readings []drift.Reading) {
 		m.ForgetDrift()
@@ -58,7 +57,7 @@ func observeDrift(m *metrics.Metrics) func([]drift.Reading) {
 	}
 }
 
-// connectAutoRetrain makes what retrains on drift, and the consumer of drift events.
+// connectAutoRetrain builds retraining on drift and the consumer of drift events.
 func (p *parts) connectAutoRetrain() (err error) {
 	if p.drift.retrains.Service, err = autoretrain.New(autoretrain.Parts{
 		Store: p.store, Drift: p.drift.reader, Registry: p.registry, Retrain: p.retrain, Approvals: p.approvals.Service,
@@ -79,7 +78,7 @@ func (p *parts) connectAutoRetrain() (err error) {
 	return nil
 }
 
-// DriftConsumer is the durable that reads changed levels of drift.
+// DriftConsumer is the durable consumer of changed drift levels.
 const DriftConsumer = "control-plane-drift"
 
 // lead runs the work that only one replica does at a time.

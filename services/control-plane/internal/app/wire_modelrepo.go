@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/webhook"
 )
 
-// connectPushes makes what records new heads of the model repository.
+// connectPushes builds the recorder of new heads of the model repository.
 func (p *parts) connectPushes() error {
 	first, err := p.cfg.firstSettings()
 	if err != nil {
@@ -27,7 +27,7 @@ func (p *parts) connectPushes() error {
 	p.repoConfig = repoconfig.New(p.store, first, p.guarded, time.Now, p.log)
 	pushes := push.Parts{
 		Store: p.store, Config: p.repoConfig, Registry: p.registry, Approvals: p.approvals.Service, Retrain: p.retrain, Now: time.Now, Log: p.log, People: p.people,
-		OnHead: func() { p.poller.OnHead() }, // the poller records pushes too, so it is made after them
+		OnHead: func() { p.poller.OnHead() }, // the poller also records pushes, so it is built after them
 	}
 	pushes.Keep = time.Duration(p.cfg.PushRetentionDays) * 24 * time.Hour
 	if p.cfg.CIProject != "" {
@@ -40,14 +40,14 @@ func (p *parts) connectPushes() error {
 	return nil
 }
 
-// people are the accounts of the forges as they are in force.
+// people returns the mapping of forge accounts in force.
 func (p *parts) people() identity.Map {
 	var text map[string]string
 	p.guarded.Read(guarded.Identities, &text)
 	return identity.FromMap(text)
 }
 
-// connectPoller makes what reads the model repository where it lives.
+// connectPoller builds the poller of the model repository.
 func (p *parts) connectPoller() error {
 	source, id, err := p.cfg.modelrepoSource()
 	if err != nil {
@@ -56,7 +56,7 @@ func (p *parts) connectPoller() error {
 	if e, ok := source.(forge.Exporter); ok {
 		p.server.OnClose(func() {
 			if err := e.Close(); err != nil {
-				p.log.Warn("cache of the model repository not given back", slog.Any("err", err))
+				p.log.Warn("cache of the model repository not released", slog.Any("err", err))
 			}
 		})
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/status"
 )
 
-// connectRecords makes what keeps records of costs, jobs and governance.
+// connectRecords builds the records of costs, jobs and governance.
 func (p *parts) connectRecords() (err error) {
 	p.governance = governance.NewAPI(p.store, p.registry, p.log, time.Now)
 	p.costs = cost.NewService(p.store, p.registry, p.tracker, p.cfg.rates(), time.Now)
@@ -35,7 +35,7 @@ func (c *Config) rates() cost.Rates {
 	}
 }
 
-// connectOperations makes what operators watch the platform with.
+// connectOperations builds monitoring for operators.
 func (p *parts) connectOperations() error {
 	p.expectMetrics()
 	p.server.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -66,7 +66,7 @@ func (p *parts) expectMetrics() {
 	}
 }
 
-// connectHealth makes what reports on this replica.
+// connectHealth builds this replica's health report.
 func (p *parts) connectHealth() (err error) {
 	cfg := &p.cfg
 	p.health, err = health.New(health.Parts{
@@ -91,7 +91,7 @@ func withoutPassword(raw string) string {
 	return u.String()
 }
 
-// connectAudit makes the audit ledger, and the connection that it and drift consume events by.
+// connectAudit builds the audit ledger, and the connection that it and drift use to consume events.
 func (p *parts) connectAudit() (err error) {
 	if p.nats, err = p.connectNATS(); err != nil {
 		return err

@@ -15,12 +15,11 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/separation"
 )
 
-// maxDescription bounds what the gate downloads of an artifact, in bytes: the
-// file that holds a version's signature. That of 65,536 columns, as many as are
-// served, has room for 256 bytes each.
+// maxDescription limits the gate's download of an artifact file that holds a version's signature, in bytes. It allows
+// 256 bytes for each of 65,536 columns, the most that are served.
 const maxDescription = 16 << 20
 
-// environment lists the settings that guard others, as the environment has them.
+// environment lists the guarded settings and their values from the environment.
 func (p *parts) environment() []guarded.Environment {
 	people, _ := identity.Parse(p.cfg.Identities) // checked by Validate
 	out := []guarded.Environment{
@@ -38,7 +37,7 @@ func (p *parts) environment() []guarded.Environment {
 	return out
 }
 
-// connectGuarded makes what keeps changes of what guards the platform until a second person approves them.
+// connectGuarded builds the store of guarded changes, which wait for a second person.
 func (p *parts) connectGuarded() (err error) {
 	p.guarded, err = guarded.New(guarded.Parts{
 		Store: p.store, Settings: p.environment(), Expiry: time.Duration(p.cfg.ApprovalExpiryHours) * time.Hour, Now: time.Now, Log: p.log,
@@ -49,7 +48,7 @@ func (p *parts) connectGuarded() (err error) {
 	return err
 }
 
-// connectGate makes the policies of promotion and the gate that applies them.
+// connectGate builds the promotion policies and the gate that applies them.
 func (p *parts) connectGate() (err error) {
 	if p.policies, err = promotion.NewPolicies(promotion.PoliciesParts{
 		Store: p.store, Registry: p.registry, Guard: p.guarded, Now: time.Now,
@@ -65,7 +64,7 @@ func (p *parts) connectGate() (err error) {
 	return err
 }
 
-// connectPromotions makes what moves aliases, and the promotions that ask for it.
+// connectPromotions wires the alias mover and the promotions that use it.
 func (p *parts) connectPromotions() (err error) {
 	rules := p.guarded.Rules()
 	settler := promotion.NewSettler(rules, time.Now, p.metrics.Promotion)
@@ -90,7 +89,7 @@ func (p *parts) connectApprovals() (err error) {
 	return err
 }
 
-// connectLadder makes what promotes the versions that finished runs report.
+// connectLadder builds the ladder, which promotes versions reported by finished runs.
 func (p *parts) connectLadder() (err error) {
 	p.ladder, err = ladder.New(ladder.Parts{
 		Store: p.store, Tracker: p.tracker, Registry: p.registry, Mover: p.mover, Promotions: p.promotions.Service, Gate: p.gate,
@@ -99,8 +98,9 @@ func (p *parts) connectLadder() (err error) {
 	return err
 }
 
-// mayBindRuns tells the trainer's reports of versions from those of people. Under separation of duties nobody who may
-// ask for training or decide says which version an approved run produced: they could pass their own off as its.
+// mayBindRuns distinguishes the trainer's reports of versions from those of people. Under separation of duties, a
+// caller who may request training or decide may not report which version an approved run produced: they could pass
+// their own off as its.
 func mayBindRuns(rules separation.Rules) func(auth.Principal) bool {
 	return func(p auth.Principal) bool {
 		return !rules.Duties() || separation.IsExempt(p.Name) ||

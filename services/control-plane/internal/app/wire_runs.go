@@ -26,7 +26,7 @@ import (
 // breakerName is the same in all replicas.
 const breakerName = "orchestrator"
 
-// connectDispatch makes what sends training runs to the orchestrator.
+// connectDispatch builds the dispatch of training runs to the orchestrator.
 func (p *parts) connectDispatch() (err error) {
 	if p.target, err = dispatch.NewTarget(p.orchestrator, p.cfg.Deployment, p.log); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (p *parts) connectDispatch() (err error) {
 	return err
 }
 
-// connectRuns makes what starts training runs and follows them.
+// connectRuns builds the start and the follower of training runs.
 func (p *parts) connectRuns() error {
 	book, err := run.NewBook(run.BookParts{
 		Store: p.store, TrackerRun: p.findTrackerRun, Head: p.registry.Head, Count: p.metrics.Run, Now: time.Now,
@@ -83,8 +83,8 @@ func observeDispatch(m *metrics.Metrics) func(store.Command, error, time.Duratio
 	}
 }
 
-// findTrackerRun finds the run that the trainer began in the tracker for a flow run, in the experiment that it keeps for
-// the model and data set; empty without one.
+// findTrackerRun finds the tracker run of a flow run, in the trainer's experiment for the model and data set; empty
+// without one.
 func (p *parts) findTrackerRun(ctx context.Context, model, dataset, flowRunID string) (string, error) {
 	experiment, err := p.tracker.GetExperimentByName(ctx, strings.ToLower(model+"_"+dataset))
 	if errors.Is(err, tracker.ErrNotFound) {

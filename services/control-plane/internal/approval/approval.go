@@ -41,7 +41,7 @@ type Promotions interface {
 	RejectRecord(ctx context.Context, p auth.Principal, promotion uuid.UUID, reason string) error
 }
 
-// Parts are what a Service needs.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	Store      *store.Store
 	Commands   *command.Service
@@ -57,7 +57,7 @@ type Parts struct {
 // Service stores approval records and decides them.
 type Service struct{ Parts }
 
-// New refuses a missing part.
+// New returns a Service, or an error for a missing part.
 func New(p Parts) (*Service, error) {
 	if err := service.RequireParts("approval", p); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func New(p Parts) (*Service, error) {
 	return &Service{p}, nil
 }
 
-// askOf returns what a record asks.
+// askOf returns the request that a record represents.
 func askOf(a store.Approval) separation.Ask {
 	return separation.Ask{Requesters: a.Requesters, PersonUnknown: a.PersonUnknown, FirstApprover: a.FirstApprover}
 }
@@ -94,8 +94,8 @@ func auditDetails(a store.Approval, reason *string) map[string]any {
 	return d
 }
 
-// recordDenial writes the audit fact of a decision that was not allowed. It must be
-// committed, so the caller's transaction must not fail because of the denial.
+// recordDenial writes the audit fact of a refused decision. The caller must commit it: its transaction must not fail
+// because of the denial.
 func recordDenial(ctx context.Context, tx store.Tx, a store.Approval, p auth.Principal, action string, why *problem.Error) error {
 	d := auditDetails(a, nil)
 	d["code"] = why.Kind.Code
@@ -105,7 +105,7 @@ func recordDenial(ctx context.Context, tx store.Tx, a store.Approval, p auth.Pri
 // lockKey serialises notices and returns to pending for one model of a tenant.
 func lockKey(tenant, model string) string { return "approval:" + tenant + ":" + model }
 
-// expiredBy is the actor of expiries that no person caused.
+// expiredBy is the actor of automatic expiries.
 const expiredBy = "system:expiry"
 
 // ExpireDue expires retrain records that were not decided in time.
@@ -137,7 +137,7 @@ func (s *Service) ExpireDue(ctx context.Context) error {
 	}
 }
 
-// Notice is a change that models should be retrained on.
+// Notice is a change for which models should be retrained.
 type Notice struct {
 	Models       []string // upper-case, each once
 	CommitSHA    string
@@ -145,7 +145,7 @@ type Notice struct {
 	ChangedFiles []string
 	Origin       string
 	Dataset      string // default data set of the run; empty: the model's first
-	// RequestedBy is the person behind the change if that is not who notes it; empty: it is.
+	// RequestedBy is the person behind the change; empty: the caller.
 	RequestedBy string
 }
 
@@ -153,13 +153,12 @@ type Notice struct {
 type Noted struct {
 	Created, Existing, Superseded []uuid.UUID
 
-	models []string // of those created
-	gone   []string // models of those superseded
+	models []string // models of the created records
+	gone   []string // models of the superseded records
 }
 
-// Note records a change as one pending record per model. Repeating a commit returns
-// the existing record; a different commit supersedes it, so that what gets approved is
-// what was shown.
+// Note records a change as one pending record per model. Repeating a commit returns the existing record; a different
+// commit supersedes it, so that an approver decides on the change they saw.
 func (s *Service) Note(ctx context.Context, p auth.Principal, n Notice) (Noted, error) {
 	if err := s.ExpireDue(ctx); err != nil {
 		return Noted{}, err
@@ -243,7 +242,7 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 				return out, err
 			}
 			facts = append(facts, more...)
-			// The older change is part of the newer one, so those behind it have asked for that too.
+			// The newer change includes the older one, so the requesters of the older one have requested that too.
 			requesters, unknown = separation.MergeNames(requesters, old.Requesters), unknown || old.PersonUnknown
 			out.Superseded = append(out.Superseded, old.ID)
 			out.gone = append(out.gone, model)
@@ -263,16 +262,16 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 	return out, tx.Emit(ctx, facts...)
 }
 
-// joining is who counts as having asked for a record that waits already, beside those who do.
+// joining holds the people who join the requesters of a record that already waits.
 type joining struct {
 	names   []string
 	unknown bool
 	fact    string // for the ledger
-	by      string // whose request showed it
+	by      string // the principal whose request revealed them
 	at      time.Time
 }
 
-// addRequesters adds those who join to a pending record, and returns it as it is then.
+// addRequesters adds joining requesters to a pending record, and returns the updated record.
 func addRequesters(ctx context.Context, tx store.Tx, a store.Approval, j joining) (store.Approval, error) {
 	names, unknown := separation.MergeNames(a.Requesters, j.names), a.PersonUnknown || j.unknown
 	if a.Status != Pending || len(names) == len(a.Requesters) && unknown == a.PersonUnknown {
@@ -285,7 +284,7 @@ func addRequesters(ctx context.Context, tx store.Tx, a store.Approval, j joining
 	return after, tx.Emit(ctx, event.Audit(a.Tenant, j.by, "approval."+j.fact, event.Model(a.ModelID), event.OK, auditDetails(after, nil)))
 }
 
-// addPushers adds those of whose pushes the record's notice could not know: a forge may tell of a push after CI does.
+// addPushers adds people whose pushes were unknown when the record was made: a forge may report a push after CI does.
 func (s *Service) addPushers(ctx context.Context, tx store.Tx, a store.Approval, by string) (store.Approval, error) {
 	pushers, err := tx.PushersSince(ctx, a.ModelID)
 	if err != nil {

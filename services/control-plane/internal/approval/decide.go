@@ -42,8 +42,8 @@ type Decided struct {
 	FlowRunID string
 }
 
-// pick locks the record to decide. If it cannot be decided, the problem says why and
-// the record, if any, is the conflicting one.
+// pick locks the record to decide. If it cannot be decided, the problem states why and the record, if any, is the
+// conflicting one.
 func (s *Service) pick(ctx context.Context, tx store.Tx, tenant string, w Which) (store.Approval, *problem.Error, error) {
 	if w.Model == "" {
 		a, err := tx.LockApproval(ctx, store.LockApprovalParams{ID: w.ID, Tenant: tenant})
@@ -73,7 +73,7 @@ func (s *Service) pick(ctx context.Context, tx store.Tx, tenant string, w Which)
 }
 
 func inProgress(a store.Approval) *problem.Error {
-	return fault.ApprovalInProgress.New("This record is being approved right now; look at it again in a moment.").
+	return fault.ApprovalInProgress.New("This record is being approved now; check it again in a moment.").
 		With(map[string]any{"approval_id": a.ID}).After(time.Second)
 }
 
@@ -89,7 +89,7 @@ func alreadyDecided(a store.Approval) *problem.Error {
 }
 
 func approvalChanged(a store.Approval) *problem.Error {
-	return fault.ApprovalChanged.New(fmt.Sprintf("Another change waits by now: record %s of commit %s. Look at it before you decide.", a.ID, a.CommitSha)).
+	return fault.ApprovalChanged.New(fmt.Sprintf("Another change is now pending: record %s of commit %s. Review it before you decide.", a.ID, a.CommitSha)).
 		With(map[string]any{"approval_id": a.ID, "commit_sha": a.CommitSha})
 }
 
@@ -121,7 +121,7 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 		if err != nil {
 			return err
 		}
-		span.End() // of the attempt that is being repeated
+		span.End() // of the attempt that is repeated
 		ctx, span = service.ContinueTrace(outer, wire.Deref(record.Traceparent), "approve retrain")
 		if refused == nil && d.Shown != nil && *d.Shown != record.ID {
 			refused = approvalChanged(record)
@@ -142,7 +142,7 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 			return s.approveFirst(ctx, tx, &record, p, d)
 		}
 		// Last, so that an undecidable record is reported as such even under load.
-		leave() // release the slot of the attempt that is being repeated
+		leave() // release the slot of the attempt that is repeated
 		if leave, err = s.Admission.Enter(p.Tenant); err != nil {
 			leave = func() {}
 			return err
@@ -178,9 +178,9 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 	return s.decided(context.WithoutCancel(ctx), p.Tenant, record.ID)
 }
 
-// approveFirst notes the first of two approvals; the record stays pending.
+// approveFirst records the first of two approvals; the record stays pending.
 func (s *Service) approveFirst(ctx context.Context, tx store.Tx, record *store.Approval, p auth.Principal, d Decision) (err error) {
-	// A run that could never start is refused here, not to the second of the two.
+	// A run that could never start is refused at the first approval, not at the second.
 	if _, err := s.request(ctx, *record, p, d); err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Package approval is the gate before a retrain. A change notice creates one
-// pending record per model, and nothing trains before a person has approved it.
+// Package approval is the gate before a retrain. A change notice creates one pending record per model, and no training
+// starts before a person has approved it.
 //
 //	pending   → approving  approve: the record is locked and a durable command written
 //	approving → approved   the orchestrator accepted the run

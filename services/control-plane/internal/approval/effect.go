@@ -15,11 +15,11 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// operators in words, as a rule reads them.
+// operators maps comparison operators to the text shown in a rule.
 var operators = map[string]string{"lt": "below", "lte": "at most", "gt": "above", "gte": "at least"}
 
-// Effect serves GET /approvals/{id}/effect: what the caller's approval would do now. It is computed from the same rows
-// that approval reads, so that what a person is shown and what happens are one thing.
+// Effect serves GET /approvals/{id}/effect: the result of an approval by the caller now. It reads the same rows as the
+// approval, so that the effect shown is the effect applied.
 func (a API) Effect(c echo.Context) error {
 	ctx := c.Request().Context()
 	id, err := wire.PathID(c, fault.ApprovalNotFound)
@@ -41,7 +41,7 @@ func (a API) Effect(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-// effect says what approving the record would do, and fills in the facts that this follows from.
+// effect describes the result of approving the record, and fills in the facts it derives from.
 func (s *Service) effect(ctx context.Context, p auth.Principal, a store.Approval) (api.ApprovalEffect, error) {
 	out := api.ApprovalEffect{
 		ApprovalId: a.ID, Kind: api.ApprovalEffectKind(a.Kind), ModelId: a.ModelID, Target: "Production", Moves: api.MovesNever, Sentences: []string{},
@@ -66,7 +66,7 @@ func (s *Service) effect(ctx context.Context, p auth.Principal, a store.Approval
 	return out, nil
 }
 
-// holder is the version under an alias; nil for none.
+// holder returns the version under an alias; nil for none.
 func (s *Service) holder(ctx context.Context, model, alias string) (*string, error) {
 	h, err := s.Store.CurrentHolder(ctx, store.CurrentHolderParams{ModelID: model, Alias: alias})
 	if store.None(err) {
@@ -133,7 +133,7 @@ func undecidable(a store.Approval) string {
 	return "This record is " + status + "; it cannot be approved any more."
 }
 
-// ruleOf is the condition of a policy in words.
+// ruleOf returns the condition of a policy as text.
 func ruleOf(p store.Policy) string {
 	rule := p.Metric + " " + operators[p.Operator] + " " + strconv.FormatFloat(p.Threshold, 'g', -1, 64)
 	if p.RequireEval {

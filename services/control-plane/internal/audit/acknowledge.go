@@ -22,38 +22,38 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// signedAsk is what is asked, as a guarded change holds it, with the signature of the ledger that took it: the row alone
-// proves neither who asked nor for what.
+// signedAsk is a pending acknowledgement as a guarded change stores it, signed by the ledger that took it: the row
+// alone proves neither the requester nor the content.
 type signedAsk struct {
 	asked
 	Signature chain.RequestSignature `json:"signature"`
 }
 
-// requestOf is what the signature of a change covers.
+// requestOf returns the part of a change that its signature covers.
 func requestOf(c store.GuardedChange, what asked) chain.Request {
 	return chain.Request{ID: c.ID.String(), Kind: c.Kind, Target: c.Target, Tenant: c.Tenant, RequestedBy: c.RequestedBy, New: what}
 }
 
-// asked is what somebody wants to acknowledge.
+// asked describes a requested acknowledgement.
 type asked struct {
 	Reason   string          `json:"reason"`
 	Failures []chain.Failure `json:"failures"`
 	Chain    extent          `json:"chain"`
 }
 
-// extent is a chain up to its last entry, as it stood when somebody asked.
+// extent is a chain up to its last entry at the time of the request.
 type extent struct {
 	Seq    int64  `json:"seq"`
 	Digest string `json:"digest"`
 }
 
-// standing is what the tables say of a chain.
+// standing is the state of a chain according to the tables.
 type standing struct {
 	end store.AuditEndRow
 	chainState
 }
 
-// stand reads the chain as it stands.
+// stand reads the current state of the chain.
 func stand(ctx context.Context, q *store.Queries, tenant string) (standing, error) {
 	end, err := q.AuditEnd(ctx, tenant)
 	if err != nil {
@@ -63,12 +63,12 @@ func stand(ctx context.Context, q *store.Queries, tenant string) (standing, erro
 	return standing{end, state}, err
 }
 
-// maxUnknown is how many entries may have been lost without any trace that is signed: far more than a leader leaves
-// unverified, and far fewer than there are numbers.
+// maxUnknown is the maximum number of entries that may have been lost without a signed trace: far more than a leader
+// leaves unverified, and far fewer than there are numbers.
 const maxUnknown = 1_000_000
 
-// lastNumber is the largest number that there ever was. It refuses one that nothing signed comes near, nor the count of
-// entries: the tables alone could say that there is no number left.
+// lastNumber returns the largest number ever used. It refuses one far above both every signed number and the count of
+// entries: otherwise the tables alone could claim that no number is left.
 func (l *Ledger) lastNumber(tenant string, s standing, known chain.Memory) (int64, error) {
 	anchor, err := l.anchors.of(tenant)
 	if err != nil {
@@ -77,13 +77,13 @@ func (l *Ledger) lastNumber(tenant string, s standing, known chain.Memory) (int6
 	signed := max(anchor.Seq, known.High.Seq, known.Base().Seq)
 	told := max(s.end.LastSeq, s.end.HeadSeq, s.end.CheckpointSeq, s.end.VerifiedSeq)
 	if told-maxUnknown > signed+s.count {
-		return 0, fault.AuditUnverified.New(fmt.Sprintf("The tables say that the chain ends at %d, far beyond its %d entries and %d, the last number that is signed. "+
-			"Put right what says so in audit_heads, audit_verdicts, audit_checkpoints or audit_events, and acknowledge the chain then.", told, s.count, signed))
+		return 0, fault.AuditUnverified.New(fmt.Sprintf("According to the tables the chain ends at %d, far beyond its %d entries and the last signed number, %d. "+
+			"Correct the number in audit_heads, audit_verdicts, audit_checkpoints or audit_events, then acknowledge the chain.", told, s.count, signed))
 	}
 	return max(signed, told), nil
 }
 
-// Acknowledge serves POST /audit/acknowledgements. The chain is verified first, so that it is known what is open.
+// Acknowledge serves POST /audit/acknowledgements. The chain is verified first, to find the open failures.
 func (a API) Acknowledge(c echo.Context) error {
 	ctx := c.Request().Context()
 	tenant, err := tenantOf(c)
@@ -102,9 +102,9 @@ func (a API) Acknowledge(c echo.Context) error {
 		return fault.Invalid(fmt.Sprintf("must be 1 to %d bytes", wire.MaxReason), "body", "reason")
 	}
 	if a.Ledger.key == nil {
-		return fault.AuditKeyMissing.New("This control plane has no signing key, so that it cannot sign an acknowledgement: set AUDIT_SIGNING_KEY_FILE.")
+		return fault.AuditKeyMissing.New("This control plane has no signing key, so it cannot sign an acknowledgement: set AUDIT_SIGNING_KEY_FILE.")
 	}
-	shown, err := stand(ctx, a.Ledger.Store.Queries, tenant) // before it is verified: what changes meanwhile is not in it
+	shown, err := stand(ctx, a.Ledger.Store.Queries, tenant) // before verification, so that it excludes later changes
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (a API) Acknowledge(c echo.Context) error {
 	}
 	open := v.Memory.Open()
 	if len(open) == 0 {
-		return fault.AuditNothingOpen.New("No verification of this chain failed that is not acknowledged already; see GET /audit/verify.")
+		return fault.AuditNothingOpen.New("Every failed verification of this chain is already acknowledged; see GET /audit/verify.")
 	}
 	if _, err := a.Ledger.lastNumber(tenant, shown, v.Memory); err != nil {
 		return err
@@ -154,24 +154,24 @@ func (l *Ledger) ApplyAcknowledgement(ctx context.Context, tx store.Tx, change s
 		return err
 	}
 	if !keys.Asked(requestOf(change, what.asked), what.Signature) {
-		return fault.AuditUnverified.New("The ledger has not signed this request: it was altered in the database, or comes from a former version or a key that does not count. Reject this change, and acknowledge the chain anew.")
+		return fault.AuditUnverified.New("The ledger has not signed this request: it was altered in the database, or comes from a former version or an untrusted key. Reject this change, and acknowledge the chain anew.")
 	}
 	_, err = l.acknowledge(ctx, tx, change.Target, acceptance{what.asked, change.RequestedBy, by.Name})
 	return err
 }
 
-// acceptance is what two people accept.
+// acceptance is the chain state that two people accept.
 type acceptance struct {
 	asked
 	requestedBy, by string
 }
 
-// acknowledge ends the failures: the chain is accepted as it stands, and goes on behind every entry that there ever was.
-// Nothing is appended meanwhile. The acknowledgement is an entry, and part of what is remembered.
+// acknowledge ends the failures: the chain is accepted as it is, and continues after every entry that ever existed.
+// Nothing is appended meanwhile. The acknowledgement is an entry, and part of the remembered state.
 func (l *Ledger) acknowledge(ctx context.Context, tx store.Tx, tenant string, what acceptance) (chain.Acknowledgement, error) {
 	none := chain.Acknowledgement{}
 	if l.key == nil {
-		return none, fault.AuditKeyMissing.New("This control plane has no signing key, so that it cannot sign an acknowledgement: approve it at a replica that has AUDIT_SIGNING_KEY_FILE.")
+		return none, fault.AuditKeyMissing.New("This control plane has no signing key, so it cannot sign an acknowledgement: approve it at a replica that has AUDIT_SIGNING_KEY_FILE.")
 	}
 	if _, err := tx.LockAuditWriters(ctx); err != nil {
 		return none, err
@@ -193,7 +193,7 @@ func (l *Ledger) acknowledge(ctx context.Context, tx store.Tx, tenant string, wh
 	}
 	for _, f := range known.Open() {
 		if !slices.Contains(ids, f.ID) {
-			return none, fault.AuditUnverified.New("Another verification has failed since this was asked for: " + f.Fault().Error() + ". Reject this change, and acknowledge all of them.")
+			return none, fault.AuditUnverified.New("Another verification has failed since this change was requested: " + f.Fault().Error() + ". Reject this change, and acknowledge all of them.")
 		}
 	}
 	if err := l.checkShown(ctx, tx, keys, chainExtent{tenant, what.Chain}); err != nil {
@@ -205,7 +205,7 @@ func (l *Ledger) acknowledge(ctx context.Context, tx store.Tx, tenant string, wh
 	}
 	a.Failures, a.Reason, a.RequestedBy, a.By = ids, what.Reason, what.requestedBy, what.by
 	m := known.Memory
-	for _, f := range what.Failures { // also one that only its replica knew
+	for _, f := range what.Failures { // including one known only to its replica
 		if !slices.ContainsFunc(m.Failures, func(have chain.Failure) bool { return have.ID == f.ID }) {
 			m.Failures = append(slices.Clone(m.Failures), f)
 		}
@@ -219,17 +219,17 @@ func (l *Ledger) acknowledge(ctx context.Context, tx store.Tx, tenant string, wh
 	}))
 }
 
-// chainExtent is that of a tenant's chain.
+// chainExtent is the extent of a tenant's chain.
 type chainExtent struct {
 	tenant string
 	extent
 }
 
-// checkShown refuses a chain that is not the one that was asked for: the entries of then must be the same, and the
-// ledger must have appended, one after the other, whatever came since.
+// checkShown refuses a chain other than the one in the request: the entries of that time must be unchanged, and the
+// ledger must have appended every later one, in sequence.
 func (l *Ledger) checkShown(ctx context.Context, tx store.Tx, keys chain.Keys, was chainExtent) error {
 	refuse := func(why string) error {
-		return fault.AuditUnverified.New("The chain is not the one that was asked for: " + why + ". Reject this change, and acknowledge the chain as it is now.")
+		return fault.AuditUnverified.New("The chain is not the one in the request: " + why + ". Reject this change, and acknowledge the chain as it is now.")
 	}
 	state, err := digestChain(ctx, tx.Queries, was.tenant, was.Seq)
 	if err != nil {
@@ -249,7 +249,8 @@ func (l *Ledger) checkShown(ctx context.Context, tx store.Tx, keys chain.Keys, w
 	return err
 }
 
-// checkSince checks the entries behind an extent. The first may follow any hash: the chain did not hold before it.
+// checkSince checks the entries after an extent. The first may follow any hash: the chain was already invalid before
+// it.
 func (l *Ledger) checkSince(ctx context.Context, tx store.Tx, keyed *keyedChain, was chainExtent) (*chain.Fault, error) {
 	var walk *chain.Walk
 	for after := was.Seq; ; {
@@ -273,7 +274,7 @@ func (l *Ledger) checkSince(ctx context.Context, tx store.Tx, keyed *keyedChain,
 	}
 }
 
-// accept describes the chain as it stands, and lets it go on behind all that is known to have been there.
+// accept describes the chain as it is, and continues it after everything known to have been there.
 func (l *Ledger) accept(ctx context.Context, tx store.Tx, tenant string, known recollection) (chain.Acknowledgement, error) {
 	a := chain.Acknowledgement{ID: uuid.NewString(), At: chain.Time(l.Now())}
 	state, err := stand(ctx, tx.Queries, tenant)
@@ -293,7 +294,7 @@ func acknowledgementView(a chain.Acknowledgement) api.AuditAcknowledgement {
 	}
 }
 
-// verdictView is a verdict on the wire.
+// verdictView is the wire format of a verdict.
 func verdictView(v Verdict) api.AuditVerdict {
 	out := api.AuditVerdict{
 		Verified: v.Verified(), Checked: v.Checked, Head: api.AuditHead{Seq: v.HeadSeq, Hash: v.Head}, VerifiedAt: v.At.UTC(), SignedSeq: v.SignedSeq,

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// startBroken has n entries in the chain of each tenant t0, t1 and so on, whose second was changed.
+// startBroken creates n entries in the chain of each tenant t0, t1 and so on, the second of which was altered.
 func startBroken(t *testing.T, tenants, n int) *bundle {
 	t.Helper()
 	b := openLedger(controlplanetest.Start(t, "CONTROL_PLANE_CREDENTIALS_JSON="+tenantsOf(tenants)))
@@ -30,7 +30,7 @@ func startBroken(t *testing.T, tenants, n int) *bundle {
 	return b
 }
 
-// ask asks for an acknowledgement, and waits until the request is an entry.
+// ask requests an acknowledgement, and waits until the request is an entry.
 func (b *bundle) ask(i int) (path string) {
 	b.T.Helper()
 	change := b.Want(202, "POST", "/audit/acknowledgements", bearerOf("alice", i), map[string]any{"reason": "known"}).Object(b.T)
@@ -45,8 +45,8 @@ func (b *bundle) ask(i int) (path string) {
 	return "/governance/changes/" + id
 }
 
-// What is accepted is what was shown: an alteration behind the back of who approves is refused, whatever the ledger itself
-// has appended since.
+// Approval accepts only what the request showed: an alteration made between request and approval is refused, whatever
+// the ledger itself has appended since.
 func TestApprovalOfAnotherChainIsRefused(t *testing.T) {
 	t.Parallel()
 	alterations := []string{
@@ -68,8 +68,8 @@ func TestApprovalOfAnotherChainIsRefused(t *testing.T) {
 	}
 }
 
-// Who is said to have asked, and for what, counts only as the ledger has signed it: a database administrator would need
-// but one other person, or none.
+// The requester and content of a request count only as the ledger has signed them: otherwise a database administrator
+// would need only one other person, or none.
 func TestARequestThatTheLedgerDidNotSignIsRefused(t *testing.T) {
 	t.Parallel()
 	const other = "018f0000-0000-7000-8000-000000000001"
@@ -94,7 +94,7 @@ func TestARequestThatTheLedgerDidNotSignIsRefused(t *testing.T) {
 	}
 }
 
-// No table alone moves the next number to where there is none behind it.
+// No table alone can move the next number to one without a successor.
 func TestAnEndFarAwayIsNotAccepted(t *testing.T) {
 	t.Parallel()
 	const last = math.MaxInt64
@@ -129,7 +129,8 @@ func TestAnEndFarAwayIsNotAccepted(t *testing.T) {
 	}
 }
 
-// The chain that belongs to none is acknowledged by those who run the platform, and by nobody else who sees it.
+// The platform's chain, which belongs to no tenant, is acknowledged by platform operators only, not by others who can
+// read it.
 func TestThePlatformsChainIsItsOperators(t *testing.T) {
 	t.Parallel()
 	credentials := map[string]any{}
@@ -154,7 +155,7 @@ func TestThePlatformsChainIsItsOperators(t *testing.T) {
 	b.Refused(404, "change_not_found", "POST", path+"/approve", "token-of-bob-of-tenant-other", nil)
 	b.Refused(404, "change_not_found", "POST", path+"/reject", "token-of-bob-of-tenant-other", map[string]any{"reason": "no"})
 	b.Want(200, "POST", path+"/reject", "token-of-bob-of-tenant-default", map[string]any{"reason": "again"})
-	testenv.Eventually(t, 30*time.Second, func() error { // the leader may find something else between request and approval
+	testenv.Eventually(t, 30*time.Second, func() error { // the leader may find another failure between request and approval
 		change := b.Want(202, "POST", route, "token-of-alice-of-tenant-default", body).Object(t)
 		if r := b.Call("POST", "/governance/changes/"+change["id"].(string)+"/approve", "token-of-bob-of-tenant-default", nil); r.Status != 200 {
 			return fmt.Errorf("approval: %d %s", r.Status, r.Body)

@@ -33,7 +33,7 @@ type record struct {
 	Details   json.RawMessage `json:"details"`
 }
 
-// entryOf is the entry of a fact, without a place; the error says why it cannot be one.
+// entryOf converts a fact to an entry without a position; the error states why it cannot be one.
 func entryOf(e outbox.Envelope) (chain.Entry, time.Time, error) {
 	var r record
 	if err := e.Decode(&r); err != nil {
@@ -44,7 +44,7 @@ func entryOf(e outbox.Envelope) (chain.Entry, time.Time, error) {
 	}
 	switch {
 	case r.EventID != e.ID:
-		return fail("event_id is another than the event's")
+		return fail("event_id differs from the event's id")
 	case r.Tenant != e.Tenant || r.Tenant == "":
 		return fail("the fact and the event name different tenants, or none")
 	case r.Source == "" || r.Actor == "" || r.Action == "":
@@ -61,18 +61,17 @@ func entryOf(e outbox.Envelope) (chain.Entry, time.Time, error) {
 	if err != nil {
 		return fail("details: " + err.Error())
 	}
-	ts := r.TS.UTC().Truncate(time.Microsecond) // what the column keeps
+	ts := r.TS.UTC().Truncate(time.Microsecond) // the precision of the column
 	return chain.Entry{
 		V: chain.Version, Tenant: r.Tenant, EventID: r.EventID, TS: chain.Time(ts), Source: r.Source, Actor: r.Actor, Action: r.Action,
 		Target: r.Target, Outcome: r.Outcome, RequestID: r.RequestID, Details: details,
 	}, ts, nil
 }
 
-// append adds facts to the chains of their tenants, in their order. Those that
-// stand there already are left out.
+// append adds facts to the chains of their tenants, in order. Facts that are already there are skipped.
 func (l *Ledger) append(ctx context.Context, tx pgx.Tx, events []outbox.Envelope) error {
 	q := store.New(tx)
-	// The row is locked from here on: what is read below is the newest there is.
+	// The row is locked from here on, so the data read below is current.
 	n, err := q.FenceAuditWriter(ctx, store.FenceAuditWriterParams{Coordinator: l.Coordinator, Fence: fenceFrom(ctx)})
 	if err != nil {
 		return err
@@ -83,7 +82,7 @@ func (l *Ledger) append(ctx context.Context, tx pgx.Tx, events []outbox.Envelope
 	if sealed, err := l.sealedWithoutKey(ctx, q); err != nil {
 		return err
 	} else if sealed {
-		return fmt.Errorf("the audit ledger is keyed by now, and this replica has no key: %w", outbox.ErrStop)
+		return fmt.Errorf("the audit ledger is now keyed, and this replica has no key: %w", outbox.ErrStop)
 	}
 	ids := make([]uuid.UUID, len(events))
 	for i, e := range events {
@@ -118,7 +117,7 @@ func (l *Ledger) append(ctx context.Context, tx pgx.Tx, events []outbox.Envelope
 	if err != nil {
 		return err
 	}
-	before := make(map[string]chain.Walk, len(heads)) // as they were
+	before := make(map[string]chain.Walk, len(heads)) // the chains before the append
 	for t, h := range heads {
 		before[t] = *h
 	}
@@ -150,7 +149,7 @@ func (l *Ledger) append(ctx context.Context, tx pgx.Tx, events []outbox.Envelope
 	return nil
 }
 
-// link puts an entry behind the hash before it, with a MAC where there is a key.
+// link adds an entry after the previous hash, with a MAC if there is a key.
 func (l *Ledger) link(e chain.Entry, prev string) (chain.Link, error) {
 	if l.macKey == nil {
 		return chain.Append(e, prev)
@@ -158,7 +157,7 @@ func (l *Ledger) link(e chain.Entry, prev string) (chain.Link, error) {
 	return chain.AppendKeyed(e, prev, l.macKey)
 }
 
-// keyHeads makes what is appended to the chains now part of an epoch of this key.
+// keyHeads starts an epoch of this key for the chains appended to now.
 func (l *Ledger) keyHeads(ctx context.Context, q *store.Queries, heads map[string]*chain.Walk) (map[string]*keyedChain, error) {
 	if l.key == nil {
 		return nil, nil
@@ -179,11 +178,10 @@ func (l *Ledger) keyHeads(ctx context.Context, q *store.Queries, heads map[strin
 	return out, nil
 }
 
-// signThousandth signs an entry that is due for its number. None is signed after one
-// that was left out, since a checkpoint that is missing below another counts as
-// removed: signDue verifies what grew meanwhile and signs all of it. Neither is one
-// above an entry that somebody put in: head is where the chain ended before this
-// batch, and what lies between it and the checkpoint before is checked.
+// signThousandth signs an entry whose number is due. It signs none after one that was left out, since a checkpoint
+// missing below another counts as removed: signDue verifies the new entries and signs all that are due. Nor does it
+// sign above a forged entry: head is the chain's end before this batch, and the entries between it and the previous
+// checkpoint are checked.
 func (l *Ledger) signThousandth(ctx context.Context, tx pgx.Tx, e chain.Link, head chain.Walk, keyed *keyedChain) error {
 	if l.key == nil || e.Seq%checkpointEntries != 0 {
 		return nil
@@ -193,7 +191,7 @@ func (l *Ledger) signThousandth(ctx context.Context, tx pgx.Tx, e chain.Link, he
 	if err != nil {
 		return err
 	}
-	// signDue signs what lies behind an acknowledgement, where no checkpoint can come before.
+	// signDue signs the entries after an acknowledgement, where no checkpoint precedes them.
 	known, open, err := l.openFailures(ctx, q, keys, e.Tenant)
 	if err != nil || open || known.Base().Seq > e.Seq-checkpointEntries {
 		return err
@@ -222,7 +220,7 @@ func (l *Ledger) signThousandth(ctx context.Context, tx pgx.Tx, e chain.Link, he
 	return err
 }
 
-// checkUnsigned follows the chain in the tables up to the end that head tells.
+// checkUnsigned follows the chain in the tables up to head.
 func (l *Ledger) checkUnsigned(ctx context.Context, tx pgx.Tx, walk *chain.Walk, head chain.Walk, keyed *keyedChain) (*chain.Fault, error) {
 	q := store.New(tx)
 	for walk.Next < head.Next {
@@ -250,8 +248,8 @@ func (l *Ledger) checkUnsigned(ctx context.Context, tx pgx.Tx, walk *chain.Walk,
 	return walk.Ends(head.Next-1, head.Prev), nil
 }
 
-// heads are where the chains go on. A head that somebody moved stops nothing, and
-// stays visible: what is appended then does not follow the entry before it.
+// heads returns where each chain continues. A tampered head does not stop appends, and stays visible: the next entry
+// does not follow the one before it.
 func (l *Ledger) heads(ctx context.Context, q *store.Queries, tenants []string) (map[string]*chain.Walk, error) {
 	out := make(map[string]*chain.Walk, len(tenants))
 	for _, t := range tenants {
@@ -284,8 +282,8 @@ func (l *Ledger) heads(ctx context.Context, q *store.Queries, tenants []string) 
 	return out, nil
 }
 
-// bringBack lets a chain go on behind what there was, if its head lies further behind the last entry than anything
-// signed tells: somebody moved it, and could leave no number behind it.
+// bringBack moves a chain's head forward past all known entries if it is further behind the last entry than anything
+// signed allows: the head was tampered with, and could otherwise leave no numbers after it.
 func (l *Ledger) bringBack(ctx context.Context, q *store.Queries, head *chain.Walk, last int64) error {
 	keys, err := l.trustedKeys(ctx, q)
 	if err != nil {

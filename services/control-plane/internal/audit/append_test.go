@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// publish puts a message into the stream, past any outbox.
+// publish puts a message into the stream, bypassing any outbox.
 func (b *bundle) publish(body string) {
 	b.T.Helper()
 	nc, err := nats.Connect(b.NATS)
@@ -37,7 +37,7 @@ func envelopeJSON(id, tenant, data string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","id":%q,"type":"platform.audit.recorded","tenant":%q,"data":%s}`, id, tenant, data)
 }
 
-// What cannot be an entry becomes a dead letter, and the chain goes on.
+// A fact that cannot be an entry becomes a dead letter, and the chain continues.
 func TestPoisonousFacts(t *testing.T) {
 	t.Parallel()
 	b := startWithEntries(t, 1)
@@ -65,7 +65,7 @@ func TestPoisonousFacts(t *testing.T) {
 	b.publish("no envelope")
 	poison++
 	b.emit(auditFact("default", 2))
-	b.chained("default", 2) // at once: it does not wait for those
+	b.chained("default", 2) // immediately: it does not wait for those
 	good := uuid.NewString()
 	b.publish(envelopeJSON(good, "default", record(good, "default", "")))
 	b.publish(envelopeJSON(good, "default", record(good, "default", `,"actor":"again"`))) // as a republication
@@ -85,8 +85,8 @@ func TestPoisonousFacts(t *testing.T) {
 	}
 }
 
-// Replicas share the work by lease: the chain has each fact once, in its order,
-// although the one that leads is killed and events come again.
+// Replicas share the work by lease: the chain has each fact once, in order, although the leader is killed and events
+// are redelivered.
 func TestReplicasWriteOneChain(t *testing.T) {
 	t.Parallel()
 	const each, rounds = 200, 5
@@ -105,7 +105,7 @@ func TestReplicasWriteOneChain(t *testing.T) {
 		switch round {
 		case 2:
 			kill()
-		case 3: // all of it again, and to a consumer that has forgotten what it saw
+		case 3: // all of it again, and to a consumer without its history
 			b.SQL("create table control_plane.consumed as select * from control_plane.inbox")
 			b.SQL("delete from control_plane.inbox")
 			b.SQL("update control_plane.outbox set published_at = null, stream_seq = null where namespace = 'audit'")
@@ -125,7 +125,7 @@ func TestReplicasWriteOneChain(t *testing.T) {
 			t.Fatalf("entry %d is %s, not %s; want got[i] == %v", i+1, got[i], sent[i], sent[i])
 		}
 	}
-	// What it forgot counts as never consumed, so that it is put back.
+	// Facts that it forgot count as never consumed, so that they are put back.
 	b.SQL("insert into control_plane.inbox select * from control_plane.consumed on conflict do nothing")
 	if v := b.verify(""); v["verified"] != true || v["checked"] != float64(len(sent)) {
 		t.Errorf(`verdict %v; want v["verified"] == true && v["checked"] == float64(len(sent))`, v)
@@ -148,7 +148,7 @@ func TestCheckpointOfEachThousand(t *testing.T) {
 	}
 }
 
-// The leader signs what has waited, after it has verified it.
+// The leader signs entries that have waited, after verifying them.
 func TestCheckpointOfWhatWaits(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t)
@@ -174,7 +174,7 @@ func TestCheckpointOfWhatWaits(t *testing.T) {
 	}
 }
 
-// A head that somebody moved stops nothing and stays visible.
+// A tampered head stops nothing and stays visible.
 func TestAMovedHeadStopsNothing(t *testing.T) {
 	t.Parallel()
 	b := startWithEntries(t, 4)
@@ -184,7 +184,7 @@ func TestAMovedHeadStopsNothing(t *testing.T) {
 	b.fails("moved head", "", 5, "link")
 }
 
-// A head that leaves no numbers behind it is not followed: the chain would end there for ever.
+// A tampered head that leaves no numbers after it is not followed: the chain would end there for ever.
 func TestAHeadFarAwayIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	b := startWithEntries(t, 4)

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// bundle is a control plane with a door to its database.
+// bundle is a control plane with access to its database.
 type bundle struct {
 	*controlplanetest.Plane
 	pool *pgxpool.Pool
@@ -48,7 +48,7 @@ func auditFact(tenant string, n int) outbox.Event {
 	})
 }
 
-// emit puts events into the outbox.
+// emit inserts events into the outbox.
 func (b *bundle) emit(events ...outbox.Event) {
 	b.T.Helper()
 	if err := postgres.InTx(b.T.Context(), b.pool, func(tx pgx.Tx) error { return outbox.Insert(b.T.Context(), tx, events...) }); err != nil {
@@ -71,7 +71,7 @@ func (b *bundle) chained(tenant string, n int) {
 	})
 }
 
-// startWithEntries has n entries in the chain of the tenant default.
+// startWithEntries starts a control plane with n entries in the chain of the tenant default.
 func startWithEntries(t testing.TB, n int, env ...string) *bundle {
 	b := startLedger(t, env...)
 	events := make([]outbox.Event, n)
@@ -86,7 +86,7 @@ func startWithEntries(t testing.TB, n int, env ...string) *bundle {
 // guarded tables refuse everything but inserts.
 var guarded = []string{"audit_events", "audit_checkpoints", "audit_keys", "audit_vouches", "audit_epochs"}
 
-// alter does what the triggers refuse, as the owner of the tables can.
+// alter makes changes that the triggers refuse, as the owner of the tables can.
 func (b *bundle) alter(statement string, args ...any) {
 	b.T.Helper()
 	ctx := context.WithoutCancel(b.T.Context())
@@ -115,7 +115,7 @@ func (b *bundle) verify(query string) map[string]any {
 	return b.Want(200, "GET", "/audit/verify"+query, controlplanetest.Reader, nil).Object(b.T)
 }
 
-// fails verifies and wants the fault at a sequence, with one of the reasons.
+// fails verifies and expects the fault at a sequence, with one of the reasons.
 func (b *bundle) fails(what, query string, seq int, reasons ...string) {
 	b.T.Helper()
 	v := b.verify(query)
@@ -147,7 +147,7 @@ func TestFactsBecomeEntries(t *testing.T) {
 	}
 }
 
-// shiftHexDigits is another text of hex digits, whatever the column holds.
+// shiftHexDigits returns a different text of hex digits for any column.
 func shiftHexDigits(column string) string {
 	return "translate(" + column + ", '0123456789abcdef', '123456789abcdef0')"
 }
@@ -162,7 +162,7 @@ func TestRow18LedgerTampering(t *testing.T) {
 		t.Fatalf(`clean ledger: %v; want v["verified"] == true`, v)
 	}
 
-	// Every column of an entry, whatever columns there are.
+	// Every column of an entry, including future ones.
 	other := map[string]string{
 		"tenant": "'ghost'", "seq": "1000", "event_id": "'" + uuid.NewString() + "'", "ts": "ts + interval '1 microsecond'",
 		"source": "'agent'", "actor": "'bob'", "action": "'test.undone'", "target": "'model:MACK'", "outcome": "'denied'",
@@ -200,7 +200,7 @@ func TestRow18LedgerTampering(t *testing.T) {
 			b.fails(fmt.Sprintf("%s of entry %d", column, seq), "", seq, want...)
 			restore()
 		}
-		// The same members in another spelling are another text.
+		// The same members in another encoding are another text.
 		b.alter("update audit_events set details = replace(details::text, ',', ', ')::json where seq = $1", seq)
 		if seq < 13 {
 			b.fails("details spelt otherwise", "", seq, "hash")
@@ -249,7 +249,7 @@ func TestRow18LedgerTampering(t *testing.T) {
 		restoreMemory()
 	}
 
-	// A range sees what lies in it.
+	// A range covers only its entries.
 	b.alter("update audit_events set actor = 'bob' where seq = 6")
 	b.fails("range", "?from=3&to=8", 6, "hash")
 	if v := b.verify("?from=7&to=9"); v["verified"] != false || v["checked"] != float64(3) { // the failure is open
@@ -260,12 +260,12 @@ func TestRow18LedgerTampering(t *testing.T) {
 		t.Errorf(`range: %v; want v["verified"] == true && v["checked"] == float64(3)`, v)
 	}
 
-	// Nothing is signed that does not hold.
+	// A chain that does not verify is not signed.
 	b.alter("update audit_events set actor = 'bob' where seq = 13")
 	b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 }
 
-// Whoever is not the owner of the tables cannot alter the ledger at all.
+// A role that does not own the tables cannot alter the ledger at all.
 func TestTheLedgerIsAppendOnly(t *testing.T) {
 	t.Parallel()
 	b := startWithEntries(t, 1)

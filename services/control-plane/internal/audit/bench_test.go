@@ -19,8 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// write puts a chain of n entries into the tables, without the way there, as the
-// holder of the signing key does.
+// write inserts a chain of n entries directly into the tables, as the holder of the signing key can.
 func (b *bundle) write(tenant string, n int, key ed25519.PrivateKey) {
 	b.T.Helper()
 	macKey, err := chain.DeriveMACKey(key)
@@ -65,7 +64,7 @@ func (b *bundle) write(tenant string, n int, key ed25519.PrivateKey) {
 	}
 }
 
-// BenchmarkVerify verifies 100,000 entries over the wire; the design asks for 5 s.
+// BenchmarkVerify verifies 100,000 entries over the wire; the design requires 5 s.
 func BenchmarkVerify(t *testing.B) {
 	const entries = 100_000
 	path := filepath.Join(t.TempDir(), "key")
@@ -83,8 +82,7 @@ func BenchmarkVerify(t *testing.B) {
 	t.ReportMetric(float64(entries)*float64(t.N)/t.Elapsed().Seconds(), "entries/s")
 }
 
-// BenchmarkAppend carries facts from the outbox through the stream to the chain;
-// the design asks for 2,000 facts/s.
+// BenchmarkAppend carries facts from the outbox through the stream to the chain; the design requires 2,000 facts/s.
 func BenchmarkAppend(t *testing.B) {
 	const facts = 10_000
 	b := startLedger(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// sign puts a checkpoint of an entry beside the chain; false when it has one.
+// sign stores a checkpoint of an entry; false if it already has one.
 func (l *Ledger) sign(ctx context.Context, q *store.Queries, tenant string, seq int64, hash string) (bool, error) {
 	now := l.Now().UTC().Truncate(time.Microsecond)
 	c := chain.Sign(l.key, tenant, seq, hash, now)
@@ -27,7 +27,7 @@ func (l *Ledger) sign(ctx context.Context, q *store.Queries, tenant string, seq 
 	if err != nil {
 		return false, err
 	}
-	// The log is a copy that whoever alters the database does not reach.
+	// The log is a copy out of reach of an attacker who alters the database.
 	l.Log.InfoContext(ctx, "audit checkpoint", slog.String("tenant", tenant), slog.Int64("seq", c.Seq), slog.String("hash", c.Hash),
 		slog.String("ts", c.TS), slog.String("key_id", c.KeyID), slog.Any("signature", c.Signature))
 	return n == 1, nil
@@ -48,9 +48,9 @@ func (l *Ledger) signDue(ctx context.Context) {
 	}
 }
 
-// signHead signs a chain's last entry, after it has verified all that no checkpoint
-// covers: a checkpoint must not vouch for what somebody altered. A checkpoint that
-// the entry has is given instead. by is who asked for it, nil for the ledger itself.
+// signHead signs a chain's last entry, after verifying all entries that no checkpoint covers: a checkpoint must not
+// vouch for altered ones. If the entry already has a checkpoint, it is returned. by is the requester, nil for the
+// ledger itself.
 func (l *Ledger) signHead(ctx context.Context, tenant string, by *string) (c chain.Checkpoint, made bool, err error) {
 	if l.key == nil {
 		return c, false, fault.AuditKeyMissing.New("This control plane has no signing key: set AUDIT_SIGNING_KEY_FILE.")
@@ -64,13 +64,13 @@ func (l *Ledger) signHead(ctx context.Context, tenant string, by *string) (c cha
 		return c, false, err
 	}
 	if v.Fault != nil {
-		return c, false, fault.AuditUnverified.New("The chain does not verify, so that it is not signed; see GET /audit/verify. A failure stays one until two people acknowledge it: POST /audit/acknowledgements.").WithCause(v.Fault)
+		return c, false, fault.AuditUnverified.New("The chain does not verify, so it is not signed; see GET /audit/verify. A failure remains one until two people acknowledge it: POST /audit/acknowledgements.").WithCause(v.Fault)
 	}
 	if end.HeadSeq == 0 && end.LastSeq == 0 {
-		return c, false, fault.AuditEmpty.New("The chain has no entry yet, so that there is nothing to sign.")
+		return c, false, fault.AuditEmpty.New("The chain has no entry yet, so there is nothing to sign.")
 	}
 	err = l.Store.InTx(ctx, func(tx store.Tx) error {
-		// What grew while there was no key: from the first checkpoint on none is left out.
+		// Entries appended while there was no key: after the first checkpoint none may be left out.
 		for _, e := range v.unsigned {
 			if _, err := l.sign(ctx, tx.Queries, tenant, e.Seq, e.Hash); err != nil {
 				return err

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// exportPause is how long a reader of an export may take over one page of it.
+// exportPause limits how long a reader of an export may take for one page.
 const exportPause = 30 * time.Second
 
 // ending returns the trailer's statement about the whole chain.
@@ -26,8 +26,8 @@ func (l *Ledger) ending(v Verdict, head chain.Header) chain.Ending {
 	return out
 }
 
-// stretch returns the header of an export: the range of entries that contains all those
-// between two instants. It has no gaps, or it could not be verified.
+// stretch returns the header of an export: the range of entries that contains all those between two instants. The range
+// is contiguous, or it could not be verified.
 func (l *Ledger) stretch(ctx context.Context, tenant string, memory chain.Memory, since, until *time.Time) (chain.Header, error) {
 	h := chain.Header{Acknowledgements: memory.Acknowledgements, Tenant: tenant, FromSeq: 1, PrevHash: chain.Genesis, Since: timeText(since), Until: timeText(until), CreatedAt: chain.Time(l.Now())}
 	var err error
@@ -50,7 +50,7 @@ func (l *Ledger) stretch(ctx context.Context, tenant string, memory chain.Memory
 		if err == nil {
 			h.PrevHash = before.Hash
 		} else {
-			h.FromSeq = 1 // its gap is found by whoever verifies the bundle
+			h.FromSeq = 1 // verifying the bundle finds its gap
 		}
 	}
 	return h, nil

@@ -29,16 +29,16 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Bounds of a fact that another program records, in bytes.
+// Limits of a fact recorded by another program, in bytes.
 const (
 	maxTarget  = 512
 	maxDetails = 16 << 10
 )
 
-// maxDepth is how many objects and lists of a fact's details may be in each other.
+// maxDepth limits the nesting of objects and lists in a fact's details.
 const maxDepth = 32
 
-// action is what an act may be called.
+// action matches the allowed names of an action.
 var action = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._:-]{0,127}$`)
 
 // API serves the routes under /audit.
@@ -47,8 +47,7 @@ type API struct {
 	Guard  *guarded.Service // keeps acknowledgements until a second person approves
 }
 
-// tenantOf is whose chain is meant: the caller's own, or the one that belongs to
-// none. Others look like those that do not exist.
+// tenantOf returns the requested chain: the caller's own, or the platform's. Others look absent.
 func tenantOf(c echo.Context) (string, error) {
 	p, _ := auth.FromContext(c.Request().Context())
 	switch t := c.QueryParam("tenant"); t {
@@ -134,7 +133,7 @@ func parseTimeRange(c echo.Context) (since, until *time.Time, err error) {
 	return out[0], out[1], nil
 }
 
-// Post serves POST /audit/events: the fact goes the way of all facts.
+// Post serves POST /audit/events: the fact is written to the outbox as all facts are.
 func (a API) Post(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body api.AuditFactInput
@@ -175,14 +174,14 @@ func (a API) Post(c echo.Context) error {
 	return c.JSON(http.StatusAccepted, api.AuditFactAccepted{EventId: e.ID})
 }
 
-// isPrintableTarget keeps line feeds, marks that turn the direction of text and the like
-// out of what people read in the ledger.
+// isPrintableTarget keeps line feeds, bidirectional control characters and other unprintable ones out of what people
+// read in the ledger.
 func isPrintableTarget(s string) bool {
 	return s != "" && len(s) <= maxTarget && utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
-// detailsOf reads an object without loss; why says what is wrong with it. What has
-// no canonical form could never become an entry.
+// detailsOf parses an object without loss; why describes what is wrong with it. Details without a canonical form could
+// never become an entry.
 func detailsOf(raw json.RawMessage) (details map[string]any, why string) {
 	if len(raw) > maxDetails {
 		return nil, "must be at most " + strconv.Itoa(maxDetails) + " bytes"
@@ -201,7 +200,7 @@ func detailsOf(raw json.RawMessage) (details map[string]any, why string) {
 	return details, ""
 }
 
-// nestedDeeperThan reports whether more than n objects and lists of a valid JSON are in each other.
+// nestedDeeperThan reports whether objects and lists of a valid JSON text are nested more than n deep.
 func nestedDeeperThan(raw []byte, n int) bool {
 	depth := 0
 	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
@@ -335,7 +334,7 @@ func (a API) Export(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	// Before the stretch is chosen: it must not end before what was verified.
+	// Before the range is chosen: it must not end before the verified entries.
 	v, err := a.Ledger.Verify(ctx, tenant, 0, 0)
 	if err != nil {
 		return err
@@ -351,7 +350,7 @@ func (a API) Export(c echo.Context) error {
 	h.Set(echo.HeaderContentType, "application/x-ndjson")
 	h.Set(echo.HeaderContentDisposition, fmt.Sprintf(`attachment; filename="audit-%d-%d.ndjson"`, head.FromSeq, head.ToSeq))
 	c.Response().WriteHeader(http.StatusOK)
-	// A failure from here on leaves the bundle without its trailer, and a verifier says so.
+	// A failure from here on leaves the bundle without its trailer, which a verifier reports.
 	slow := http.NewResponseController(c.Response())
 	page := func() error { return slow.SetWriteDeadline(time.Now().Add(exportPause)) }
 	return a.Ledger.export(ctx, c.Response(), head, a.Ledger.ending(v, head), page)

@@ -14,14 +14,13 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// epochBook keeps this key's epochs beside it, out of reach for whoever owns the
-// database: MACs that were removed together with all that tells of them are missed.
-// A nil pointer knows of none.
+// epochBook stores this key's epochs beside it, out of reach of the owner of the database: it reveals that MACs and
+// every trace of them were removed. A nil pointer has no epochs.
 type epochBook struct {
 	path string
-	mu   sync.Mutex // guards those below, and is the one writer of the file
+	mu   sync.Mutex // guards the fields below, and serialises writes to the file
 	mine []chain.Epoch
-	told bool // it is known that the file cannot be written
+	told bool // the write failure was already logged
 }
 
 // openEpochBook reads the file at path, if there is one.
@@ -44,8 +43,8 @@ func (b *epochBook) has(keys chain.Keys, tenant string) bool {
 	return slices.ContainsFunc(b.list(), func(e chain.Epoch) bool { return e.Tenant == tenant && keys.Signed(e) })
 }
 
-// noteEpoch keeps an epoch in this process and in the file. A folder that cannot be
-// written is logged once; the database has the epoch all the same.
+// noteEpoch stores an epoch in this process and in the file. A folder that cannot be written is logged once; the
+// database has the epoch all the same.
 func (l *Ledger) noteEpoch(ctx context.Context, e chain.Epoch) {
 	b := l.epochs
 	b.mu.Lock()
@@ -55,19 +54,18 @@ func (l *Ledger) noteEpoch(ctx context.Context, e chain.Epoch) {
 	b.told = err != nil
 	b.mu.Unlock()
 	if first {
-		l.Log.WarnContext(ctx, "audit epochs are not noted beside the signing key", slog.Any("err", err))
+		l.Log.WarnContext(ctx, "audit epochs are not stored beside the signing key", slog.Any("err", err))
 	}
 }
 
-// keyedChain knows which entries of a chain must carry a MAC, and whose.
+// keyedChain determines which entries of a chain must carry a MAC, and of which key.
 type keyedChain struct {
 	ledger *Ledger
 	epochs chain.Epochs
-	sealed bool // without an epoch the chain was put in by hand
+	sealed bool // a chain without an epoch was inserted by hand
 }
 
-// keyedChains gives that of each tenant. Epochs count by the signature of a trusted
-// key, wherever they are kept.
+// keyedChains returns the keyedChain of each tenant. An epoch counts if a trusted key signed it, wherever it is stored.
 func (l *Ledger) keyedChains(ctx context.Context, q *store.Queries, keys chain.Keys, tenants ...string) (map[string]*keyedChain, error) {
 	rows, err := q.ListAuditEpochs(ctx, append([]string{""}, tenants...))
 	if err != nil {
@@ -102,7 +100,7 @@ func (c *keyedChain) keyed(seq int64) bool {
 	return ok || c.sealed && len(c.epochs) == 0
 }
 
-// check recomputes hash and MAC of an entry; it needs no neighbour.
+// check recomputes hash and MAC of an entry; it needs no other entry.
 func (c *keyedChain) check(link chain.Link) *chain.Fault {
 	e, ok := c.epochs.At(link.Seq)
 	switch {
@@ -116,8 +114,8 @@ func (c *keyedChain) check(link chain.Link) *chain.Fault {
 	return link.CheckForeignKeyed()
 }
 
-// checkConsumed reports the first entry of a page whose event never came out of the
-// stream. Entries from before MACs are left out: their ids were not kept.
+// checkConsumed reports the first entry of a page whose event did not come from the stream. Entries from before MACs
+// are skipped: their ids were not recorded.
 func (c *keyedChain) checkConsumed(ctx context.Context, db outbox.Querier, page []chain.Link) (*chain.Fault, error) {
 	ids := make([]uuid.UUID, 0, len(page))
 	for _, link := range page {
@@ -133,11 +131,11 @@ func (c *keyedChain) checkConsumed(ctx context.Context, db outbox.Querier, page 
 		return nil, err
 	}
 	i := slices.IndexFunc(page, func(link chain.Link) bool { return slices.Contains(missing, link.EventID) })
-	return &chain.Fault{Seq: page[i].Seq, Reason: chain.BadForged, Detail: "its event never came out of the stream"}, nil
+	return &chain.Fault{Seq: page[i].Seq, Reason: chain.BadForged, Detail: "its event never came from the stream"}, nil
 }
 
-// sealChains begins an epoch of each chain that has none, after its last entry, and
-// then says for good that there are no others. It does so once, under the lease.
+// sealChains begins an epoch for each chain without one, after its last entry, and then records permanently that there
+// are no others. It does so once, under the lease.
 func (l *Ledger) sealChains(ctx context.Context) error {
 	if l.key == nil {
 		return nil
@@ -150,7 +148,7 @@ func (l *Ledger) sealChains(ctx context.Context) error {
 	err = l.Store.InTx(ctx, func(tx store.Tx) error {
 		made = nil
 		n, err := tx.FenceAuditWriter(ctx, store.FenceAuditWriterParams{Coordinator: l.Coordinator, Fence: fenceFrom(ctx)})
-		if err != nil || n == 0 { // another replica leads by now, and does it
+		if err != nil || n == 0 { // another replica leads now, and does it
 			return err
 		}
 		tenants, err := tx.AuditTenants(ctx)
@@ -195,7 +193,7 @@ func (l *Ledger) putEpoch(ctx context.Context, q *store.Queries, e chain.Epoch) 
 	return q.PutAuditEpoch(ctx, store.PutAuditEpochParams{Tenant: e.Tenant, FromSeq: e.FromSeq, Ts: ts, KeyID: e.KeyID, Signature: e.Signature})
 }
 
-// beginEpoch makes an entry the first of an epoch of this key, unless it lies in one.
+// beginEpoch makes an entry the first of an epoch of this key, unless it is already in one.
 func (l *Ledger) beginEpoch(ctx context.Context, q *store.Queries, c *keyedChain, tenant string, seq int64) error {
 	if e, ok := c.epochs.At(seq); ok && e.KeyID == l.keyID() {
 		return nil
@@ -205,14 +203,13 @@ func (l *Ledger) beginEpoch(ctx context.Context, q *store.Queries, c *keyedChain
 		return err
 	}
 	c.epochs = append(c.epochs, e)
-	// Also when the transaction fails: what this key appends from seq on is keyed anyway.
+	// Even if the transaction fails: whatever this key appends from seq on is keyed anyway.
 	l.noteEpoch(ctx, e)
 	return nil
 }
 
-// awaitKey waits, in a process without the signing key, for as long as the ledger is
-// a keyed one: what it appended could not be told from what somebody put in by hand.
-// The facts wait in the stream. It returns false when ctx ended.
+// awaitKey waits, in a process without the signing key, while the ledger is keyed: entries it appended would be
+// indistinguishable from ones inserted by hand. The facts wait in the stream. It returns false when ctx ends.
 func (l *Ledger) awaitKey(ctx context.Context) bool {
 	for told := false; ctx.Err() == nil; {
 		sealed, err := l.sealedWithoutKey(ctx, l.Store.Queries)
@@ -228,8 +225,8 @@ func (l *Ledger) awaitKey(ctx context.Context) bool {
 	return false
 }
 
-// sealUntilDone seals the chains, and waits while that fails: a database that is away for a
-// moment must not end the service. It returns false when ctx ends first.
+// sealUntilDone seals the chains and retries on failure: a database that is briefly unavailable must not end the
+// service. It returns false when ctx ends first.
 func (l *Ledger) sealUntilDone(ctx context.Context) bool {
 	for told := false; ctx.Err() == nil; {
 		err := l.sealChains(ctx)
@@ -248,8 +245,8 @@ func (l *Ledger) sealUntilDone(ctx context.Context) bool {
 // sealRetry is how long sealUntilDone waits between attempts.
 const sealRetry = time.Second
 
-// sealedWithoutKey reports whether this process must not append: it has no key, and
-// others did. No signature is judged, since it may know no public key either.
+// sealedWithoutKey reports whether this process must not append: it has no key, and others did. It checks no signature,
+// since it may have no public key either.
 func (l *Ledger) sealedWithoutKey(ctx context.Context, q *store.Queries) (bool, error) {
 	if l.key != nil {
 		return false, nil

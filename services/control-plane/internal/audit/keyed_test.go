@@ -21,8 +21,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// insert puts a row behind the chain that links to it, as whoever can write to the
-// database can do.
+// insert appends a correctly linked row to the chain, as any writer to the database can.
 func (b *bundle) insert(tenant string, mac *string) chain.Link {
 	b.T.Helper()
 	var seq int64
@@ -71,7 +70,7 @@ func TestInsertedEntryIsFoundAndNeverSigned(t *testing.T) {
 			}
 			b.fails(name, "", 4, "forged")
 			b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
-			// It stays found when the ledger has gone on behind it.
+			// It is still found after the ledger has appended more.
 			b.emit(auditFact("default", 5))
 			b.chained("default", 5)
 			b.fails(name+", appended to", "", 4, "forged")
@@ -83,7 +82,7 @@ func TestInsertedEntryIsFoundAndNeverSigned(t *testing.T) {
 	}
 }
 
-// A whole chain of a tenant that the ledger has never appended to.
+// A whole chain of a tenant for which the ledger has never appended.
 func TestInsertedChainIsFound(t *testing.T) {
 	t.Parallel()
 	b := startWithEntries(t, 1)
@@ -94,7 +93,7 @@ func TestInsertedChainIsFound(t *testing.T) {
 	}
 }
 
-// An entry whose event the ledger never took from the stream, although its MAC is right.
+// An entry whose event the ledger never took from the stream, although its MAC is valid.
 func TestUnconsumedEntryIsFound(t *testing.T) {
 	t.Parallel()
 	b := startWithEntries(t, 3)
@@ -102,7 +101,7 @@ func TestUnconsumedEntryIsFound(t *testing.T) {
 	b.fails("not in the inbox", "", 2, "forged")
 }
 
-// The thousandth is signed as it is appended, and not above an entry that was put in.
+// The thousandth entry is signed as it is appended, but not above a forged entry.
 func TestThousandthAboveInsertedEntryIsNotSigned(t *testing.T) {
 	t.Parallel()
 	b := startWithEntries(t, 990)
@@ -120,8 +119,8 @@ func TestThousandthAboveInsertedEntryIsNotSigned(t *testing.T) {
 	}
 }
 
-// Rows from before MACs verify; behind them no other without one does, not even when
-// the database has forgotten since when there are MACs.
+// Rows from before MACs verify; after them no other row without one does, even if the database has lost the record of
+// when MACs began.
 func TestEntriesFromBeforeMACs(t *testing.T) {
 	t.Parallel()
 	key := filepath.Join(t.TempDir(), "key")

@@ -1,9 +1,7 @@
-// Package audit keeps the ledger of who did what, or was refused it, in one hash
-// chain per tenant.
+// Package audit keeps the ledger of actions and refusals, with their actors, in one hash chain per tenant.
 //
-// A fact is an outbox event of the act's own transaction. One replica at a time
-// reads the facts of all services from the stream, in its order, and appends them
-// (Ledger.Lead). All replicas answer questions about the chain and verify it.
+// A fact is an outbox event of the action's own transaction. One replica at a time reads the facts of all services from
+// the stream, in its order, and appends them (Ledger.Lead). All replicas answer queries about the chain and verify it.
 //
 //	fact ──outbox, stream──▶ appended ──every 1,000 entries or 10 min──▶ signed
 //	  └──cannot be an entry──▶ dead letter
@@ -32,7 +30,7 @@ import (
 // Consumer is the durable consumer of the stream, and its name in inbox and dead letters.
 const Consumer = "control-plane-audit"
 
-// Subject is what the ledger consumes, of every tenant and service.
+// Subject is the subject that the ledger consumes, of every tenant and service.
 const Subject = "platform.*.audit.recorded"
 
 const (
@@ -41,11 +39,11 @@ const (
 	checkpointTick    = 15 * time.Second
 	verifyEvery       = time.Hour
 	verifyTick        = time.Minute
-	// verifications at once in this process: each reads and hashes a whole chain.
+	// verifications limits concurrent verifications in this process: each reads and hashes a whole chain.
 	verifications = 2
 )
 
-// Parts are what a Ledger needs.
+// Parts are the dependencies of a Ledger.
 type Parts struct {
 	Store *store.Store
 	// Conn is the broker connection; nil if events are only logged, so that none arrive.
@@ -64,8 +62,8 @@ type Ledger struct {
 	Parts
 
 	key     ed25519.PrivateKey // nil: nothing is signed
-	roots   chain.Keys         // trusted regardless of the tables: the key and those of the configuration
-	macKey  []byte             // derived of key; nil without it
+	roots   chain.Keys         // trusted regardless of the tables: the key and the configured ones
+	macKey  []byte             // derived from key; nil without it
 	anchors *anchors           // nil without a key
 	epochs  *epochBook         // nil without a key
 	memory  *memoryBook        // nil without a key
@@ -73,8 +71,8 @@ type Ledger struct {
 	busy    *semaphore.Weighted
 }
 
-// New refuses a missing part and reads the keys. With an empty keyFile checkpoints
-// are not signed; trusted are public keys as chain.ParseKeys reads them.
+// New returns a Ledger with its keys, or an error for a missing part. With an empty keyFile checkpoints are not signed;
+// trusted are public keys in the format of chain.ParseKeys.
 func New(p Parts, keyFile, trusted string) (*Ledger, error) {
 	if err := service.RequireParts("audit", p); err != nil {
 		return nil, err
@@ -105,8 +103,8 @@ func (l *Ledger) openKeys(keyFile, trusted string) (err error) {
 	return err
 }
 
-// Lead appends facts, signs checkpoints and verifies all chains until ctx ends. It
-// must run under a lease: the fence keeps a former leader from writing.
+// Lead appends facts, signs checkpoints and verifies all chains until ctx ends. It must run under a lease: the fence
+// prevents a former leader from writing.
 func (l *Ledger) Lead(ctx context.Context) error {
 	if !l.sealUntilDone(ctx) {
 		return nil
@@ -165,7 +163,7 @@ func runEvery(ctx context.Context, d time.Duration, fn func(context.Context)) {
 
 func fenceFrom(ctx context.Context) int64 { return coord.Fence(ctx) }
 
-// linkOf is a row of audit_events as it was hashed.
+// linkOf returns the hashed form of a row of audit_events.
 func linkOf(r store.AuditEvent) chain.Link {
 	var mac string
 	if r.Mac != nil {

@@ -8,30 +8,29 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// checkpoints reads those of a chain beside its entries and checks them.
+// checkpoints reads and checks the checkpoints of a chain alongside its entries.
 type checkpoints struct {
 	ledger    *Ledger
 	keys      chain.Keys // empty: signatures prove nothing and are not checked
 	tenant    string
 	after, to int64
 	anchor    chain.Checkpoint // Seq 0: none
-	high      chain.Head       // the largest that was ever verified; Seq 0: none
-	last      int64            // up to which checkpoints must be complete
+	high      chain.Head       // the largest ever verified; Seq 0: none
+	last      int64            // checkpoints must be complete up to here
 	next      []store.AuditCheckpoint
 	done      bool
 
-	signed   []int64 // sequences under a good signature
+	signed   []int64 // sequences with a valid signature
 	unsigned []chain.Head
 }
 
-// check says what is wrong with the checkpoint of an entry, or with its absence.
-// Sequences must rise.
+// check validates the checkpoint of an entry, or its absence. Sequences must rise.
 //
-// A checkpoint covers all before it, so that one that was removed below another
-// hides nothing. It is a fault nevertheless: somebody was at the tables.
+// A checkpoint covers all entries before it, so one that was removed below another hides nothing. It is a fault
+// nevertheless: it shows that the tables were tampered with.
 func (c *checkpoints) check(ctx context.Context, e chain.Link) (*chain.Fault, error) {
 	if e.Seq == c.high.Seq && e.Hash != c.high.Hash {
-		return &chain.Fault{Seq: e.Seq, Reason: chain.BadGap, Detail: "another entry stood here when it was verified: the chain was cut, or restored from a backup, and went on"}, nil
+		return &chain.Fault{Seq: e.Seq, Reason: chain.BadGap, Detail: "another entry was here at an earlier verification: the chain was truncated or restored from a backup, and continued"}, nil
 	}
 	mark, err := c.at(ctx, e.Seq)
 	if err != nil {
@@ -65,7 +64,7 @@ func (c *checkpoints) judge(e chain.Link, mark chain.Checkpoint) *chain.Fault {
 	return c.keys.Check(c.tenant, mark)
 }
 
-// signedBefore is the last good signature below a fault; nil is none.
+// signedBefore returns the last validly signed sequence before a fault; nil if none.
 func (c *checkpoints) signedBefore(f *chain.Fault) (seq int64) {
 	for _, s := range c.signed {
 		if f == nil || s < f.Seq {
@@ -75,7 +74,7 @@ func (c *checkpoints) signedBefore(f *chain.Fault) (seq int64) {
 	return seq
 }
 
-// at is the checkpoint of an entry, if there is one. Sequences must rise.
+// at returns the checkpoint of an entry, if there is one. Sequences must rise.
 func (c *checkpoints) at(ctx context.Context, seq int64) (*chain.Checkpoint, error) {
 	for {
 		if len(c.next) == 0 {

@@ -17,37 +17,38 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// The states of what is remembered.
+// The states of the memory.
 const (
 	memoryNone = "none" // a ledger without a signing key remembers nothing
 	memoryKept = "kept"
 	memoryLost = "lost" // the file beside the signing key is gone or cannot be written
 )
 
-// memoryFile is its name, in the folder of the signing key.
+// memoryFile is the file's name, in the folder of the signing key.
 const memoryFile = "audit_high_water"
 
-// memoryBook is the copy of what is remembered that whoever owns the database does not reach. A nil pointer is that of
+// memoryBook is the copy of the remembered state that the owner of the database cannot reach. A nil pointer is that of
 // a ledger without a key.
 type memoryBook struct {
 	path string
-	loss string     // the failure that stands for the loss of the file, while this process runs
+	loss string     // the failure that represents the loss of the file, while this process runs
 	mu   sync.Mutex // guards told
-	told bool       // it is known that the file cannot be used
+	told bool       // the failure was already logged
 }
 
 func newMemoryBook(stateFile string) *memoryBook {
 	return &memoryBook{path: filepath.Join(filepath.Dir(stateFile), memoryFile), loss: uuid.NewString()}
 }
 
-// recollection is what this process remembers of a chain now.
+// recollection is this process's current memory of a chain.
 type recollection struct {
 	chain.Memory
 	state string
-	why   string // what is wrong with the memory itself
+	why   string // the fault of the memory itself
 }
 
-// recall merges the file and the table. It comes before the chain is read: what it tells of is in there by now.
+// recall merges the file and the table. It runs before the chain is read, so everything it reports is already in the
+// chain.
 func (l *Ledger) recall(ctx context.Context, q *store.Queries, keys chain.Keys, tenant string) (recollection, error) {
 	r := recollection{Memory: chain.Memory{Tenant: tenant}, state: memoryNone}
 	if l.memory == nil {
@@ -63,7 +64,7 @@ func (l *Ledger) recall(ctx context.Context, q *store.Queries, keys chain.Keys, 
 	}
 	r.Memory, r.state = r.Merge(noted), memoryKept
 	if altered {
-		r.why = "the copy in the database of what is remembered of the chain was altered"
+		r.why = "the database's copy of the memory of the chain was altered"
 	}
 	filed, err := chain.ReadMemories(l.memory.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,7 +87,7 @@ func (l *Ledger) recall(ctx context.Context, q *store.Queries, keys chain.Keys, 
 			return r, l.writeMemory(keys, r.Memory)
 		}
 		if !keys.Remembers(m) {
-			r.state, r.why = memoryLost, "the file beside the signing key is not signed by a key that counts"
+			r.state, r.why = memoryLost, "the file beside the signing key is not signed by a trusted key"
 			return r, nil
 		}
 		r.Memory = r.Merge(m.Memory)
@@ -94,7 +95,8 @@ func (l *Ledger) recall(ctx context.Context, q *store.Queries, keys chain.Keys, 
 	return r, nil
 }
 
-// recallTable is what the table remembers; altered says that its signature is wrong, so that it counts for nothing.
+// recallTable reads the remembered state from the table; altered reports that its signature is wrong, so that it is
+// ignored.
 func (l *Ledger) recallTable(ctx context.Context, q *store.Queries, keys chain.Keys, tenant string) (m chain.Memory, altered bool, err error) {
 	raw, err := q.AuditMemory(ctx, tenant)
 	if store.None(err) {
@@ -110,11 +112,11 @@ func (l *Ledger) recallTable(ctx context.Context, q *store.Queries, keys chain.K
 	return signed.Memory, false, nil
 }
 
-// errMemoryLost says why the file is not made anew.
-var errMemoryLost = errors.New("it is gone: the disk was lost, or somebody removed it")
+// errMemoryLost is the reason why the file is not recreated.
+var errMemoryLost = errors.New("it is gone: the disk was lost, or the file was removed")
 
-// renewMemory makes the file of a ledger that is new, of one from a version that had none, or of one whose loss two
-// people have acknowledged. Any other absence is a loss.
+// renewMemory creates the file of a new ledger, of one from a version without the file, or of one whose loss two people
+// have acknowledged. Any other absence is a loss.
 func (l *Ledger) renewMemory(ctx context.Context, q *store.Queries, keys chain.Keys, m chain.Memory) error {
 	begun := l.epochs.has(keys, chain.MemoryTenant)
 	if !begun {
@@ -130,7 +132,7 @@ func (l *Ledger) renewMemory(ctx context.Context, q *store.Queries, keys chain.K
 			return err
 		}
 		if _, err := os.Stat(l.epochs.path); err != nil && len(tenants) > 0 {
-			begun = true // neither new nor left as the former version left it
+			begun = true // neither new nor from a version without the file
 		}
 	}
 	if begun && !l.lossAcknowledged(m) {
@@ -144,12 +146,12 @@ func (l *Ledger) renewMemory(ctx context.Context, q *store.Queries, keys chain.K
 	return l.putEpoch(ctx, q, e)
 }
 
-// lossAcknowledged reports whether two people know that this process found no file that counts.
+// lossAcknowledged reports whether two people have acknowledged that this process found no valid file.
 func (l *Ledger) lossAcknowledged(m chain.Memory) bool {
 	return slices.ContainsFunc(m.Acknowledgements, func(a chain.Acknowledgement) bool { return slices.Contains(a.Failures, l.memory.loss) })
 }
 
-// copyMemories begins the file with what the table remembers of each chain. After a loss, each tenant that has not
+// copyMemories fills a new file with the table's memory of each chain. After a loss, each tenant that has not
 // acknowledged it keeps it as a failure: one tenant's people do not accept it for another's.
 func (l *Ledger) copyMemories(ctx context.Context, q *store.Queries, keys chain.Keys, lost bool) error {
 	if err := chain.WriteMemory(l.memory.path, "", true, nil); err != nil {
@@ -176,7 +178,7 @@ func (l *Ledger) copyMemories(ctx context.Context, q *store.Queries, keys chain.
 	return nil
 }
 
-// writeMemory adds to the file what is known of a chain.
+// writeMemory adds a memory of a chain to the file.
 func (l *Ledger) writeMemory(keys chain.Keys, m chain.Memory) error {
 	return chain.WriteMemory(l.memory.path, m.Tenant, false, func(have chain.SignedMemory) (chain.SignedMemory, error) {
 		if keys.Remembers(have) {
@@ -186,7 +188,7 @@ func (l *Ledger) writeMemory(keys chain.Keys, m chain.Memory) error {
 	})
 }
 
-// noteMemory adds to the table what is known of a chain; the caller holds its lock.
+// noteMemory adds a memory of a chain to the table; the caller holds its lock.
 func (l *Ledger) noteMemory(ctx context.Context, tx store.Tx, keys chain.Keys, m chain.Memory) error {
 	have, _, err := l.recallTable(ctx, tx.Queries, keys, m.Tenant)
 	if err != nil {
@@ -203,8 +205,8 @@ func (l *Ledger) noteMemory(ctx context.Context, tx store.Tx, keys chain.Keys, m
 	return tx.PutAuditMemory(ctx, store.PutAuditMemoryParams{Tenant: m.Tenant, Document: string(raw), Now: l.Now()})
 }
 
-// memorize keeps what a verification found, in the file first, and lets the verdict tell of what is open. A head is not
-// reported as verified before it is remembered.
+// memorize stores the result of a verification, in the file first, and adds the open failures to the verdict. A head is
+// not reported as verified before it is remembered.
 func (l *Ledger) memorize(ctx context.Context, keys chain.Keys, v *Verdict, r recollection, raises bool) error {
 	known := r.Memory
 	if v.Fault == nil && r.state == memoryKept && r.why != "" {
@@ -233,8 +235,8 @@ func (l *Ledger) memorize(ctx context.Context, keys chain.Keys, v *Verdict, r re
 	return nil
 }
 
-// keepMemory writes both copies, if there is anything new for them. A process that has lost the file, or the key that
-// signed it, adds nothing: what it finds says more of itself than of the chain, and nothing verifies anyway.
+// keepMemory writes both copies if there is anything new. A process that has lost the file, or the key that signed it,
+// adds nothing: its findings concern itself rather than the chain, and no verification succeeds anyway.
 func (l *Ledger) keepMemory(ctx context.Context, keys chain.Keys, known chain.Memory, r *recollection) error {
 	if r.state != memoryKept {
 		return nil
@@ -259,28 +261,29 @@ func (l *Ledger) keepMemory(ctx context.Context, keys chain.Keys, known chain.Me
 	})
 }
 
-// errAcknowledged says that two people accepted the chain while it was verified: what was found may be what they accepted.
+// errAcknowledged reports that two people accepted the chain while it was verified: the failure found may be the one
+// they accepted.
 var errAcknowledged = errors.New("the chain was acknowledged while it was verified")
 
-// lockMemory keeps failures and acknowledgements of one chain apart: either knows of the other.
+// lockMemory serialises failures and acknowledgements of one chain, so that each sees the other.
 func lockMemory(ctx context.Context, tx store.Tx, tenant string) error {
 	return tx.LockKeys(ctx, []string{"audit memory:" + tenant})
 }
 
-// filed reports whether the file knows all of it.
+// filed reports whether the file already has all of it.
 func (l *Ledger) filed(keys chain.Keys, m chain.Memory) bool {
 	all, err := chain.ReadMemories(l.memory.path)
 	have := all[m.Tenant]
 	return err == nil && have.High == m.High && len(have.Failures) == len(m.Failures) && len(have.Acknowledgements) == len(m.Acknowledgements) && (m.High.Seq == 0 || keys.Remembers(have))
 }
 
-// openFailures reports whether a chain has a failure that nobody has acknowledged: nothing is signed then.
+// openFailures reports whether a chain has unacknowledged failures: nothing is signed then.
 func (l *Ledger) openFailures(ctx context.Context, q *store.Queries, keys chain.Keys, tenant string) (recollection, bool, error) {
 	r, err := l.recall(ctx, q, keys, tenant)
 	return r, r.state == memoryLost || len(r.Open()) > 0, err
 }
 
-// noteEnds verifies what was appended since the last time, so that little of it can be cut off unnoticed.
+// noteEnds verifies entries appended since its last run, so that few of them can be cut off unnoticed.
 func (l *Ledger) noteEnds(ctx context.Context) {
 	if l.key == nil {
 		return
@@ -299,6 +302,6 @@ func (l *Ledger) noteEnds(ctx context.Context) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		l.Log.WarnContext(ctx, "the end of the audit ledger is not noted", slog.Any("err", err))
+		l.Log.WarnContext(ctx, "the end of the audit ledger is not stored", slog.Any("err", err))
 	}
 }

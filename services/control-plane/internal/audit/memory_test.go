@@ -19,15 +19,15 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// tampering is what a database administrator does to one chain of 16 entries, whose twelfth is signed.
+// tampering is an alteration by a database administrator of one chain of 16 entries, whose twelfth is signed.
 type tampering struct {
 	name       string
 	statements []string // $T is the tenant
-	grows      int      // facts that the ledger appends afterwards, not knowing of it
+	grows      int      // facts that the ledger appends afterwards, unaware of it
 	reasons    string
 }
 
-// cutTail removes the entries after one, and lets the head tell so.
+// cutTail removes the entries after one, and changes the head to match.
 func cutTail(last int) []string {
 	return []string{
 		fmt.Sprintf("delete from audit_events where tenant = $T and seq > %d", last),
@@ -65,7 +65,7 @@ var tamperings = []tampering{
 	{"memory in the database changed", []string{"update audit_memory set document = replace(document, '\"seq\":16', '\"seq\":11') where tenant = $T"}, 0, "memory"},
 }
 
-// tenantsOf gives each tampering a tenant of its own, with two people who govern.
+// tenantsOf gives each tampering its own tenant, with two people who govern.
 func tenantsOf(n int) (credentials string) {
 	all := map[string]any{}
 	for i := range n {
@@ -101,8 +101,9 @@ func (b *bundle) acknowledged(tenant string) {
 	})
 }
 
-// backup keeps what is remembered, beside the key and in the database; the function restores it, as a backup of both does
-// together with that of the entries. The leader may have looked meanwhile, so it does so until the chain verifies.
+// backup copies the memory, beside the key and in the database; the returned function restores it, as restoring a
+// backup of both and the entries does. The leader may have verified meanwhile, so it repeats this until the chain
+// verifies.
 func (b *bundle) backup() (restore func()) {
 	b.T.Helper()
 	var file string
@@ -132,8 +133,8 @@ func (b *bundle) backup() (restore func()) {
 	}
 }
 
-// acknowledge lets one person ask and another approve, with between run in between. The leader verifies too: what it finds
-// after the request is not in it, and then the approval is refused and all is asked for again.
+// acknowledge lets one person request and another approve, and runs between in between. The leader verifies too: a
+// failure it finds after the request is not in it, so the approval is refused and a new request is made.
 func (b *bundle) acknowledge(alice, bob string, between func()) {
 	b.T.Helper()
 	testenv.Eventually(b.T, 30*time.Second, func() error {
@@ -154,7 +155,7 @@ func (b *bundle) acknowledge(alice, bob string, between func()) {
 	})
 }
 
-// checkpoint signs the head, unless the leader has signed it already: then no entry tells who asked.
+// checkpoint signs the head, unless the leader has already signed it: then no entry names a requester.
 func (b *bundle) checkpoint(bearer string) (signed bool) {
 	b.T.Helper()
 	r := b.Call("POST", "/audit/checkpoints", bearer, nil)
@@ -164,8 +165,8 @@ func (b *bundle) checkpoint(bearer string) (signed bool) {
 	return r.Status == 201
 }
 
-// Whatever an administrator of the database does is found, stays found although it is undone or verified again, keeps
-// the chain from being signed, and ends only by two people, whose statement stays.
+// Any change by an administrator of the database is found, stays found even if it is undone or verified again, prevents
+// signing of the chain, and ends only by two people, whose statement is kept.
 func TestEveryTamperingIsRemembered(t *testing.T) {
 	t.Parallel()
 	keyFile := filepath.Join(t.TempDir(), "audit-signing.key")
@@ -236,7 +237,7 @@ func TestEveryTamperingIsRemembered(t *testing.T) {
 		if r := b.offline(bob, public); !r.Verified || len(r.Acknowledgements) != 1 || r.SignedSeq == 0 {
 			t.Errorf("%s: got %+v of the export after the acknowledgement, want it verified, and to tell of it", c.name, r)
 		}
-		// What was accepted may not change either.
+		// Accepted entries may not change either.
 		if c.name == "whole chain removed" {
 			continue
 		}
@@ -248,8 +249,8 @@ func TestEveryTamperingIsRemembered(t *testing.T) {
 	}
 }
 
-// Without the file nothing verifies, whatever the tables say, until two people have said that they know; it is not made
-// anew by a restart.
+// Without the file nothing verifies, whatever the tables contain, until two people have acknowledged it; a restart does
+// not recreate it.
 func TestLostMemoryDoesNotVerify(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -292,13 +293,13 @@ func TestLostMemoryDoesNotVerify(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"format":"platform-audit-high-water/v1","chains":{}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if v := verify(); v["verified"] != true { // the database remembers, and writes it again
+	if v := verify(); v["verified"] != true { // the database remembers, and rewrites it
 		t.Errorf("got %v, want the copy in the database to count", v)
 	}
 }
 
-// What is remembered of a chain is its tenant's to acknowledge: another tenant whose memory was lost with it still has to,
-// also after a restart.
+// Only the chain's tenant can acknowledge its memory: another tenant whose memory was lost with it still has to, even
+// after a restart.
 func TestALossIsAcknowledgedByEachTenant(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

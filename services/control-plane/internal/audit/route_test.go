@@ -140,7 +140,7 @@ func TestListing(t *testing.T) {
 		t.Errorf(`pages %v; want strings.Join(seqs, " ") == "9 8 7 6 5 4 3 2 1"`, seqs)
 	}
 
-	// One's own chain and that of nobody, no other.
+	// The caller's own chain and the platform's, no other.
 	for _, path := range []string{"/audit/events", "/audit/verify", "/audit/checkpoints", "/audit/export"} {
 		b.Want(200, "GET", path+"?tenant=platform", controlplanetest.Reader, nil)
 		b.Want(200, "GET", path+"?tenant=other", controlplanetest.Foreign, nil)
@@ -196,15 +196,15 @@ func TestCheckpointsAndKeys(t *testing.T) {
 		b.Refused(403, "insufficient_scope", "POST", "/audit/checkpoints", scope, nil)
 	}
 
-	// A new key: what the old one signed counts for nothing as long as nobody says
-	// whose it was. Whoever owns the database could have put it there.
+	// A new key: signatures of the old one are untrusted until an operator vouches for it. The owner of the database
+	// could have added it.
 	stop()
 	p.Setenv("AUDIT_SIGNING_KEY_FILE=" + filepath.Join(dir, "second"))
 	stop = p.Serve()
 	b.fails("a key that nobody vouches for", "", 2, "checkpoint")
 	b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	var old map[string]any
-	for _, k := range itemsOf(t, b.Want(200, "GET", "/audit/keys", controlplanetest.Reader, nil)) { // the new one may have signed another chain by now
+	for _, k := range itemsOf(t, b.Want(200, "GET", "/audit/keys", controlplanetest.Reader, nil)) { // the new key may also have signed
 		if k["vouched"] != k["active"] {
 			t.Errorf(`key %v; want k["vouched"] == %v`, k, k["active"])
 		}
@@ -216,7 +216,7 @@ func TestCheckpointsAndKeys(t *testing.T) {
 		t.Fatalf(`key %v; want old != nil && old["active"] == false`, old)
 	}
 
-	// Named once outside of the database, it is vouched for by its successor.
+	// Once configured outside the database, its successor vouches for it.
 	stop()
 	p.Setenv("AUDIT_TRUSTED_KEYS=" + old["public_key"].(string))
 	stop = p.Serve()
@@ -317,7 +317,7 @@ func TestExportOfAStretch(t *testing.T) {
 	}
 }
 
-// awaitAuditCheck waits until /health says of the ledger what begins so.
+// awaitAuditCheck waits until the ledger's check in /health begins with this text.
 func awaitAuditCheck(t *testing.T, b *bundle, want string) {
 	t.Helper()
 	testenv.Eventually(t, 30*time.Second, func() error {
@@ -359,7 +359,7 @@ func TestMetricsAndHealthTellOfTampering(t *testing.T) {
 	metric("platform_audit_verified 1")
 	metric("platform_audit_lag_events 0")
 	awaitAuditCheck(t, b, "ok")
-	// The leader finds it, an hour after the last time.
+	// The leader finds it, an hour after its last verification.
 	b.alter("update audit_events set actor = 'b' where tenant = 'default' and seq = 2")
 	b.SQL("update control_plane.audit_rounds set verified_at = verified_at - interval '61 minutes'")
 	stop()
@@ -367,7 +367,7 @@ func TestMetricsAndHealthTellOfTampering(t *testing.T) {
 	metric("platform_audit_verified 0")
 	awaitAuditCheck(t, b, "warn: the audit ledger does not verify")
 	b.Want(200, "GET", "/readyz", "", nil)
-	// So does whoever asks.
+	// The caller notices too.
 	b.alter("update audit_events set actor = 'alice' where tenant = 'default' and seq = 2")
 	if v := b.verify(""); v["verified"] != false {
 		t.Errorf("got %v of an entry that was put right again, want the failure to stay", v)
@@ -377,8 +377,8 @@ func TestMetricsAndHealthTellOfTampering(t *testing.T) {
 	metric("platform_audit_verified 1")
 }
 
-// What lies in the stream while the broker or the ledger is away is the lag; here
-// nobody leads, because another replica does and stands still.
+// Facts that wait in the stream while the broker or the ledger is away are the lag; here no replica appends, because
+// another one leads and is stopped.
 func TestLagCountsWhatWaits(t *testing.T) {
 	t.Parallel()
 	b := startWithEntries(t, 1)

@@ -10,8 +10,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// A request as large as a body may be, of characters that the envelope encodes in
-// six bytes, starts its run and stands in the ledger.
+// A request of the maximum body size, of characters that the envelope encodes in six bytes, starts its run and reaches
+// the ledger.
 func TestLargeRequestReachesTheLedger(t *testing.T) {
 	t.Parallel()
 	b := startLedger(t)
@@ -21,7 +21,7 @@ func TestLargeRequestReachesTheLedger(t *testing.T) {
 	if n := len(b.Orchestrator.All()); n != 1 {
 		t.Errorf("%d runs; want 1", n)
 	}
-	b.chained("default", 2) // asked for and dispatched
+	b.chained("default", 2) // requested and dispatched
 	entries := itemsOf(t, b.Want(200, "GET", "/audit/events?action=retrain.requested", controlplanetest.Reader, nil))
 	if len(entries) != 1 || entries[0]["actor"] != "operator" {
 		t.Fatalf(`entries %v; want len(entries) == 1 && entries[0]["actor"] == "operator"`, entries)

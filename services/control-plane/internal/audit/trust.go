@@ -10,13 +10,12 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// anchors are kept beside the signing key, out of reach for whoever owns the
-// database: the end of a chain is known although all its rows were removed. A nil
-// pointer knows of none.
+// anchors are stored beside the signing key, out of reach of the owner of the database: the end of a chain is known
+// even if all its rows were removed. A nil pointer has no anchors.
 type anchors struct {
 	path string
-	mu   sync.Mutex // one writer of the file
-	told bool       // guarded by mu: it is known that the file cannot be written
+	mu   sync.Mutex // serialises writes to the file
+	told bool       // guarded by mu: the write failure was already logged
 }
 
 func (a *anchors) read() (chain.Anchors, error) {
@@ -26,14 +25,14 @@ func (a *anchors) read() (chain.Anchors, error) {
 	return chain.ReadAnchors(a.path)
 }
 
-// of is a tenant's anchor; Seq 0 when there is none.
+// of returns a tenant's anchor; Seq 0 if there is none.
 func (a *anchors) of(tenant string) (chain.Checkpoint, error) {
 	all, err := a.read()
 	return all[tenant], err
 }
 
-// anchor notes checkpoints that are committed. A folder that cannot be written, such
-// as a mounted secret, is said once; the chain is signed all the same.
+// anchor records committed checkpoints. A folder that cannot be written, such as a mounted secret, is logged once; the
+// chain is signed all the same.
 func (l *Ledger) anchor(ctx context.Context, with chain.Anchors) {
 	if l.anchors == nil || len(with) == 0 {
 		return
@@ -42,21 +41,20 @@ func (l *Ledger) anchor(ctx context.Context, with chain.Anchors) {
 	defer l.anchors.mu.Unlock()
 	err := chain.RaiseAnchors(l.anchors.path, with)
 	if err != nil && !l.anchors.told {
-		l.Log.WarnContext(ctx, "audit checkpoints are not noted beside the signing key: chains that are removed whole cannot be missed", slog.Any("err", err))
+		l.Log.WarnContext(ctx, "audit checkpoints are not stored beside the signing key: the removal of a whole chain cannot be detected", slog.Any("err", err))
 	}
 	l.anchors.told = err != nil
 }
 
-// anchorDue notes the last checkpoint of each chain: those of appended entries are
-// committed by the consumer, behind the ledger's back. A row counts only with a
-// trusted signature.
+// anchorDue records the last checkpoint of each chain: those of appended entries are committed by the consumer, outside
+// the ledger's control. A row counts only with a trusted signature.
 func (l *Ledger) anchorDue(ctx context.Context) {
 	if l.anchors == nil {
 		return
 	}
 	keys, err := l.keys(ctx)
 	if err != nil {
-		return // health tells of the database
+		return // health reports the database
 	}
 	rows, err := l.Store.LastAuditCheckpoints(ctx)
 	if err != nil {
@@ -71,7 +69,7 @@ func (l *Ledger) anchorDue(ctx context.Context) {
 	l.anchor(ctx, with)
 }
 
-// listed are the keys of the tables, newest first, with those who vouch for them.
+// listed returns the keys of the tables, newest first, with those who vouch for them.
 func (l *Ledger) listed(ctx context.Context, q *store.Queries) ([]chain.BundleKey, error) {
 	rows, err := q.ListAuditKeys(ctx)
 	if err != nil {
@@ -92,9 +90,8 @@ func (l *Ledger) listed(ctx context.Context, q *store.Queries) ([]chain.BundleKe
 	return out, nil
 }
 
-// keys are those whose checkpoints count: those from outside of the database, and
-// whom they vouch for. A row of audit_keys alone proves nothing, since whoever can
-// rewrite a chain can add one.
+// keys returns the keys whose checkpoints count: those from outside the database, and those they vouch for. A row of
+// audit_keys alone proves nothing, since an attacker who can rewrite a chain can add one.
 func (l *Ledger) keys(ctx context.Context) (chain.Keys, error) {
 	return l.trustedKeys(ctx, l.Store.Queries)
 }
@@ -111,8 +108,7 @@ func (l *Ledger) trustedKeys(ctx context.Context, q *store.Queries) (chain.Keys,
 	return l.roots.Reach(rows), nil
 }
 
-// vouchDue lets the signing key vouch for retired keys that the configuration
-// names, so that it need not name them for ever.
+// vouchDue makes the signing key vouch for configured retired keys, so that they need not stay in the configuration.
 func (l *Ledger) vouchDue(ctx context.Context) {
 	if l.key == nil || len(l.roots) == 1 {
 		return
@@ -134,7 +130,7 @@ func (l *Ledger) vouchDue(ctx context.Context) {
 	}
 }
 
-// tenants are all that have a chain, or had one.
+// tenants returns all tenants that have or had a chain.
 func (l *Ledger) tenants(ctx context.Context) ([]string, error) {
 	rows, err := l.Store.AuditTenants(ctx)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// forge rewrites the chain of the tenant default from an entry on, as the owner of
-// the database can: hashes, links, head, and checkpoints by a key of the forger.
+// forge rewrites the chain of the tenant default from an entry on, as the owner of the database can: hashes, links,
+// head, and checkpoints by the forger's key.
 func (b *bundle) forge(from int64, key ed25519.PrivateKey) {
 	b.T.Helper()
 	b.alter("update audit_events set actor = 'bob' where tenant = 'default' and seq = $1", from)
@@ -54,7 +54,7 @@ func (b *bundle) forge(from int64, key ed25519.PrivateKey) {
 	b.alter("delete from audit_verdicts")
 }
 
-// The rest of row 18: what whoever owns the database does with more care.
+// The rest of row 18: careful tampering by the owner of the database.
 func TestRow18TamperingByTheOwner(t *testing.T) {
 	t.Parallel()
 	_, forger, err := ed25519.GenerateKey(nil)
@@ -89,7 +89,7 @@ func TestRow18TamperingByTheOwner(t *testing.T) {
 			}
 		}
 		b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
-		// Neither does the key need to be there for its checkpoints to be missed.
+		// Missing checkpoints are noticed even without the key.
 		b.alter("delete from audit_checkpoints")
 		b.fails("forged, checkpoints gone", "", 5, "forged")
 	})
@@ -105,7 +105,7 @@ func TestRow18TamperingByTheOwner(t *testing.T) {
 		b.alter("delete from audit_heads")
 		b.alter("delete from audit_verdicts")
 		b.fails("all", "", 1, "gap")
-		// A new chain in its place does not hide it, at whatever length.
+		// A new chain in its place does not hide it, whatever its length.
 		events := make([]outbox.Event, 12)
 		for i := range events {
 			events[i] = auditFact("default", i)
@@ -140,8 +140,7 @@ func TestRow18TamperingByTheOwner(t *testing.T) {
 	})
 }
 
-// Checkpoints of each thousandth entry must be there, although a later one covers
-// what they cover.
+// Checkpoints of each thousandth entry must exist, even if a later one covers the same entries.
 func TestRow18RemovedCheckpoint(t *testing.T) {
 	t.Parallel()
 	b := startWithEntries(t, 3100)
@@ -162,7 +161,7 @@ func TestRow18RemovedCheckpoint(t *testing.T) {
 	}
 }
 
-// A time without a key leaves no hole: what grew meanwhile is verified and signed.
+// A time without a key leaves no gap: entries appended meanwhile are verified and signed.
 func TestATimeWithoutAKey(t *testing.T) {
 	t.Parallel()
 	key := filepath.Join(t.TempDir(), "key")
@@ -196,8 +195,8 @@ func TestATimeWithoutAKey(t *testing.T) {
 		return nil
 	})
 	stop()
-	// Without the key again: facts wait, since an entry without a MAC behind those with
-	// one could not be told from one that somebody put in.
+	// Without the key again: facts wait, since an entry without a MAC after entries with one would be indistinguishable
+	// from a forged one.
 	p.Setenv("AUDIT_SIGNING_KEY_FILE=")
 	stop = p.Serve()
 	b.emit(auditFact("default", 1501))
@@ -225,7 +224,7 @@ func TestATimeWithoutAKey(t *testing.T) {
 	}
 }
 
-// A replica with a file of its own, or an old one, never gives a false alarm.
+// A replica with a separate file, or an old one, never gives a false alarm.
 func TestAnOldAnchorIsTrue(t *testing.T) {
 	t.Parallel()
 	key := filepath.Join(t.TempDir(), "key")

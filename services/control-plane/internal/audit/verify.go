@@ -16,37 +16,36 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// pageRows are read at a time: a chain is never held in memory.
+// pageRows limits the rows read at a time: a chain is never held in memory.
 const pageRows = 1000
 
-// Verdict is what a verification found.
+// Verdict is the result of a verification.
 type Verdict struct {
 	Checked int64 // entries whose hash was recomputed
 	HeadSeq int64 // 0 for an empty chain
 	Head    string
-	Fault   *chain.Fault // nil: the chain holds
+	Fault   *chain.Fault // nil: the chain is valid
 	At      time.Time
 	Whole   bool // from the first entry to the last
-	// SignedSeq is the last entry before any fault that a trusted key has signed; 0: none.
+	// SignedSeq is the last entry before any fault with a trusted signature; 0: none.
 	SignedSeq int64
-	// LastSeq is the last entry that the chain ever had, whatever is left of it; 0: none.
+	// LastSeq is the last entry that the chain ever had, even if it was removed; 0: none.
 	LastSeq int64
-	// Memory is what is known of the chain beyond its tables, and State whether it is kept.
+	// Memory is the knowledge of the chain beyond its tables, and State reports whether it is stored.
 	Memory chain.Memory
 	State  string
 
 	unsigned []chain.Head // entries beyond the last checkpoint that are due for their number
 }
 
-// Verified reports whether the chain holds.
+// Verified reports whether the chain is valid.
 func (v Verdict) Verified() bool { return v.Fault == nil }
 
-// errBeyond says that a range begins after the chain's end.
+// errBeyond reports that a range begins after the chain's end.
 var errBeyond = errors.New("the range begins after the last entry")
 
-// Verify recomputes a tenant's chain from one sequence to another; 0 is the first
-// and the last. It sees the chain as it was when it began. What it finds is kept: a
-// failure stays one until two people acknowledge it.
+// Verify recomputes a tenant's chain from one sequence to another; 0 is the first and the last. It sees the chain as it
+// was when it began. The result is stored: a failure remains one until two people acknowledge it.
 func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Verdict, error) {
 	if err := l.busy.Acquire(ctx, 1); err != nil {
 		return Verdict{}, err
@@ -73,16 +72,16 @@ func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Ver
 	}
 }
 
-// chainRange is a stretch of a tenant's chain.
+// chainRange is a range of a tenant's chain.
 type chainRange struct {
 	tenant   string
 	from, to int64
 }
 
-// verifyChain compares the tables with themselves and with what is remembered.
+// verifyChain checks the tables for consistency, and against the memory.
 func (l *Ledger) verifyChain(ctx context.Context, which chainRange, keys chain.Keys, memory chain.Memory) (Verdict, error) {
 	tenant, from, to := which.tenant, which.from, which.to
-	anchor, err := l.anchors.of(tenant) // before the chain: what it tells of is in there by now
+	anchor, err := l.anchors.of(tenant) // before the chain is read, so its entry is already there
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -96,7 +95,7 @@ func (l *Ledger) verifyChain(ctx context.Context, which chainRange, keys chain.K
 	}
 	last := max(end.LastSeq, end.HeadSeq, end.CheckpointSeq, end.VerifiedSeq, anchor.Seq, memory.High.Seq, memory.Base().Seq)
 	v.LastSeq = last
-	keyed, err := l.keyedChains(ctx, l.Store.Queries, keys, tenant) // after the end: what lies before it has its epoch by now
+	keyed, err := l.keyedChains(ctx, l.Store.Queries, keys, tenant) // after the end is read, so that entries before it have their epoch
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -146,8 +145,8 @@ func (l *Ledger) verifyChain(ctx context.Context, which chainRange, keys chain.K
 	return v, nil
 }
 
-// checkAcknowledged compares the entries that two people have accepted as they were with what is there. Their hashes
-// and links were wrong then, and stay so.
+// checkAcknowledged compares the current entries with the ones that two people accepted. Their hashes and links were
+// invalid then, and stay so.
 func (l *Ledger) checkAcknowledged(ctx context.Context, tenant string, base chain.Acknowledgement) (int64, *chain.Fault, error) {
 	state, err := digestChain(ctx, l.Store.Queries, tenant, base.Seq)
 	if err != nil {
@@ -159,14 +158,14 @@ func (l *Ledger) checkAcknowledged(ctx context.Context, tenant string, base chai
 	return state.count, nil, nil
 }
 
-// chainState is a stretch from the first entry on, as it stands in the tables.
+// chainState is a range from the first entry on, according to the tables.
 type chainState struct {
 	count  int64
 	hash   string // of the last entry
 	digest string
 }
 
-// digestChain reads the entries up to a sequence, whether they hold or not.
+// digestChain reads the entries up to a sequence, valid or not.
 func digestChain(ctx context.Context, q *store.Queries, tenant string, to int64) (chainState, error) {
 	out, sum := chainState{hash: chain.Genesis}, chain.NewDigester()
 	for after := int64(math.MinInt64); ; {
@@ -188,8 +187,7 @@ func digestChain(ctx context.Context, q *store.Queries, tenant string, to int64)
 	}
 }
 
-// walk follows the chain up to an entry: pages are read one after the other, and
-// hashed by all processors meanwhile.
+// walk follows the chain up to an entry: pages are read one after the other, and hashed on all CPUs meanwhile.
 func (l *Ledger) walk(ctx context.Context, w *chain.Walk, to int64, marks *checkpoints, keyed *keyedChain) (checked int64, first *chain.Fault, err error) {
 	var mu sync.Mutex // guards first
 	found := func(f *chain.Fault) {
@@ -205,7 +203,7 @@ func (l *Ledger) walk(ctx context.Context, w *chain.Walk, to int64, marks *check
 				for _, link := range page {
 					if f := keyed.check(link); f != nil {
 						found(f)
-						break // of this page the first
+						break // the first fault of this page
 					}
 				}
 			}
@@ -264,7 +262,7 @@ func (l *Ledger) walk(ctx context.Context, w *chain.Walk, to int64, marks *check
 	return checked, first, err
 }
 
-// remember keeps the verdict on a whole chain for health and metrics.
+// remember stores the verdict on a whole chain for health and metrics.
 func (l *Ledger) remember(ctx context.Context, tenant string, v Verdict) error {
 	p := store.PutAuditVerdictParams{
 		Tenant: tenant, Verified: v.Verified(), Checked: v.Checked, HeadSeq: v.HeadSeq, HeadHash: v.Head, VerifiedAt: v.At,
@@ -277,7 +275,7 @@ func (l *Ledger) remember(ctx context.Context, tenant string, v Verdict) error {
 	return l.Store.PutAuditVerdict(ctx, p)
 }
 
-// verifyDue verifies all chains when the last time is an hour ago.
+// verifyDue verifies all chains if the last time was an hour ago.
 func (l *Ledger) verifyDue(ctx context.Context) {
 	last, err := l.Store.AuditVerified(ctx)
 	if err == nil && l.Now().Sub(last.VerifiedAt) < verifyEvery {
@@ -292,7 +290,7 @@ func (l *Ledger) verifyDue(ctx context.Context) {
 	}
 }
 
-// VerifyAll verifies every chain and keeps what it found.
+// VerifyAll verifies every chain and stores the results.
 func (l *Ledger) VerifyAll(ctx context.Context) error {
 	begin := l.Now()
 	tenants, err := l.tenants(ctx)

@@ -17,20 +17,19 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// watchEvery is how often a replica looks at what it reports of the ledger.
+// watchEvery is the interval at which a replica reads its report of the ledger.
 const watchEvery = 5 * time.Second
 
-// gauges are what this replica last saw; nil before it saw anything. A value that
-// cannot be read stays what it was.
+// gauges are the last values this replica read; nil before the first. A value that cannot be read keeps its last value.
 type gauges struct {
-	mu       sync.Mutex // guards those below
+	mu       sync.Mutex // guards the fields below
 	lag      *float64
 	verified *float64
 }
 
 var (
 	lagDesc      = prometheus.NewDesc("platform_audit_lag_events", "Audit facts in the stream that are not in the ledger yet.", nil, nil)
-	verifiedDesc = prometheus.NewDesc("platform_audit_verified", "1 when every chain of the audit ledger held when last verified, else 0.", nil, nil)
+	verifiedDesc = prometheus.NewDesc("platform_audit_verified", "1 if every chain of the audit ledger was valid at its last verification, else 0.", nil, nil)
 )
 
 // Describe is part of prometheus.Collector.
@@ -80,7 +79,7 @@ func (g *gauges) set(which **float64, v *float64) {
 	}
 }
 
-// allVerified is nil until all chains have been verified once.
+// allVerified returns nil until all chains have been verified once.
 func (l *Ledger) allVerified(ctx context.Context) (*float64, error) {
 	row, err := l.Store.AuditVerified(ctx)
 	if store.None(err) {
@@ -96,10 +95,10 @@ func (l *Ledger) allVerified(ctx context.Context) (*float64, error) {
 	return &v, nil
 }
 
-// lag counts what waits in the stream; nil without a broker.
+// lag counts the facts waiting in the stream; nil without a broker.
 func (l *Ledger) lag(ctx context.Context) (*float64, error) {
 	if l.Conn == nil || !l.Conn.IsConnected() {
-		return nil, nil // health tells of it
+		return nil, nil // health reports it
 	}
 	js, err := jetstream.New(l.Conn)
 	if err != nil {
@@ -109,13 +108,13 @@ func (l *Ledger) lag(ctx context.Context) (*float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("consumer %s: %w", Consumer, err)
 	}
-	info := c.CachedInfo() // just asked for
+	info := c.CachedInfo() // just fetched
 	v := float64(info.NumPending) + float64(info.NumAckPending)
 	return &v, nil
 }
 
-// Check is the ledger's part of health. It never fails readiness: what cannot be
-// recorded now waits in outbox and stream.
+// Check is the ledger's part of health. It never fails readiness: facts that cannot be recorded now wait in outbox and
+// stream.
 func (l *Ledger) Check(ctx context.Context) service.Check {
 	warn := func(why string) service.Check { return service.Check{Status: service.Warn, Detail: why} }
 	v, err := l.allVerified(ctx)
@@ -141,7 +140,7 @@ func (l *Ledger) waitsForKey(ctx context.Context) bool {
 	return err == nil && sealed
 }
 
-// keyID is that of the key this replica signs with, or empty.
+// keyID returns the id of the key this replica signs with, or empty.
 func (l *Ledger) keyID() string {
 	if l.key == nil {
 		return ""

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// startWithServing runs a control plane whose leader looks for drift only when it is told to.
+// startWithServing runs a control plane whose leader checks drift only on request.
 func startWithServing(t *testing.T, env ...string) (*controlplanetest.Plane, *controlplanetest.Serving) {
 	t.Helper()
 	s := controlplanetest.NewServing(t)
@@ -32,7 +32,7 @@ func enableAutoRetrain(p *controlplanetest.Plane, model string, settings map[str
 	return p.Want(200, "PUT", "/auto-retrain/"+model, controlplanetest.Operator, settings).Object(p.T)
 }
 
-// triggerOnce triggers and gives the one result.
+// triggerOnce triggers and returns the only result.
 func triggerOnce(p *controlplanetest.Plane, body any) map[string]any {
 	p.T.Helper()
 	results := p.Want(200, "POST", "/drift/trigger", controlplanetest.Operator, body).Object(p.T)["results"].([]any)
@@ -118,7 +118,7 @@ func TestSettingsThatCannotBe(t *testing.T) {
 	p.Refused(400, "unknown_model", "POST", "/drift/trigger", controlplanetest.Operator, map[string]any{"model": "nosuch"})
 	p.Refused(422, "validation_error", "POST", "/drift/trigger", controlplanetest.Operator, map[string]any{"model": "../x"})
 	p.Refused(422, "validation_error", "POST", "/drift/trigger", controlplanetest.Operator, `{"dry":true}`)
-	expectOutcome(p, "failed", map[string]any{"model": "JPCP"}) // nothing is enabled
+	expectOutcome(p, "failed", map[string]any{"model": "JPCP"}) // no model is enabled
 	if items := p.Want(200, "GET", "/auto-retrain", controlplanetest.Reader, nil).Object(t)["items"].([]any); len(items) != 0 {
 		t.Errorf("settings %v; want len(items) == 0", items)
 	}
@@ -148,14 +148,14 @@ func TestSettingsPage(t *testing.T) {
 	p.Refused(422, "validation_error", "GET", "/auto-retrain?limit=0", controlplanetest.Reader, nil)
 }
 
-// Row 22: drift leads to a record with its origin; a second look finds the cooldown.
+// Row 22: drift creates a record with its origin; a second check finds the cooldown.
 func TestDriftAsksForApproval(t *testing.T) {
 	t.Parallel()
 	p, s := startWithServing(t)
 	dataset := p.Want(200, "GET", "/models/JPCP/meta", "", nil).Object(t)["supported_datasets"].([]any)
 	last := dataset[len(dataset)-1].(string)
 	enableAutoRetrain(p, "JPCP", map[string]any{"dataset_name": last})
-	s.Drift("prediction", "JPCP", "Canary", "CRITICAL", zScore(40), "") // not what Production serves
+	s.Drift("prediction", "JPCP", "Canary", "CRITICAL", zScore(40), "") // not the version that Production serves
 	s.Drift("prediction", "JPCP", "Production", "WARNING", zScore(2.9), "")
 	if r := expectOutcome(p, "below_threshold", nil); r["z_score"] != 2.9 {
 		t.Errorf(`result %v; want r["z_score"] == 2.9`, r)
@@ -203,7 +203,7 @@ func TestDriftAsksForApproval(t *testing.T) {
 	}
 }
 
-// Whoever else triggers, and rejects what came of it, uses no cooldown but its own.
+// A trigger of another tenant, and its rejected record, use only that tenant's cooldown.
 func TestCooldownIsTheTenantsOwn(t *testing.T) {
 	t.Parallel()
 	p, s := startWithServing(t)
@@ -234,7 +234,7 @@ func TestCooldownIsTheTenantsOwn(t *testing.T) {
 	}
 }
 
-// A run that drift led to counts for everybody; whose it is, is its tenant's to know.
+// A run caused by drift counts for every tenant; only its tenant may see it.
 func TestRunOfAnotherTenantIsNotNamed(t *testing.T) {
 	t.Parallel()
 	p, s := startWithServing(t)
@@ -255,7 +255,7 @@ func TestRunOfAnotherTenantIsNotNamed(t *testing.T) {
 	}
 }
 
-// A change that waits already is neither doubled nor pushed aside.
+// A pending change is neither duplicated nor superseded.
 func TestDriftLeavesAWaitingChangeAlone(t *testing.T) {
 	t.Parallel()
 	p, s := startWithServing(t)
@@ -273,7 +273,7 @@ func TestDriftLeavesAWaitingChangeAlone(t *testing.T) {
 	}
 }
 
-// Row 22: nothing is learnt from corrupt data, and that is told once.
+// Row 22: corrupt data triggers no training, and is reported once.
 func TestCorruptDataBlocks(t *testing.T) {
 	t.Parallel()
 	p, s := startWithServing(t)
@@ -302,7 +302,7 @@ func TestCorruptDataBlocks(t *testing.T) {
 	}
 }
 
-// z alone misses a distribution that changes around its mean; min_z then has nothing to say.
+// z alone misses a distribution that changes around its mean; min_z then has no effect.
 func TestTrainsAfterCriticalDriftBesideZ(t *testing.T) {
 	t.Parallel()
 	p, s := startWithServing(t)
@@ -360,7 +360,7 @@ func TestKindsAndLevels(t *testing.T) {
 	s.Mu.Unlock()
 	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(5), "")
 	enableAutoRetrain(p, "JPCP", map[string]any{"kind": "any"})
-	expectOutcome(p, "would_trigger", map[string]any{"dry_run": true}) // predictions are what there is
+	expectOutcome(p, "would_trigger", map[string]any{"dry_run": true}) // predictions are the only drift data
 	enableAutoRetrain(p, "JPCP", map[string]any{"kind": "input"})
 	expectOutcome(p, "failed", map[string]any{"dry_run": true})
 }
@@ -403,7 +403,7 @@ func TestInferenceServiceThatCannotBeReadUsesNoCooldown(t *testing.T) {
 	expectOutcome(p, "requested", nil)
 }
 
-// Row 23: a dispatch that fails uses no cooldown; the next one does.
+// Row 23: a failed dispatch uses no cooldown; the next one does.
 func TestRow23DirectTriggerWithTheOrchestratorDownThenUp(t *testing.T) {
 	t.Parallel()
 	p, s := startWithServing(t)
@@ -435,8 +435,7 @@ func TestRow23DirectTriggerWithTheOrchestratorDownThenUp(t *testing.T) {
 	}
 }
 
-// The orchestrator takes a run and its answer is lost: the next trigger finds the
-// run instead of starting another.
+// The orchestrator accepts a run and its answer is lost: the next trigger finds the run instead of starting another.
 func TestDispatchWhoseAnswerIsLostIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	p, s := startWithServing(t)
@@ -464,7 +463,7 @@ func TestGateIsForced(t *testing.T) {
 	}
 }
 
-// Two replicas, each asked many times at once, start one training.
+// Two replicas, each triggered many times concurrently, start one training.
 func TestReplicasTriggerOnce(t *testing.T) {
 	t.Parallel()
 	for _, gate := range []string{"approval", "direct"} {
@@ -510,7 +509,7 @@ func TestReplicasTriggerOnce(t *testing.T) {
 	}
 }
 
-// The leader looks by itself, as nobody in particular.
+// The leader triggers on its own schedule, as the system principal.
 func TestLeaderTriggers(t *testing.T) {
 	t.Parallel()
 	s := controlplanetest.NewServing(t)
@@ -567,8 +566,7 @@ func TestCrashBetweenDispatchAndStamp(t *testing.T) {
 	}
 }
 
-// A process dies after it claimed and before its command: whoever comes next
-// continues as the one who began.
+// A process dies after its claim and before its command: the next one continues in the name of the one that began.
 func TestClaimOfADeadProcessIsContinued(t *testing.T) {
 	t.Parallel()
 	p, s := startWithServing(t)

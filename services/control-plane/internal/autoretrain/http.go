@@ -44,8 +44,8 @@ func (a API) List(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-// Put serves PUT /auto-retrain/{model}. What the body leaves out stays as it is,
-// so that disabling a model keeps its settings.
+// Put serves PUT /auto-retrain/{model}. Members missing from the body stay unchanged, so that disabling a model keeps
+// its settings.
 func (a API) Put(c echo.Context) error {
 	ctx := c.Request().Context()
 	s := a.Service
@@ -72,7 +72,7 @@ func (a API) Put(c echo.Context) error {
 	var triggered map[string]time.Time
 	var waits *store.GuardedChange
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
-		// Also where there is no row to lock: of two first writers the later keeps what the earlier has set.
+		// Even without a row to lock: of two first writers the later one keeps the earlier one's settings.
 		if err := tx.LockKeys(ctx, []string{"auto_retrain:" + m.ID()}); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (a API) Put(c echo.Context) error {
 		}
 		row := body.over(before)
 		row.Now, row.UpdatedBy = s.Now(), p.Name
-		if waits = nil; row.Enabled && row.Gate == Direct { // also where it did before: min_z and cooldown decide when
+		if waits = nil; row.Enabled && row.Gate == Direct { // even if it was so before: min_z and cooldown decide when
 			waits, err = s.Guard.Propose(ctx, tx, p, guarded.Change{Kind: guarded.AutoRetrain, Target: m.ID(), Old: termsOf(before), New: proposed(row)})
 			if err != nil || waits != nil {
 				return err
@@ -112,7 +112,7 @@ func (a API) Put(c echo.Context) error {
 	return c.JSON(http.StatusOK, s.view(after, triggered))
 }
 
-// put stores the settings of a model, and tells the ledger of them in details.
+// put stores the settings of a model, and records them with details in the ledger.
 func (s *Service) put(ctx context.Context, tx store.Tx, p auth.Principal, row store.PutAutoRetrainParams, details map[string]any) (store.AutoRetrain, error) {
 	after, err := tx.PutAutoRetrain(ctx, row)
 	if err != nil {
@@ -140,7 +140,8 @@ func (s *Service) applyChange(ctx context.Context, tx store.Tx, c store.GuardedC
 	return err
 }
 
-// decodeChange reads the settings of a change, also of one that an older version left pending: those have Go's field names.
+// decodeChange parses the settings of a change, including one that an older version left pending: those have Go's field
+// names.
 func decodeChange(c store.GuardedChange) (row store.PutAutoRetrainParams, err error) {
 	if json.Unmarshal(c.New, &row) == nil && row.ModelID != "" {
 		return row, nil

@@ -13,22 +13,22 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// What becomes of a model that is looked at.
+// The outcomes for a checked model.
 const (
-	WouldTrigger   = "would_trigger"   // a dry run that would lead to training
+	WouldTrigger   = "would_trigger"   // a dry run that would have led to training
 	Requested      = "requested"       // a record waits for approval
 	Dispatched     = "dispatched"      // a run was started
-	BelowThreshold = "below_threshold" // no or too little drift, or too few predictions to tell
+	BelowThreshold = "below_threshold" // no or too little drift, or too few predictions to decide
 	CoolingDown    = "cooling_down"    // the last trigger is too recent
-	AlreadyPending = "already_pending" // what a trigger would lead to is there, or under way
-	BlockedCorrupt = "blocked_corrupt" // data nothing should be learnt from
+	AlreadyPending = "already_pending" // a trigger's effect is already there, or in progress
+	BlockedCorrupt = "blocked_corrupt" // data unfit for training
 	Failed         = "failed"          // drift could not be read, or training not be started
 )
 
-// Result is what became of one model.
+// Result is the outcome for one model.
 type Result struct {
 	Model      string
-	Z          *float64 // the largest looked at; nil where there is none
+	Z          *float64 // the largest one read; nil if there is none
 	Outcome    string
 	FlowRunID  string
 	ApprovalID *uuid.UUID
@@ -40,13 +40,13 @@ func (r Result) with(outcome, format string, a ...any) Result {
 	return r
 }
 
-// levels are the readings of each kind, or why they could not be read.
+// levels holds the readings of each kind, or the reason they could not be read.
 type levels map[string]struct {
 	readings []drift.Reading
 	err      error
 }
 
-// read asks for the kinds that the rows look at, of all models or the one.
+// read fetches the drift kinds that the rows use, of all models or the one.
 func (s *Service) read(ctx context.Context, rows []store.AutoRetrain, model string) levels {
 	out := levels{}
 	for _, row := range rows {
@@ -67,15 +67,14 @@ func kindsToJudge(kind string) []string {
 	return []string{kind}
 }
 
-// judgeDrift reports whether what Production serves of the model drifts enough; the
-// outcome is WouldTrigger if it does.
+// judgeDrift reports whether the model's Production version drifts enough; the outcome is WouldTrigger if it does.
 func judgeDrift(row store.AutoRetrain, l levels) Result {
 	out := Result{Model: row.ModelID}
 	above, why, quiet := false, "", ""
 	for _, kind := range kindsToJudge(row.Kind) {
 		got := l[kind]
 		if errors.Is(got.err, drift.ErrNotServed) && row.Kind == Any {
-			continue // predictions alone are what there is to look at
+			continue // only predictions are available
 		}
 		if got.err != nil {
 			return out.with(Failed, "%s drift: %v", kind, got.err)
@@ -86,7 +85,7 @@ func judgeDrift(row store.AutoRetrain, l levels) Result {
 			quiet = fmt.Sprintf("there is no %s drift of %s under %s", kind, row.ModelID, alias.Production)
 			continue
 		case r.Overall == drift.Corrupt:
-			return out.with(BlockedCorrupt, "%ss are corrupt: %s", kind, orElse(r.Reason, "there is nothing to be learnt from them"))
+			return out.with(BlockedCorrupt, "%ss are corrupt: %s", kind, orElse(r.Reason, "they are unfit for training"))
 		case r.Overall == drift.NoBaseline, r.Overall == drift.Insufficient:
 			quiet = fmt.Sprintf("%s drift is %s", kind, r.Overall)
 			continue
@@ -101,7 +100,7 @@ func judgeDrift(row store.AutoRetrain, l levels) Result {
 		switch {
 		case z != nil && *z >= row.MinZ:
 			above, why = true, fmt.Sprintf("%s drift: z %.2f, threshold %g", kind, *z, row.MinZ)
-		case r.CriticalBeside != "": // the mean may stay where it is while all else moves
+		case r.CriticalBeside != "": // the mean may stay put while other measures move
 			above, why = true, fmt.Sprintf("%s drift: %s is critical", kind, r.CriticalBeside)
 		case z == nil && r.Overall == drift.Critical: // any change from a baseline without spread
 			above, why = true, fmt.Sprintf("%s drift: %s", kind, orElse(r.Reason, "critical without a z score"))

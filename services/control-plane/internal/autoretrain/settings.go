@@ -20,17 +20,17 @@ const (
 	Direct   = "direct"
 )
 
-// Any looks at predictions and inputs; it is a kind beside those of package drift.
+// Any covers predictions and inputs; it extends the kinds of package drift.
 const Any = "any"
 
-// The settings of a model for which none were made.
+// The default settings of a model.
 const (
 	defaultMinZ     = 3.0
 	defaultCooldown = 3600
 	maxCooldown     = 365 * 24 * 3600 // seconds
 )
 
-// triggered is when the caller's tenant last triggered each of the models.
+// triggered returns when the caller's tenant last triggered each of the models.
 func (s *Service) triggered(ctx context.Context, q *store.Queries, rows ...store.AutoRetrain) (map[string]time.Time, error) {
 	p, _ := auth.FromContext(ctx)
 	models := make([]string, len(rows))
@@ -57,7 +57,7 @@ func (s *Service) view(r store.AutoRetrain, triggered map[string]time.Time) api.
 	}
 }
 
-// settingsOf is api.AutoRetrainInput that tells a number of 0 from none.
+// settingsOf is api.AutoRetrainInput with pointers, which distinguish 0 from absent.
 type settingsOf struct {
 	Enabled         *bool    `json:"enabled"`
 	DatasetName     *string  `json:"dataset_name"`
@@ -91,7 +91,7 @@ func (b settingsOf) validate() error {
 	return fault.InvalidAll(faults)
 }
 
-// over gives the row with what was set put over what it was.
+// over returns the row updated with the members that are set.
 func (b settingsOf) over(row store.AutoRetrain) store.PutAutoRetrainParams {
 	out := store.PutAutoRetrainParams{
 		ModelID: row.ModelID, Enabled: *b.Enabled, DatasetName: row.DatasetName, MinZ: row.MinZ,
@@ -115,7 +115,7 @@ func (b settingsOf) over(row store.AutoRetrain) store.PutAutoRetrainParams {
 	return out
 }
 
-// terms are the settings of a model as the ledger and whoever decides about a change see them.
+// terms are the settings of a model as shown in the ledger and to the people who decide about a change.
 type terms struct {
 	Enabled         bool    `json:"enabled"`
 	DatasetName     *string `json:"dataset_name"`
@@ -133,7 +133,7 @@ func proposed(r store.PutAutoRetrainParams) terms {
 	return terms{Enabled: r.Enabled, DatasetName: r.DatasetName, MinZ: r.MinZ, CooldownSeconds: r.CooldownSeconds, Gate: r.Gate, Kind: r.Kind}
 }
 
-// row is what carries out a change of a model's settings to t.
+// row returns the parameters that set a model's settings to t.
 func (t terms) row(model string) store.PutAutoRetrainParams {
 	return store.PutAutoRetrainParams{
 		ModelID: model, Enabled: t.Enabled, DatasetName: t.DatasetName, MinZ: t.MinZ, CooldownSeconds: t.CooldownSeconds, Gate: t.Gate, Kind: t.Kind,

@@ -27,22 +27,22 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Origin of records and runs that drift led to.
+// Origin of records and runs caused by drift.
 const Origin = "drift"
 
-// System is who triggers when nobody asked.
+// System is the principal of triggers without a caller.
 var System = auth.Principal{Name: "system:drift", Tenant: auth.LegacyTenant}
 
 const (
-	// claimFor outlives a dispatch: what is not begun when prepareFor is over is not
-	// begun, and sending and settling take at most 22 s.
+	// claimFor is longer than a dispatch: nothing is begun after prepareFor, and sending and settling take at most 22
+	// s.
 	claimFor   = time.Minute
 	prepareFor = 30 * time.Second
-	// releaseTimeout bounds letting go of a claim, also while the process stops.
+	// releaseTimeout limits the release of a claim, even while the process stops.
 	releaseTimeout = 5 * time.Second
 )
 
-// Parts are what a Service needs.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	Store     *store.Store
 	Drift     *drift.Reader
@@ -53,19 +53,19 @@ type Parts struct {
 	ForceApproval func() bool
 	// Guard keeps changes until a second person approves them.
 	Guard *guarded.Service
-	// Every is how often the leader looks.
+	// Every is the interval of the leader's checks.
 	Every time.Duration
 	Log   *slog.Logger
 	Now   func() time.Time
 }
 
-// Service triggers. It is safe for concurrent use, over all replicas.
+// Service triggers retraining. It is safe for concurrent use across replicas.
 type Service struct {
 	Parts
 	stamper
 }
 
-// New refuses a missing part.
+// New returns a Service, or an error for a missing part.
 func New(p Parts) (*Service, error) {
 	if err := service.RequireParts("autoretrain", p); err != nil {
 		return nil, err
@@ -91,8 +91,8 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// Trigger looks at the model, or at all that are enabled, and trains those that
-// drift. A dry run only tells what would happen. The error is the store's.
+// Trigger checks the model, or all enabled models, and trains those that drift. A dry run only reports what would
+// happen. The error is the store's.
 func (s *Service) Trigger(ctx context.Context, p auth.Principal, model string, dry bool) ([]Result, error) {
 	var tenant *string // nil: of every tenant, each in its name
 	if !auth.System(p.Name) {
@@ -130,7 +130,7 @@ func (s *Service) Trigger(ctx context.Context, p auth.Principal, model string, d
 	return out, nil
 }
 
-// act makes something of a model that drifts enough.
+// act creates a record or a run for a model that drifts enough.
 func (s *Service) act(ctx context.Context, p auth.Principal, row store.AutoRetrain, res Result, dry bool) (Result, error) {
 	m, ok := s.Registry.Find(row.ModelID)
 	if !ok {
@@ -164,7 +164,7 @@ func (s *Service) gate(row store.AutoRetrain) string {
 	return row.Gate
 }
 
-// undecided is a record that waits already, where the gate asks for one.
+// undecided returns a record that already waits, where the gate requires one.
 func (s *Service) undecided(ctx context.Context, tenant string, row store.AutoRetrain) (*uuid.UUID, error) {
 	if s.gate(row) != Approval {
 		return nil, nil
@@ -188,8 +188,8 @@ func orResult(r *Result, otherwise Result) Result {
 	return otherwise
 }
 
-// hindrance is why a model whose row was just read is not to be triggered now.
-// The cooldown is the tenant's own.
+// hindrance returns the reason why a model whose row was just read must not be triggered now. The cooldown is the
+// tenant's own.
 func (s *Service) hindrance(ctx context.Context, q *store.Queries, tenant string, row store.AutoRetrain, res Result) (*Result, error) {
 	now := s.Now()
 	if !row.Enabled {
@@ -214,23 +214,22 @@ func (s *Service) hindrance(ctx context.Context, q *store.Queries, tenant string
 	switch {
 	case err != nil || open == "":
 		return nil, err
-	case open == "dispatching": // by a process that died: its command is sent again, and stamps the row
-		res = res.with(AlreadyPending, "training of %s after drift is being dispatched", row.ModelID)
+	case open == "dispatching": // of a dead process: its command is sent again, and stamps the row
+		res = res.with(AlreadyPending, "training of %s because of drift is being dispatched", row.ModelID)
 	case open == "foreign":
-		res = res.with(AlreadyPending, "a run of %s that drift led to has not ended", row.ModelID)
+		res = res.with(AlreadyPending, "a run of %s caused by drift has not ended", row.ModelID)
 	default:
-		res = res.with(AlreadyPending, "run %s, which drift led to, has not ended", open)
+		res = res.with(AlreadyPending, "run %s, caused by drift, has not ended", open)
 	}
 	return &res, nil
 }
 
-// hindered carries a result out of a transaction that it undoes.
+// hindered is an error that rolls back a transaction and carries the result out of it.
 type hindered struct{ Result }
 
 func (h hindered) Error() string { return h.Reason }
 
-// request asks for an approval. The record, the stamp of the trigger, event and
-// audit fact are one transaction.
+// request creates an approval record. The record, the stamp of the trigger, event and audit fact are one transaction.
 func (s *Service) request(ctx context.Context, p auth.Principal, row store.AutoRetrain, res Result) (Result, error) {
 	commit, err := s.commit(ctx, row.ModelID)
 	if err != nil {
@@ -259,7 +258,7 @@ func (s *Service) request(ctx context.Context, p auth.Principal, row store.AutoR
 		if len(noted.Existing) > 0 {
 			return hindered{alreadyPending(res, noted.Existing[0])}
 		}
-		if len(noted.Superseded) > 0 { // drift does not push aside a change that waits
+		if len(noted.Superseded) > 0 { // drift does not supersede a pending change
 			return hindered{alreadyPending(res, noted.Superseded[0])}
 		}
 		records, err := tx.UndecidedRetrain(ctx, store.UndecidedRetrainParams{Tenant: p.Tenant, ModelID: row.ModelID})
@@ -285,8 +284,7 @@ func (s *Service) request(ctx context.Context, p auth.Principal, row store.AutoR
 	return res.with(Requested, "%s", res.Reason), nil
 }
 
-// commit is what the model would be trained from: the registry's commit, else the
-// last one known.
+// commit returns the commit to train the model from: the registry's, else the last one known.
 func (s *Service) commit(ctx context.Context, model string) (string, error) {
 	if head := s.Registry.Head(); head != "" {
 		return head, nil
@@ -298,8 +296,7 @@ func (s *Service) commit(ctx context.Context, model string) (string, error) {
 	return cmp.Or(wire.Deref(f.LatestModelrepoCommit), wire.Deref(f.LastRetrainCommit)), nil
 }
 
-// stamp notes in a transaction that a trigger led to something; the cooldown of
-// whoever it was for begins.
+// stamp records in a transaction that a trigger had an effect; the cooldown of the tenant it acted for begins.
 func (s stamper) stamp(ctx context.Context, tx store.Tx, p auth.Principal, model, outcome string, z *float64, details map[string]any) error {
 	now := s.now()
 	if err := tx.SetTriggered(ctx, store.SetTriggeredParams{ModelID: model, Tenant: p.Tenant, Now: now, Outcome: &outcome}); err != nil {
@@ -311,8 +308,7 @@ func (s stamper) stamp(ctx context.Context, tx store.Tx, p auth.Principal, model
 		event.Audit(p.Tenant, p.Name, "drift.retrain_requested", event.Model(model), event.OK, details))
 }
 
-// dispatch starts a run under a claim. The stamp is set where the dispatch is
-// settled; see Settler.
+// dispatch starts a run under a claim. The stamp is set when the dispatch is settled; see Settler.
 func (s *Service) dispatch(ctx context.Context, p auth.Principal, row store.AutoRetrain, dataset string, res Result) (Result, error) {
 	var claimed store.AutoRetrain
 	var stop *Result
@@ -326,8 +322,8 @@ func (s *Service) dispatch(ctx context.Context, p auth.Principal, row store.Auto
 			return err
 		}
 		claimed = now
-		// A claim that ran out is continued by whoever comes, as the one who made it:
-		// its command may be there. One that was let go of is continued by its maker.
+		// A claim that ran out is continued by the next process, in the name of its maker: its command may exist. A
+		// claim that was released is continued by its maker.
 		died := now.Claim != nil && now.ClaimUntil != nil
 		own := now.Claim != nil && wire.Deref(now.ClaimTenant) == p.Tenant && wire.Deref(now.ClaimBy) == p.Name && wire.Deref(now.ClaimDataset) == dataset
 		if !died && !own {
@@ -345,8 +341,8 @@ func (s *Service) dispatch(ctx context.Context, p auth.Principal, row store.Auto
 		return *stop, nil
 	}
 	who := auth.Principal{Name: *claimed.ClaimBy, Tenant: *claimed.ClaimTenant}
-	// Its length ends what is before the sending, so that a process that was
-	// stopped for long does not go on where another has continued.
+	// This timeout covers everything before the dispatch, so that a process that was stopped for long does not continue
+	// where another has taken over.
 	sendCtx, cancel := context.WithTimeout(ctx, prepareFor)
 	defer cancel()
 	run, err := s.Retrain.Dispatch(sendCtx, who, fmt.Sprintf("drift:%s:%s", row.ModelID, claimed.Claim), dispatch.Request{
@@ -365,7 +361,7 @@ func (s *Service) dispatch(ctx context.Context, p auth.Principal, row store.Auto
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if err := s.Store.ReleaseTrigger(release, store.ReleaseTriggerParams{ModelID: row.ModelID, Claim: claimed.Claim}); err != nil {
-		s.Log.WarnContext(ctx, "claim of a trigger not released; it runs out", slog.String("model", row.ModelID), slog.Any("err", err))
+		s.Log.WarnContext(ctx, "claim of a trigger not released; it will expire", slog.String("model", row.ModelID), slog.Any("err", err))
 	}
 	if why.Kind.Code == fault.RetrainInFlight.Code {
 		return res.with(AlreadyPending, "%s", why.Detail), nil
@@ -376,8 +372,8 @@ func (s *Service) dispatch(ctx context.Context, p auth.Principal, row store.Auto
 	return res.with(Failed, "%s: %s", why.Kind.Code, why.Detail), nil
 }
 
-// settle keeps the outcome of a look and tells of one that should have led to
-// training and did not, once until it changes. A cooldown is told by its stamp.
+// settle stores the outcome of a check and reports one that should have led to training and did not, once until it
+// changes. A cooldown is reported by its stamp.
 func (s *Service) settle(ctx context.Context, p auth.Principal, res Result) error {
 	switch res.Outcome {
 	case Requested, Dispatched, CoolingDown:
@@ -402,14 +398,14 @@ func (s *Service) settle(ctx context.Context, p auth.Principal, res Result) erro
 	})
 }
 
-// Settler stamps the trigger in the transaction in which its dispatch succeeded,
-// whichever process sent it; all else is next's.
+// Settler stamps the trigger in the transaction in which its dispatch succeeded, whichever process sent it; it passes
+// everything else to next.
 type Settler struct {
 	next command.Settler
 	stamper
 }
 
-// NewSettler leaves to next what no trigger dispatched; now is the clock.
+// NewSettler returns a Settler that passes commands without a trigger to next; now is the clock.
 func NewSettler(next command.Settler, now func() time.Time) Settler {
 	return Settler{next, stamper{now}}
 }

@@ -51,7 +51,7 @@ type Settler interface {
 	Failed(ctx context.Context, tx store.Tx, c store.Command, cause *problem.Error) error
 }
 
-// Parts are what a Service needs.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	Store  *store.Store
 	Sender *dispatch.Sender
@@ -70,7 +70,7 @@ type Parts struct {
 // Service writes, sends and settles commands.
 type Service struct{ Parts }
 
-// New refuses a missing part.
+// New returns a Service, or an error for a missing part.
 func New(p Parts) (*Service, error) {
 	if err := service.RequireParts("command", p); err != nil {
 		return nil, err
@@ -195,7 +195,7 @@ func (s *Service) fenced(ctx context.Context, c store.Command) (answer api.Dispa
 	case err != nil:
 		return answer, err
 	case now.Status != Succeeded:
-		return answer, fault.CommandInProgress.New("This command took so long that another process took it over; look at the runs or ask again.").After(time.Second)
+		return answer, fault.CommandInProgress.New("This command took so long that another process took it over; check the runs or try again.").After(time.Second)
 	}
 	if err := json.Unmarshal(now.Response, &answer); err != nil {
 		return answer, fmt.Errorf("command %s: decode answer: %w", c.ID, err)

@@ -5,5 +5,5 @@ import (
 	"github.com/mlp-platform/platform/libs/apitest"
 )
 
-// document is the API's document, by which the answers of all tests are judged.
+// document is the OpenAPI document, against which the answers of all tests are validated.
 var document = apitest.New(api.Document)

@@ -13,20 +13,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// How the stand-in for the orchestrator misbehaves.
+// The faults that the stand-in for the orchestrator simulates.
 const (
 	Well     = ""
 	Down     = "down"     // closes the connection
-	Hang     = "hang"     // answers when the caller has given up
+	Hang     = "hang"     // answers after the caller has given up
 	Broken   = "broken"   // 500
 	Garbage  = "garbage"  // 200 with something else
 	Nameless = "nameless" // 201 without an id, and no run
 	Refusing = "refusing" // 409
-	Swallow  = "swallow"  // does what it is told and never answers
+	Swallow  = "swallow"  // does as requested and never answers
 )
 
-// Orchestrator speaks as much of the orchestrator's REST interface as the
-// control plane calls, and fails on demand. It outlives a killed control plane.
+// Orchestrator implements the part of the orchestrator's REST interface that the control plane calls, and fails on
+// demand. It outlives a killed control plane.
 type Orchestrator struct {
 	URL string
 
@@ -39,8 +39,8 @@ type Orchestrator struct {
 	byKey      map[string]string
 	Creates    int // calls of create_flow_run
 	Bodies     []map[string]any
-	Created    chan struct{} // a token for each call of create_flow_run that was carried out
-	// Began is called with a run that was made, before its maker has the answer: a short training may be over by then.
+	Created    chan struct{} // a token for each executed call of create_flow_run
+	// Began is called with a new run before its maker has the answer: a short training may have ended by then.
 	Began func(run string)
 }
 
@@ -112,7 +112,7 @@ func (f *Orchestrator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case Down:
 		panic(http.ErrAbortHandler)
 	case Hang:
-		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the caller has gone
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the caller has gone
 		<-r.Context().Done()
 		return
 	case Broken:

@@ -62,8 +62,7 @@ func MustJSON(v any) string {
 	return string(b)
 }
 
-// plane is a control plane with its neighbours: a real Postgres and NATS, and
-// stand-ins for orchestrator and tracker.
+// plane is a control plane with its dependencies: a real Postgres and NATS, and stand-ins for orchestrator and tracker.
 type Plane struct {
 	T            testing.TB
 	URL          string
@@ -75,7 +74,7 @@ type Plane struct {
 	NoWait       bool // do not wait until it is ready
 }
 
-// Neighbours starts everything but the control plane itself.
+// Neighbours starts the dependencies of the control plane.
 func Neighbours(t testing.TB, env ...string) *Plane {
 	t.Helper()
 	p := &Plane{T: t, Orchestrator: NewOrchestrator(t), Tracker: NewTracker(t), NATS: testenv.NATS(t)}
@@ -116,7 +115,7 @@ func (p *Plane) Serve(change ...func(*controlplane.Config)) (stop func()) {
 	if err != nil {
 		p.T.Fatal(err)
 	}
-	if cfg.Token != "" || cfg.Credentials != "" { // where nobody has a credential, the platform's own components have none either
+	if cfg.Token != "" || cfg.Credentials != "" { // else the platform's own components have none either
 		cfg.SystemCredentials = service.Secret(systemCredentials)
 	}
 	cfg.Listener, err = net.Listen("tcp", "127.0.0.1:0")
@@ -223,8 +222,7 @@ func (p *Plane) Call(method, path, bearer string, body any, header ...string) Re
 	return r
 }
 
-// Try is Call that gives the error where no answer came. Each answer is held
-// against the API's document.
+// Try is Call, but returns an error if no answer came. Each answer is validated against the OpenAPI document.
 func (p *Plane) Try(method, path, bearer string, body any, header ...string) (Response, error) {
 	var in io.Reader
 	switch b := body.(type) {
@@ -268,7 +266,7 @@ func (p *Plane) Try(method, path, bearer string, body any, header ...string) (Re
 	return out, err
 }
 
-// Want is call, with the status that must come.
+// Want is Call with the expected status.
 func (p *Plane) Want(status int, method, path, bearer string, body any, header ...string) Response {
 	p.T.Helper()
 	r := p.Call(method, path, bearer, body, header...)
@@ -278,7 +276,7 @@ func (p *Plane) Want(status int, method, path, bearer string, body any, header .
 	return r
 }
 
-// Refused is call, with the status and code that must come.
+// Refused is Call with the expected status and code.
 func (p *Plane) Refused(status int, code, method, path, bearer string, body any, header ...string) Response {
 	p.T.Helper()
 	r := p.Want(status, method, path, bearer, body, header...)
@@ -315,7 +313,7 @@ type Event struct {
 	Data                map[string]any
 }
 
-// Events are all rows of the outbox with this name, or all, oldest first.
+// Events returns all rows of the outbox with this name, or all, oldest first.
 func (p *Plane) Events(name string) []Event {
 	p.T.Helper()
 	conn, err := pgx.Connect(p.T.Context(), p.Database)
@@ -339,7 +337,7 @@ func (p *Plane) Events(name string) []Event {
 	return out
 }
 
-// Audits are the audit facts of one action.
+// Audits returns the audit facts of one action.
 func (p *Plane) Audits(action string) []map[string]any {
 	p.T.Helper()
 	out := []map[string]any{}
@@ -351,7 +349,7 @@ func (p *Plane) Audits(action string) []map[string]any {
 	return out
 }
 
-// SQL runs a statement that puts the database into a state no request can.
+// SQL runs a statement that puts the database into a state that no request can.
 func (p *Plane) SQL(statement string, args ...any) {
 	p.T.Helper()
 	conn, err := pgx.Connect(p.T.Context(), p.Database)
@@ -364,7 +362,7 @@ func (p *Plane) SQL(statement string, args ...any) {
 	}
 }
 
-// Count gives the one number that a query asks for.
+// Count returns the number that a query selects.
 func (p *Plane) Count(query string) (n int) {
 	p.T.Helper()
 	conn, err := pgx.Connect(p.T.Context(), p.Database)
@@ -395,7 +393,7 @@ func (p *Plane) Health() map[string]any {
 	return p.Want(200, "GET", "/health", "", nil).Object(p.T)
 }
 
-// Good is a version that may be served, with one metric.
+// Good returns a version that may be served, with one metric.
 func Good(metric string, value any) Version {
 	return Version{Metrics: map[string]any{metric: value}}
 }
@@ -405,7 +403,7 @@ func (p *Plane) Promotion(id string) map[string]any {
 	return p.Want(200, "GET", "/promotions/"+id, Operator, nil).Object(p.T)
 }
 
-// PendingPromotion is the id of the model's one pending promotion.
+// PendingPromotion returns the id of the model's only pending promotion.
 func (p *Plane) PendingPromotion(model string) string {
 	p.T.Helper()
 	items := p.Want(200, "GET", "/promotions?state=pending&model="+model, Operator, nil).Object(p.T)["items"].([]any)
@@ -421,8 +419,7 @@ func (p *Plane) Staged(model string) string {
 	return model
 }
 
-// Trained lets a change of the model be approved and trained to a version, as
-// the trainer would report it.
+// Trained has a change of the model approved and trained to a version, as the trainer would report it.
 func (p *Plane) Trained(model, dataset string, v Version) (approval, run, version string) {
 	p.T.Helper()
 	approval = p.Notice(model, "c0ffee1")

@@ -58,7 +58,7 @@ func (p *Plane) Spawn(kind string) (kill func()) {
 		if !killed {
 			killed = true
 			_ = cmd.Process.Kill()
-			_ = cmd.Wait() // its error is the kill
+			_ = cmd.Wait() // killed, so it always returns an error
 		}
 	}
 	p.T.Cleanup(kill)

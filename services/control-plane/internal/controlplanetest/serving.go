@@ -13,24 +13,24 @@ import (
 	"github.com/mlp-platform/platform/clients/go/inference"
 )
 
-// ServingToken is the bearer secret that the stand-in for the inference service takes.
+// ServingToken is the bearer secret that the stand-in for the inference service accepts.
 const ServingToken = "serving-0123456789abcdef"
 
-// Serving speaks the inference service's drift documents, and fails on demand:
-// Down, Hang, Broken and Garbage, or by Answer.
+// Serving serves the inference service's drift documents, and fails on demand: Down, Hang, Broken and Garbage, or by
+// Answer.
 type Serving struct {
 	URL string
 
 	Mu     sync.Mutex // guards those below
 	mode   string
-	Answer string // if not empty, what it answers with 200 whatever it is asked
+	Answer string // if not empty, its answer to every request, with 200
 	rows   map[string][]inference.DriftStatus
-	// NoInput makes it one that does not measure the drift of inputs.
+	// NoInput makes it a service that does not measure the drift of inputs.
 	NoInput bool
 	Asked   []string // paths with their query, in order
 }
 
-// NewServing starts one without any drift.
+// NewServing starts a Serving without any drift.
 func NewServing(t testing.TB) *Serving {
 	t.Helper()
 	f := &Serving{rows: map[string][]inference.DriftStatus{}}
@@ -40,7 +40,7 @@ func NewServing(t testing.TB) *Serving {
 	return f
 }
 
-// Env is what makes a control plane ask it.
+// Env returns the environment that makes a control plane query it.
 func (f *Serving) Env() []string {
 	return []string{"SERVING_URL=" + f.URL, "SERVING_TOKEN=" + ServingToken}
 }
@@ -52,7 +52,7 @@ func (f *Serving) Set(mode string) {
 	f.mode = mode
 }
 
-// Drift sets the level of one kind, model and alias; z is nil where it is no number.
+// Drift sets the level of one kind, model and alias; z is nil where it is not a number.
 func (f *Serving) Drift(kind, model, alias, status string, z *float64, reason string) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -67,7 +67,7 @@ func (f *Serving) Drift(kind, model, alias, status string, z *float64, reason st
 	f.rows[kind] = append(f.rows[kind], row)
 }
 
-// DriftBeside is Drift of predictions under Production whose z is well and whose other measure is at the level.
+// DriftBeside is Drift of predictions under Production whose z is normal and whose other measure is at the level.
 func (f *Serving) DriftBeside(model, measure, level string, z float64) {
 	f.Drift("prediction", model, "Production", "OK", &z, "")
 	f.Mu.Lock()
@@ -88,7 +88,7 @@ func (f *Serving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case Down:
 		panic(http.ErrAbortHandler)
 	case Hang:
-		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the caller has gone
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the caller has gone
 		<-r.Context().Done()
 		return
 	case Broken:
@@ -115,7 +115,7 @@ func (f *Serving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// page answers two rows at most, so that readers must follow the cursor.
+// page returns at most two rows, so that readers must follow the cursor.
 func (f *Serving) page(w http.ResponseWriter, r *http.Request, kind string) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -135,14 +135,14 @@ func (f *Serving) page(w http.ResponseWriter, r *http.Request, kind string) {
 	replyJSON(w, http.StatusOK, rows)
 }
 
-// Clear takes back all rows of a kind.
+// Clear removes all rows of a kind.
 func (f *Serving) Clear(kind string) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	delete(f.rows, kind)
 }
 
-// Count is how often it was asked.
+// Count returns the number of requests.
 func (f *Serving) Count() int {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()

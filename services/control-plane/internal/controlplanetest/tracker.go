@@ -13,28 +13,27 @@ import (
 	"testing"
 )
 
-// digest is a tag that the gate takes.
+// digest is a tag that the gate accepts.
 var Digest = strings.Repeat("ab", 32)
 
 // failMoves makes the tracker answer reads and fail alias moves.
 const FailMoves = "fail moves"
 
-// HoldMoves makes the tracker tell Seen of an alias move and make it once Go is closed.
+// HoldMoves makes the tracker announce an alias move on Seen and make it once Go is closed.
 const HoldMoves = "hold moves"
 
-// Tracker speaks as much of the tracker's REST interface as the control
-// plane calls, and fails on demand.
+// Tracker implements the part of the tracker's REST interface that the control plane calls, and fails on demand.
 type Tracker struct {
 	URL string
 
 	Mu     sync.Mutex // guards those below
-	mode   string     // as of the orchestrator; refusing refuses only alias moves
+	mode   string     // as in the orchestrator; refusing refuses only alias moves
 	Models map[string]*trackedModel
 	Sets   int // alias moves carried out
-	Looks  int // at the aliases of a model
+	Looks  int // reads of the aliases of a model
 	Seen   chan struct{}
 	Go     chan struct{}
-	Idle   bool // no trainer has begun a run for the flow runs that are asked for
+	Idle   bool // no trainer has begun a run for the requested flow runs
 }
 
 type trackedModel struct {
@@ -90,14 +89,14 @@ func (f *Tracker) Holder(model, alias string) string {
 	return ""
 }
 
-// Looked is how often somebody looked at the aliases of one model.
+// Looked returns how often the aliases of one model were read.
 func (f *Tracker) Looked() int {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	return f.Looks
 }
 
-// Move sets an alias as somebody else would; an empty version removes it.
+// Move sets an alias as another client would; an empty version removes it.
 func (f *Tracker) Move(model, alias, version string) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -108,7 +107,7 @@ func (f *Tracker) Move(model, alias, version string) {
 	f.Models[model].Aliases[alias] = version
 }
 
-// Change edits a version as whoever reaches the tracker can.
+// Change edits a version as any client of the tracker can.
 func (f *Tracker) Change(model, version string, edit func(*Version)) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -117,7 +116,7 @@ func (f *Tracker) Change(model, version string, edit func(*Version)) {
 	f.Models[model].Versions[version] = v
 }
 
-// Remove deletes a version and the aliases that it holds, as somebody else would.
+// Remove deletes a version and the aliases that it holds, as another client would.
 func (f *Tracker) Remove(model, version string) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -133,7 +132,7 @@ func (f *Tracker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case Down:
 		panic(http.ErrAbortHandler)
 	case Hang:
-		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the caller has gone
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the caller has gone
 		<-r.Context().Done()
 		return
 	case Broken:
@@ -303,7 +302,7 @@ func (f *Tracker) run(w http.ResponseWriter, id string) {
 	}})
 }
 
-// begunRuns answers for a trainer, which begins a run in the tracker as soon as its flow run starts.
+// begunRuns answers as if the trainer began a run in the tracker as soon as its flow run starts.
 func (f *Tracker) begunRuns(w http.ResponseWriter, r *http.Request) {
 	var in struct{ Filter string }
 	if json.NewDecoder(r.Body).Decode(&in) != nil || f.Idle {
@@ -316,7 +315,7 @@ func (f *Tracker) begunRuns(w http.ResponseWriter, r *http.Request) {
 	}}})
 }
 
-// SetIdle says whether the trainer has yet to begin its runs.
+// SetIdle sets whether the trainer has yet to begin its runs.
 func (f *Tracker) SetIdle(idle bool) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()

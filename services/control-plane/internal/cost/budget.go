@@ -14,32 +14,31 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// maxBudget bounds a budget, in USD or GPU hours.
+// maxBudget limits a budget, in USD or GPU hours.
 const maxBudget = 1e12
 
-// Budgets compares what a project spends in a UTC month with its limit.
+// Budgets compares a project's spend in a UTC month with its limit.
 //
-// Spend is the project's own, by the month in which its jobs were first reported,
-// without mock figures. A null budget sets no limit; one of 0 allows nothing. A
-// budget that is spent exactly is not exceeded.
+// Spend counts toward the month in which a job was first reported, without mock figures. A null budget sets no limit;
+// one of 0 allows nothing. A budget that is spent exactly is not exceeded.
 type Budgets struct {
 	store *store.Store
 	now   func() time.Time
 }
 
-// NewBudgets keeps them on db; now is the clock.
+// NewBudgets returns Budgets stored in db; now is the clock.
 func NewBudgets(db *store.Store, now func() time.Time) *Budgets {
 	return &Budgets{store: db, now: now}
 }
 
-// monthBounds is the UTC month that t lies in: from since, before until.
+// monthBounds returns the UTC month that contains t: from since, before until.
 func monthBounds(t time.Time) (since, until time.Time) {
 	y, m, _ := t.UTC().Date()
 	since = time.Date(y, m, 1, 0, 0, 0, 0, time.UTC)
 	return since, since.AddDate(0, 1, 0)
 }
 
-// Firing is one alert per project that is over its budget now.
+// Firing returns one alert for each project over its budget.
 func (s *Budgets) Firing(ctx context.Context) ([]alert.Alert, error) {
 	since, until := monthBounds(s.now())
 	rows, err := s.store.BudgetsOver(ctx, store.BudgetsOverParams{Since: since, Until: until})
@@ -68,7 +67,7 @@ func formatDecimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64
 
 func auditTarget(project string) string { return "project:" + project }
 
-// budgetKey is what a budget is locked by.
+// budgetKey returns the lock key of a budget.
 func budgetKey(tenant, project string) string { return "budget:" + tenant + ":" + project }
 
 func auditBudgetFacts(b store.Budget) any {
@@ -84,7 +83,7 @@ func checkBudgetInput(project string, b api.BudgetInput) error {
 		name string
 		v    *float64
 	}{{"cost_budget", b.CostBudget}, {"gpu_hours_budget", b.GpuHoursBudget}} {
-		if f.v != nil && !(*f.v >= 0 && *f.v <= maxBudget) { // also what is no number
+		if f.v != nil && !(*f.v >= 0 && *f.v <= maxBudget) { // also NaN
 			faults = append(faults, problem.Field{Loc: []string{"body", f.name}, Msg: fmt.Sprintf("must be a number from 0 to %.0f", maxBudget)})
 		}
 	}
@@ -106,7 +105,7 @@ func viewBudget(b store.Budget, usd, gpuHours float64) api.Budget {
 
 func exceedsBudget(spent float64, budget *float64) bool { return budget != nil && spent > *budget }
 
-// budgetRatio is null without budget, and for one of 0, which no number compares to.
+// budgetRatio is null without a budget, and for one of 0, where the ratio is undefined.
 func budgetRatio(spent float64, budget *float64) *float64 {
 	if budget == nil || *budget == 0 {
 		return nil

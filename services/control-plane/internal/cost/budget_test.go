@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// recordSpend records GPU hours, at 2.50 USD each, of a project.
+// recordSpend records GPU hours of a project, at 2.50 USD each.
 func recordSpend(p *controlplanetest.Plane, bearer, project, job string, hours float64) {
 	p.T.Helper()
 	p.Want(200, "POST", "/costs", bearer, map[string]any{
@@ -41,7 +41,7 @@ func TestBudgets(t *testing.T) {
 		costBudget, hoursBudget, over any
 	}{
 		{"spent", `{"cost_budget":20,"period":"monthly"}`, 0.5, nil, 10, 4, 20.0, nil, false},
-		{"spent", `{"cost_budget":10}`, 1.0, nil, 10, 4, 10.0, nil, false}, // all of it is not over
+		{"spent", `{"cost_budget":10}`, 1.0, nil, 10, 4, 10.0, nil, false}, // spending all of it is not over budget
 		{"spent", `{"cost_budget":9.999999}`, 1.0, nil, 10, 4, 9.999999, nil, true},
 		{"spent", `{"cost_budget":0}`, nil, nil, 10, 4, 0.0, nil, true},
 		{"spent", `{}`, nil, nil, 10, 4, nil, nil, false},
@@ -94,8 +94,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// A project whose name needs escapes has one budget, and its own spend, however
-// the path was written.
+// A project whose name needs escapes has one budget, and separate spend, however the path was written.
 func TestBudgetOfEscapedProject(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -133,7 +132,7 @@ func TestBadBudgets(t *testing.T) {
 	}
 }
 
-// Settings of one budget at once end as one of them.
+// Concurrent writes of one budget leave one of them.
 func TestConcurrentBudgetPuts(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -154,7 +153,7 @@ func TestConcurrentBudgetPuts(t *testing.T) {
 	if len(rows) != 1 {
 		t.Fatalf("%v; want len(rows) == 1", rows)
 	}
-	// The facts tell who came after whom: each old value is the new one of another, and one had none.
+	// The facts show the order of the writes: each old value is the new one of another, and one had none.
 	old, set := map[any]bool{}, map[any]bool{}
 	for _, a := range p.Audits("budget.set") {
 		d := a["details"].(map[string]any)
@@ -169,7 +168,7 @@ func TestConcurrentBudgetPuts(t *testing.T) {
 	}
 }
 
-// What is over its budget fires, for its tenant and in its month.
+// A project over its budget fires, for its tenant and in its month.
 func TestBudgetAlerts(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t)
@@ -218,7 +217,7 @@ func TestBudgetAlerts(t *testing.T) {
 	}
 }
 
-// A budget that is removed while it is set is there afterwards or not; nobody hears of a fault.
+// A budget that is removed while it is set exists afterwards or not; no caller sees a fault.
 func TestConcurrentBudgetPutAndDelete(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -244,7 +243,7 @@ func TestConcurrentBudgetPutAndDelete(t *testing.T) {
 			t.Errorf("DELETE: %d %s", r.Status, r.Body)
 		}
 	}
-	// A removal tells what it removed, and what is set after one was not there before.
+	// A removal reports what it removed, and a budget set after one is new.
 	fresh := 0
 	for _, a := range p.Audits("budget.set") {
 		if _, was := a["details"].(map[string]any)["old"]; !was {

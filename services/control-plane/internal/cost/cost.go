@@ -1,13 +1,11 @@
-// Package cost keeps what jobs used, prices it and estimates its emissions.
+// Package cost records what jobs used, prices it and estimates its emissions.
 //
-// Hours and money are decimals with six places in the store, so that sums are
-// exact in any order of their rows; one record is rounded once, half away from
-// zero, when it is made. Answers carry sums unrounded and quotients, kWh and
-// grams to six places: rounding for people is left to who shows them.
+// Hours and money are decimals with six places in the store, so sums are exact in any order of their rows; one record
+// is rounded once, half away from zero, when it is made. Answers carry sums unrounded and quotients, kWh and grams to
+// six places: rounding for display is left to the client.
 //
-// A record is priced at the rates in force when it was last reported. Energy and
-// emissions are worked out when asked for, so they always agree with the rates
-// that the methodology names.
+// A record is priced at the rates in force when it was last reported. Energy and emissions are computed per request, so
+// they always agree with the rates that the methodology names.
 package cost
 
 import (
@@ -19,16 +17,16 @@ import (
 // uncertainty of energy and emissions, relative: ± 30 %.
 const uncertainty = 0.30
 
-// scope of the emissions: those of operation, without manufacture.
+// scope of the emissions: operation only, without manufacture.
 const scope = "operational"
 
-// The schedulers whose jobs are not priced and recorded like Slurm's.
+// Schedulers whose jobs are priced and recorded differently from Slurm's.
 const (
 	flux = "flux"
 	mock = "mock"
 )
 
-// Rates turn hours into money, energy and emissions. All are finite and not negative.
+// Rates convert hours to money, energy and emissions. All are finite and not negative.
 type Rates struct {
 	GPUHourUSD      float64 // one GPU for one hour
 	CPUHourUSD      float64 // one core for one hour
@@ -38,9 +36,8 @@ type Rates struct {
 	GridGramsPerKWh float64 // CO2e of the grid's average kWh
 }
 
-// USD is the price of a job. Slurm's GPU hours carry the share of their node's
-// cores; Flux allots both apart, so both are paid. The mock scheduler's made
-// figures are priced like Slurm's.
+// USD returns the price of a job. Slurm's GPU hours include the share of their node's cores; Flux allocates the two
+// separately, so both are paid. The mock scheduler's invented figures are priced like Slurm's.
 func (r Rates) USD(scheduler string, gpuHours, cpuHours float64) float64 {
 	usd := gpuHours * r.GPUHourUSD
 	if scheduler == flux {
@@ -55,13 +52,13 @@ type Energy struct {
 	CO2eG float64 // grams
 }
 
-// Energy of GPU hours and core hours.
+// Energy estimates energy and emissions of GPU hours and core hours.
 func (r Rates) Energy(gpuHours, coreHours float64) Energy {
 	kwh := (gpuHours*r.GPUWatts + coreHours*r.CoreWatts) / 1000 * r.PUE
 	return Energy{KWh: Round(kwh), CO2eG: Round(kwh * r.GridGramsPerKWh)}
 }
 
-// Methodology says how Energy was worked out, with the values in force.
+// Methodology describes how Energy is computed, with the values in force.
 func (r Rates) Methodology() string {
 	n := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	return fmt.Sprintf("An estimate from the allocated share of GPUs and cores, not a measurement: "+
@@ -70,8 +67,8 @@ func (r Rates) Methodology() string {
 		n(r.GPUWatts), n(r.CoreWatts), n(r.PUE), n(r.GridGramsPerKWh), n(math.Round(uncertainty*100)))
 }
 
-// roundingFactor is 10^6: what is kept of hours, money, kWh and grams.
+// roundingFactor is 10^6: the precision of hours, money, kWh and grams.
 const roundingFactor = 1e6
 
-// Round is v to six places, half away from zero.
+// Round returns v rounded to six places, half away from zero.
 func Round(v float64) float64 { return math.Round(v*roundingFactor) / roundingFactor }

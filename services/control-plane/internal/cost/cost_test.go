@@ -36,7 +36,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// The methodology names the values in force, and what is not counted.
+// The methodology names the values in force, and the parts that are not counted.
 func TestMethodology(t *testing.T) {
 	t.Parallel()
 	m := cost.Rates{GPUWatts: 700.5, CoreWatts: 7, PUE: 1.12, GridGramsPerKWh: 41}.Methodology()

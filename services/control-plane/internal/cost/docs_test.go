@@ -15,7 +15,7 @@ import (
 // exchange is a request and its answer in the documentation.
 var exchange = regexp.MustCompile("(?s)```http\n([A-Z]+) (\\S+)\n(.*?)\n?\n(\\d{3})\n(.*?)```")
 
-// The documentation's exchanges, in its order, on an empty database.
+// The documentation's exchanges, in order, on an empty database.
 func TestDocumentation(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../../docs/costs.md")
@@ -47,7 +47,8 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// containsDocument says where got lacks what want shows; members that want leaves out may be anything.
+// containsDocument returns an error at the first value of want that got lacks; members absent from want may be
+// anything.
 func containsDocument(got, want any) error {
 	switch want := want.(type) {
 	case map[string]any:

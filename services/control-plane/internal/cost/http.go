@@ -19,7 +19,7 @@ import (
 // Synthetic reads the query parameter include_synthetic; the error is a 422.
 func Synthetic(c echo.Context) (bool, error) { return wire.Flag(c, "include_synthetic") }
 
-// parseSummaryPage is a page of sums: one is enough for what people can look at.
+// parseSummaryPage parses the page of a summary: one page is enough for a person.
 func parseSummaryPage[K any](c echo.Context) (wire.Page[K], error) {
 	return wire.PageUpTo[K](c, service.MaxPageLimit, service.MaxPageLimit)
 }
@@ -107,7 +107,7 @@ func (s *Service) Carbon(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-// Post serves POST /costs. A model that left the repository can still be billed.
+// Post serves POST /costs. A model removed from the repository can still be billed.
 func (s *Service) Post(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body api.CostInput
@@ -193,7 +193,7 @@ func (s *Budgets) List(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-// Put serves PUT /budgets/{project}: what the body leaves out is no limit.
+// Put serves PUT /budgets/{project}: members missing from the body set no limit.
 func (s *Budgets) Put(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body api.BudgetInput
@@ -251,7 +251,7 @@ func (s *Budgets) Delete(c echo.Context) error {
 	})
 	switch {
 	case store.None(err):
-		return fault.BudgetNotFound.New("Your tenant has no budget for this project; GET /budgets lists those there are.")
+		return fault.BudgetNotFound.New("Your tenant has no budget for this project; GET /budgets lists its budgets.")
 	case err != nil:
 		return err
 	}

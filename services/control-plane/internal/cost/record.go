@@ -20,20 +20,19 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// maxHours bounds the hours of one job: ten thousand GPUs for a year and more.
-// Beyond it there is a unit wrong.
+// maxHours limits the hours of one job: ten thousand GPUs for over a year. A larger number is in the wrong unit.
 const maxHours = 1e8
 
-// maxRate bounds the price of an hour, as in the service's settings.
+// maxRate limits the price of an hour, as in the service's settings.
 const maxRate = 1e4
 
-// trackerTimeout bounds the question whether the tracker knows a model.
+// trackerTimeout limits the lookup of a model in the tracker.
 const trackerTimeout = 5 * time.Second
 
-// defaultProject bears what names none.
+// defaultProject bears the cost of jobs without a project.
 const defaultProject = "default"
 
-// Service keeps the records.
+// Service stores the records.
 type Service struct {
 	store    *store.Store
 	registry *registry.Registry
@@ -42,20 +41,19 @@ type Service struct {
 	now      func() time.Time
 }
 
-// NewService keeps them on db, priced at the rates; now is the clock.
+// NewService returns a Service that stores in db and prices at the rates; now is the clock.
 func NewService(db *store.Store, reg *registry.Registry, track *tracker.Client, rates Rates, now func() time.Time) *Service {
 	return &Service{store: db, registry: reg, tracker: track, rates: rates, now: now}
 }
 
-// requireModel refuses a model that neither the repository nor the tracker knows,
-// and that never was known; the error is then 404.
+// requireModel returns 404 for a model that the repository and the tracker do not know, and never knew.
 func (s *Service) requireModel(ctx context.Context, tenant, id string) error {
 	unknown := s.registry.RequireKnown(ctx, s.store.Queries, tenant, id)
 	var p *problem.Error
 	if unknown == nil || !errors.As(unknown, &p) || p.Kind.Code != fault.ModelNotFound.Code {
 		return unknown
 	}
-	// It may be so new that this replica has not read of it yet.
+	// It may be too new for this replica's last read.
 	ctx, cancel := context.WithTimeout(ctx, trackerTimeout)
 	defer cancel()
 	_, err := s.tracker.GetRegisteredModel(ctx, s.registry.TrackerName(id))
@@ -68,8 +66,8 @@ func (s *Service) requireModel(ctx context.Context, tenant, id string) error {
 	return nil
 }
 
-// put inserts or updates. project is the one asked for, if any: without it, spend
-// stays in the project that bore it first.
+// put inserts or updates. project is the requested one, if any: without it, spend stays in the project that bore it
+// first.
 func (s *Service) put(ctx context.Context, tx store.Tx, in store.InsertCostParams, project *string) (row store.Cost, recorded bool, err error) {
 	row, err = tx.InsertCost(ctx, in)
 	if err == nil {
@@ -111,7 +109,7 @@ func sameCost(old store.Cost, up store.UpdateCostParams) bool {
 
 func equalPointers[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// input checks a body and makes the new record of it.
+// input validates a body and returns its new record.
 func (s *Service) input(b api.CostInput) (store.InsertCostParams, error) {
 	var faults []problem.Field
 	bad := func(msg, name string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
@@ -137,7 +135,7 @@ func (s *Service) input(b api.CostInput) (store.InsertCostParams, error) {
 		case v == nil:
 			bad("must be given; only scheduler mock has a default", name)
 			return 0
-		case !(*v >= 0 && *v <= maxHours): // also what is no number
+		case !(*v >= 0 && *v <= maxHours): // also NaN
 			bad(fmt.Sprintf("must be a number of hours from 0 to %.0f", maxHours), name)
 			return 0
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// costReport is the body of a report; over replaces members, and nil removes them.
+// costReport returns the body of a report; over replaces members, and nil removes them.
 func costReport(over map[string]any) map[string]any {
 	b := map[string]any{"model": "JPCP", "version": "1", "run_id": "r1", "scheduler": "slurm", "job_id": "7", "gpu_hours": 2, "cpu_hours": 8, "project": "power"}
 	for k, v := range over {
@@ -42,7 +42,7 @@ func expectDocument(t *testing.T, got map[string]any, want map[string]any) {
 	}
 }
 
-// Acceptance row 24, the half about costs: recorded twice is one row, and mock is outside all sums.
+// Acceptance row 24, the half about costs: a repeated report is one row, and mock figures are outside all sums.
 func TestRow24Costs(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -74,7 +74,7 @@ func TestRow24Costs(t *testing.T) {
 	}
 }
 
-// A repeat updates hours and price; run and project stay where it does not name them.
+// A repeat updates hours and price; run and project stay unless it names them.
 func TestRepeatUpdates(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -99,7 +99,7 @@ func TestRepeatUpdates(t *testing.T) {
 	}
 	expectDocument(t, a[0]["details"].(map[string]any), map[string]any{"old": map[string]any{"gpu_hours": 2.0}, "new": map[string]any{"gpu_hours": 3.0}})
 
-	// Any of the five makes it another record.
+	// A change of any of the five makes another record.
 	for _, over := range []map[string]any{{"model": "MACK"}, {"version": "2"}, {"scheduler": "flux"}, {"job_id": "8"}} {
 		if out := recordCost(p, over); out["recorded"] != true {
 			t.Errorf(`%v: %v; want out["recorded"] == true`, over, out)
@@ -113,8 +113,8 @@ func TestRepeatUpdates(t *testing.T) {
 	}
 }
 
-// Many reports of one job at once are one row, recorded once.
-// Who reports a job may know its prices better than the service does.
+// Many concurrent reports of one job are one row, recorded once. The reporter may know the job's prices better than the
+// service does.
 func TestPricesOfTheReport(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -165,7 +165,7 @@ func TestListAndSummary(t *testing.T) {
 		{"model": "jpcp", "version": "1", "project": "a", "gpu_hours": 0.1},
 		{"model": "JPCP", "version": "2", "project": "a", "gpu_hours": 0.2},
 		{"model": "MACK", "version": "1", "project": "b", "gpu_hours": 4},
-		{"model": "GONE", "version": "1", "project": nil, "gpu_hours": 4},         // in no repository any more
+		{"model": "GONE", "version": "1", "project": nil, "gpu_hours": 4},         // no longer in a repository
 		{"model": "RuntimeClass", "version": "9", "project": nil, "gpu_hours": 1}, // its model's project
 	} {
 		over["job_id"], over["run_id"] = fmt.Sprint(i), nil
@@ -271,7 +271,7 @@ func TestBadReports(t *testing.T) {
 	if rows := getItems(p, "/costs"); len(rows) != 0 {
 		t.Errorf("recorded %v; want len(rows) == 0", rows)
 	}
-	// The bounds themselves pass.
+	// The limits themselves are accepted.
 	expectDocument(t, recordCost(p, map[string]any{"gpu_hours": 1e8, "cpu_hours": 0, "job_id": strings.Repeat("x", 128)}), map[string]any{"cost_usd": 2.5e8})
 	expectDocument(t, recordCost(p, map[string]any{"gpu_hours": 0.0000004, "job_id": "tiny"}), map[string]any{"gpu_hours": 0.0, "cost_usd": 0.0})
 }

@@ -1,6 +1,5 @@
-// Package diff shows what an approval is about: the changes of the model
-// repository between the commit a model was last trained from and the one that
-// was noticed.
+// Package diff shows the changes under approval: those of the model repository between the commit a model was last
+// trained from and the one in the notice.
 package diff
 
 import (
@@ -17,10 +16,10 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// timeout bounds what one diff asks of the repository.
+// timeout limits the repository queries of one diff.
 const timeout = 10 * time.Second
 
-// maxBytes bounds the answer. frame is what it holds beside the files.
+// maxBytes limits the answer. frame is its size without the files.
 const (
 	maxBytes = 1 << 20
 	frame    = 1 << 10
@@ -35,7 +34,7 @@ type API struct {
 	Log    *slog.Logger
 }
 
-// compare asks again after a fetch: the commit may be newer than the last poll.
+// compare retries after a fetch: the commit may be newer than the last poll.
 func (a API) compare(ctx context.Context, from, to string) (forge.Diff, error) {
 	d, err := a.Source.Diff(ctx, from, to)
 	if _, fetches := a.Source.(forge.Exporter); !fetches || !errors.Is(err, forge.ErrUnknown) {
@@ -48,8 +47,7 @@ func (a API) compare(ctx context.Context, from, to string) (forge.Diff, error) {
 	return a.Source.Diff(ctx, from, to)
 }
 
-// limitSize keeps the answer, as it will be encoded, within maxBytes: first patches
-// are left out, then files.
+// limitSize keeps the encoded answer within maxBytes: patches are left out first, then files.
 func limitSize(d forge.Diff) (api.ApprovalDiff, error) {
 	out := api.ApprovalDiff{FromCommit: wire.OptionalText(d.From), ToCommit: d.To, Files: []api.DiffFile{}, Truncated: d.Truncated}
 	left := maxBytes - frame
@@ -79,5 +77,5 @@ func limitSize(d forge.Diff) (api.ApprovalDiff, error) {
 
 func sizeOf(f api.DiffFile) (int, error) {
 	b, err := json.Marshal(f)
-	return len(b) + 1, err // and a comma
+	return len(b) + 1, err // plus a comma
 }

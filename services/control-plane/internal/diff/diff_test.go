@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 const model = "models/power_consumption_prediction/JPCP/"
 
-// A diff begins where the model was last trained and ends at what was noticed.
+// A diff begins where the model was last trained and ends at the noticed commit.
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	repo := forgetest.New(t)
@@ -30,7 +30,7 @@ func TestDiff(t *testing.T) {
 		t.Helper()
 		return p.Want(200, "GET", "/approvals/"+id+"/diff", controlplanetest.Reader, nil).Object(t)
 	}
-	// Never trained: what the commit itself changed.
+	// Never trained: the changes of the commit itself.
 	d := show(id)
 	files := d["files"].([]any)
 	if d["from_commit"] != first || d["to_commit"] != second || d["truncated"] != false || len(files) != 2 {
@@ -77,7 +77,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// The answer stays within 1 MiB and says that it is cut.
+// The answer stays within 1 MiB and reports that it is truncated.
 func TestDiffIsBounded(t *testing.T) {
 	t.Parallel()
 	repo := forgetest.New(t)

@@ -6,16 +6,15 @@ import (
 	"sync"
 )
 
-// The calls that this process has under way at the orchestrator: at first, and at most.
+// Limits of this process's concurrent calls to the orchestrator: initial and maximum.
 const (
 	firstPace = 4
 	mostPace  = 16
 )
 
-// pace limits the calls under way by how the orchestrator takes them: a failure halves the limit, every
-// answer in time raises it a little. A server on SQLite refuses most of sixteen calls
-// at once and takes the same calls easily one after the other. Callers wait in order; what they
-// wait with is a durable command, which another process sends if this one dies.
+// pace adapts the limit of concurrent calls to the orchestrator's load: a failure halves the limit, every answer in
+// time raises it a little. A server on SQLite refuses most of sixteen concurrent calls but easily takes the same calls
+// in sequence. Callers wait in order; each holds a durable command, which another process sends if this one dies.
 type pace struct {
 	mu      sync.Mutex // guards all below
 	limit   float64
@@ -24,10 +23,10 @@ type pace struct {
 	waiting []chan *call
 }
 
-// call is one call under way.
+// call is one call in progress.
 type call struct {
 	cuts  int  // of the pace when it began
-	alone bool // no other call of this process was under way with it
+	alone bool // no other call of this process ran at the same time
 }
 
 func newPace() *pace { return &pace{limit: firstPace} }
@@ -66,15 +65,15 @@ func (p *pace) begin() *call {
 	return c
 }
 
-// leave ends a call; ok means that the orchestrator took it. It reports whether other calls of this
-// process were under way with it.
+// leave ends a call; ok means that the orchestrator accepted it. It reports whether other calls of this process ran at
+// the same time.
 func (p *pace) leave(c *call, ok bool) (beside bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case ok:
 		p.limit = min(p.limit+1/p.limit, mostPace)
-	case c.cuts == p.cuts: // the calls of one rush halve it once
+	case c.cuts == p.cuts: // the calls of one burst halve it once
 		p.limit = max(p.limit/2, 1)
 		p.cuts++
 	}
@@ -82,14 +81,14 @@ func (p *pace) leave(c *call, ok bool) (beside bool) {
 	return !c.alone
 }
 
-// drop ends a call that was not made after all.
+// drop ends a call that was not made.
 func (p *pace) drop(c *call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.remove(c)
 }
 
-// remove lets the next ones in; mu is held.
+// remove admits the next calls; mu is held.
 func (p *pace) remove(c *call) {
 	p.calls = slices.DeleteFunc(p.calls, func(other *call) bool { return other == c })
 	for len(p.waiting) > 0 && len(p.calls) < int(p.limit) {

@@ -24,8 +24,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// slowOrchestrator answers 503 while more than most calls are under way, as a Prefect server on
-// SQLite does.
+// slowOrchestrator answers 503 while more than most calls are in progress, as a Prefect server on SQLite does.
 type slowOrchestrator struct {
 	most       int64
 	under      atomic.Int64
@@ -71,7 +70,7 @@ func (s *slowOrchestrator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"id": id})
 }
 
-// newSender sends to url with a breaker in a real database; opened counts how often it opened.
+// newSender sends to url with a breaker in a real database; opened counts its openings.
 func newSender(t *testing.T, url string) (sender *dispatch.Sender, opened *atomic.Int64) {
 	t.Helper()
 	database := testenv.Migrated(t, "coord", func(ctx context.Context, url string) error {
@@ -93,7 +92,7 @@ func newSender(t *testing.T, url string) (sender *dispatch.Sender, opened *atomi
 	return dispatch.NewSender(client, target, breaker, 5*time.Minute, func() { opened.Add(1) }, log), opened
 }
 
-// 266 of 400 decisions failed here when every client called as soon as it could.
+// 266 of 400 decisions failed here when every client called as soon as possible.
 func TestAnOverloadedOrchestratorGetsEveryRun(t *testing.T) {
 	t.Parallel()
 	const decisions, clients = 400, 16
@@ -127,7 +126,7 @@ func TestAnOverloadedOrchestratorGetsEveryRun(t *testing.T) {
 	}
 }
 
-// An orchestrator that answers nothing but 503 is broken, not overloaded by us.
+// An orchestrator that only answers 503 is broken, not overloaded by this process.
 func TestABrokenOrchestratorStillOpensTheBreaker(t *testing.T) {
 	t.Parallel()
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))

@@ -19,17 +19,17 @@ type Request struct {
 	CommitSHA  string         `json:"commit_sha,omitempty"`
 	Tenant     string         `json:"tenant"`
 	RequestID  string         `json:"request_id,omitempty"`
-	// Traceparent is the trace context of the decision, for the run to go on in.
+	// Traceparent is the trace context of the decision, which the run continues.
 	Traceparent string     `json:"traceparent,omitempty"`
 	RequestedBy string     `json:"requested_by"`
 	ApprovalID  *uuid.UUID `json:"approval_id,omitempty"`
-	// Requesters are all who count as having asked for the run, those who pushed its commit among them;
-	// PersonUnknown means that one of these is not known.
+	// Requesters are all who count as having requested the run, including those who pushed its commit; PersonUnknown
+	// means that one of these is not known.
 	Requesters    []string `json:"requesters,omitempty"`
 	PersonUnknown bool     `json:"person_unknown,omitempty"`
 	// Reason is the decider's reason, for the ledger.
 	Reason string `json:"reason,omitempty"`
-	// Origin is what led to the run: api, or the origin of its approval.
+	// Origin is the cause of the run: api, or the origin of its approval.
 	Origin string `json:"origin"`
 }
 

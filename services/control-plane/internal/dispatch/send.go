@@ -23,7 +23,7 @@ const (
 	budget         = 12 * time.Second
 	firstPause     = 250 * time.Millisecond // doubles; each ± 50 %
 	reportTimeout  = 2 * time.Second
-	// longestQueue is how long a run waits for its turns at a slow orchestrator at most, besides the budget.
+	// longestQueue limits how long a run waits for its turns at a slow orchestrator, in addition to the budget.
 	longestQueue = time.Minute
 )
 
@@ -33,13 +33,13 @@ type Sender struct {
 	target  *Target
 	breaker *coord.Breaker // shared by all replicas
 	pace    *pace
-	queue   time.Duration // all waiting for turns of one run
+	queue   time.Duration // total wait of one run for its turns
 	opened  func()
 	log     *slog.Logger
 }
 
 // NewSender dispatches to target; opened is called when a failure here opens the breaker. lease is how long a process
-// owns a dispatch: waiting and attempts end before it does.
+// owns a dispatch: waits and attempts end before it does.
 func NewSender(client *orchestrator.Client, target *Target, breaker *coord.Breaker, lease time.Duration, opened func(), log *slog.Logger) *Sender {
 	queue := min(longestQueue, max(lease-budget-reportTimeout, time.Second))
 	return &Sender{client: client, target: target, breaker: breaker, pace: newPace(), queue: queue, opened: opened, log: log}
@@ -54,10 +54,9 @@ type Accepted struct {
 	Parameters map[string]any
 }
 
-// Send starts the run with at most three attempts within 12 s, besides what it waits for its turns. That
-// an orchestrator has too much to do, while other calls of this process are under way, is no attempt.
-// The same key always returns the same run. It finishes even if ctx is cancelled, since a
-// disconnected caller must not leave the outcome open.
+// Send starts the run with at most three attempts within 12 s, plus the wait for its turns. An orchestrator's overload
+// response while other calls of this process are in progress does not count as an attempt. The same key always returns
+// the same run. It finishes even if ctx is cancelled, since a disconnected caller must not leave the outcome open.
 func (s *Sender) Send(ctx context.Context, r Request, key string) (Accepted, error) {
 	ctx = context.WithoutCancel(ctx)
 	queue, cancel := context.WithTimeout(ctx, s.queue)
@@ -76,8 +75,8 @@ func (s *Sender) Send(ctx context.Context, r Request, key string) (Accepted, err
 		var open *coord.OpenError
 		if errors.As(err, &open) {
 			s.pace.drop(turn)
-			return Accepted{}, unreachable("The orchestrator has not answered several times in a row, so it is left alone for a while", last, last).After(max(open.RetryAfter, time.Second))
-		} // without a coordinator the call is worth a try
+			return Accepted{}, unreachable("The orchestrator has not answered several times in a row, so calls to it are paused for a while", last, last).After(max(open.RetryAfter, time.Second))
+		} // without a coordinator the call is worth trying
 		begin = time.Now()
 		accepted, err := s.try(ctx, max(min(attemptTimeout, left), time.Millisecond), r, key)
 		left -= time.Since(begin)
@@ -88,7 +87,7 @@ func (s *Sender) Send(ctx context.Context, r Request, key string) (Accepted, err
 			s.report(ctx, permit, true)
 			return accepted, err
 		}
-		// An overload that our own calls may have caused says nothing about whether it works.
+		// An overload that this process may have caused does not show whether the orchestrator works.
 		rush := beside && isOverload(err)
 		if !rush || permit.Trial() {
 			s.report(ctx, permit, false)
@@ -103,8 +102,8 @@ func (s *Sender) Send(ctx context.Context, r Request, key string) (Accepted, err
 	return Accepted{}, fault.OrchestratorUnreachable.New(fmt.Sprintf("The orchestrator did not answer in %d attempts; %s", attempts, unknownStart)).WithCause(last)
 }
 
-// unknownStart says what a caller may do after an attempt that may have been carried out.
-const unknownStart = "nothing is known to have started. Try again: a run that did start is found, not doubled."
+// unknownStart is the advice to a caller after an attempt that may have been carried out.
+const unknownStart = "no run is known to have started. Try again: a run that did start is found, not started twice."
 
 // unreachable is the fault of a run that was not sent; last is the failure of an earlier attempt, which may have been
 // carried out without an answer.
@@ -115,14 +114,14 @@ func unreachable(why string, last, cause error) *problem.Error {
 	return fault.OrchestratorUnreachable.New(why + "; nothing was started.").WithCause(cause)
 }
 
-// allow asks the breaker.
+// allow checks the breaker.
 func (s *Sender) allow(ctx context.Context) (coord.Permit, error) {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	return s.breaker.Allow(ctx)
 }
 
-// isOverload reports whether the orchestrator answered that it has too much to do.
+// isOverload reports whether the orchestrator answered that it is overloaded.
 func isOverload(err error) bool {
 	var answer *orchestrator.Error
 	return errors.As(err, &answer) && (answer.Status == http.StatusServiceUnavailable || answer.Status == http.StatusTooManyRequests)

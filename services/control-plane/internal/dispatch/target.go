@@ -120,8 +120,8 @@ func (t *Target) check(ctx context.Context) (orchestrator.Deployment, error) {
 	default:
 		if lacking := missingParameters(d); len(lacking) > 0 {
 			status.State = Incompatible
-			status.Detail = fmt.Sprintf("deployment %s does not take %s; register the present version", t.name, strings.Join(lacking, ", "))
-			err = fault.DispatchTargetMissing.New(fmt.Sprintf("The orchestrator's deployment %s does not take %s; its operator must register the present version.", t.name, strings.Join(lacking, ", ")))
+			status.Detail = fmt.Sprintf("deployment %s does not accept %s; register the current version", t.name, strings.Join(lacking, ", "))
+			err = fault.DispatchTargetMissing.New(fmt.Sprintf("The orchestrator's deployment %s does not accept %s; its operator must register the current version.", t.name, strings.Join(lacking, ", ")))
 		}
 	}
 	t.mu.Lock()

@@ -18,10 +18,10 @@ import (
 // Source is the name of drift among the sources of alerts.
 const Source = "drift"
 
-// Watch is drift as a source of alerts.
+// Watch is the alert source for drift.
 type Watch struct {
 	Reader *Reader
-	// Observe, if set, is given all readings of predictions that were read.
+	// Observe, if set, gets all readings of predictions.
 	Observe func([]Reading)
 }
 
@@ -47,7 +47,7 @@ func (w Watch) Firing(ctx context.Context) ([]alert.Alert, error) {
 	return out, nil
 }
 
-// alert is what a reading means; too few predictions are no fault.
+// alert returns the alert of a reading; too few predictions are no fault.
 func (r Reading) alert() (a alert.Alert, fires bool) {
 	a = alert.Alert{
 		Source: Source, Key: r.Model + ":" + r.Alias, Tenant: event.PlatformTenant, Severity: alert.Warn,
@@ -75,11 +75,10 @@ func (r Reading) alert() (a alert.Alert, fires bool) {
 	return a, true
 }
 
-// Subjects are the events that Handle takes.
+// Subjects lists the subjects of the events that Handle processes.
 var Subjects = []string{"platform.*.drift.status_changed"}
 
-// Handle makes a changed level an alert at once, in the transaction that records
-// that the event was seen.
+// Handle raises the alert of a changed level immediately, in the transaction that records the event as seen.
 func Handle(ctx context.Context, tx store.Tx, e outbox.Envelope, now time.Time) error {
 	if e.Namespace() != "drift" || e.Name() != "status_changed" {
 		return nil
@@ -92,14 +91,14 @@ func Handle(ctx context.Context, tx store.Tx, e outbox.Envelope, now time.Time) 
 	return alert.Observe(ctx, tx, a, fires, e.Time, now)
 }
 
-// decodeStatusChanged reads the data of drift.status_changed.
+// decodeStatusChanged parses the data of drift.status_changed.
 func decodeStatusChanged(body []byte) (Reading, error) {
 	var data struct {
 		Model  string `json:"model"`
 		Alias  string `json:"alias"`
 		Kind   string `json:"kind"`
 		Status string `json:"status"`
-		// Absent in events of an inference service that does not tell it yet.
+		// Absent in events of an inference service that does not send it yet.
 		Overall   string   `json:"overall"`
 		DecidedBy string   `json:"decided_by"`
 		Z         *float64 `json:"z_score"`

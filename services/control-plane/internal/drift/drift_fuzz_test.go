@@ -16,8 +16,8 @@ func (a answer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// Whatever the inference service answers or announces, a reading that is taken
-// tells of a model, alias and level there can be, with a number that is one.
+// Whatever the inference service answers or announces, an accepted reading has a valid model, alias and level, and a
+// finite number.
 func FuzzReadings(f *testing.F) {
 	f.Add([]byte(`[{"model":"JPCP","alias":"Production","status":"CRITICAL","z_score":3.5,"reason":"x"}]`))
 	f.Add([]byte(`[{"model":"JPCP","alias":"Production","status":"CRITICAL","z_score":null}]`))

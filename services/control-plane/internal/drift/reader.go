@@ -1,6 +1,4 @@
-// Package drift is what the control plane knows of drift: the levels that the
-// inference service measures, as it answers and as it announces them, and the
-// alerts they make.
+// Package drift reads drift levels, as the inference service answers and announces them, and derives alerts from them.
 package drift
 
 import (
@@ -37,7 +35,7 @@ const (
 	Corrupt      = "CORRUPT"
 )
 
-// Reading is what was measured for one model and alias.
+// Reading is one measurement of a model and alias.
 type Reading struct {
 	Model, Alias, Kind string
 	Status             string   // the level of z alone
@@ -45,15 +43,14 @@ type Reading struct {
 	DecidedBy          string   // the measure that Overall follows, if one does
 	Z                  *float64 // nil where it is not a number, also with Critical
 	Reason             string
-	// CriticalBeside is a measure other than z that is critical; "" where none is, or where it was announced
-	// and not read.
+	// CriticalBeside is a measure other than z that is critical; empty if none is, or if it was announced and not read.
 	CriticalBeside string
 }
 
-// measures other than z, in the order in which they are named.
+// measures lists the measures other than z, in display order.
 var measures = []string{"psi", "ks", "wasserstein"}
 
-// zScore is the measure that Status follows.
+// zScore is the measure that determines Status.
 const zScore = "z_score"
 
 // ErrNotServed means that the inference service does not measure drift of that kind.
@@ -63,16 +60,16 @@ const (
 	readTimeout = 5 * time.Second // for all pages of one kind
 	pageRows    = 500
 	maxPages    = 20
-	maxPage     = 8 << 20 // bytes; a row has some 2 KiB
+	maxPage     = 8 << 20 // bytes; a row has about 2 KiB
 )
 
-// Reader asks the inference service. It is safe for concurrent use.
+// Reader queries the inference service. It is safe for concurrent use.
 type Reader struct {
 	client *inference.Client
 }
 
-// NewReader asks the service at url, with the bearer token unless it is empty.
-// Without a url there is no service, and every reading fails.
+// NewReader returns a Reader of the service at url, with the bearer token unless it is empty. With an empty url there
+// is no service, and every read fails.
 func NewReader(url, token string, hc *http.Client) (*Reader, error) {
 	if url == "" {
 		return &Reader{}, nil
@@ -85,7 +82,7 @@ func NewReader(url, token string, hc *http.Client) (*Reader, error) {
 	return &Reader{c}, nil
 }
 
-// bounded ends a body that is too long with an error.
+// bounded returns an error for a body that is too long.
 type bounded struct{ *http.Client }
 
 func (b bounded) Do(r *http.Request) (*http.Response, error) {
@@ -96,8 +93,8 @@ func (b bounded) Do(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// Read gives the readings of one kind, of one model or, with an empty one, of
-// all. The error says in a sentence what is wrong with the service or its answer.
+// Read returns the readings of one kind, of one model or, with an empty one, of all. The error describes the fault of
+// the service or its answer in one sentence.
 func (r *Reader) Read(ctx context.Context, kind, model string) ([]Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -136,7 +133,7 @@ func (r *Reader) Read(ctx context.Context, kind, model string) ([]Reading, error
 			switch {
 			case r.Model == "" || r.Alias == "" || !validLevel(r.Status) || !validLevel(r.Overall):
 				return nil, fmt.Errorf("the inference service answered drift with a row that cannot be used: model %q, alias %q, status %q", row.Model, row.Alias, row.Status)
-			case r.sound() && (model == "" || r.Model == model): // it may also serve what the platform cannot name
+			case r.sound() && (model == "" || r.Model == model): // the service may also serve unnameable models
 				out = append(out, r)
 			}
 		}
@@ -149,7 +146,7 @@ func (r *Reader) Read(ctx context.Context, kind, model string) ([]Reading, error
 	return nil, fmt.Errorf("the inference service lists drift on more than %d pages", maxPages)
 }
 
-// describeFailure puts a transport error into a sentence without addresses.
+// describeFailure describes a transport error in one sentence, without addresses.
 func describeFailure(ctx context.Context, err error) error {
 	var long *http.MaxBytesError
 	switch {
@@ -182,7 +179,7 @@ func readingFromStatus(kind string, row inference.DriftStatus) Reading {
 	return out
 }
 
-// measureName is a measure that is known here, or "": names become labels of alerts.
+// measureName returns a known measure, or "": names become labels of alerts.
 func measureName(s string) string {
 	if s == zScore || slices.Contains(measures, s) {
 		return s
@@ -190,7 +187,7 @@ func measureName(s string) string {
 	return ""
 }
 
-// sound reports whether a reading tells of a model, alias and level that there can be.
+// sound reports whether a reading has a valid model, alias and level.
 func (r Reading) sound() bool {
 	return registry.ValidName(r.Model) && slices.Contains(modelrepo.Aliases, r.Alias) && validLevel(r.Status) && validLevel(r.Overall)
 }

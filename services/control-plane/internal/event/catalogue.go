@@ -19,7 +19,7 @@ var Declared = outbox.NewCatalogue(
 	ofTenant("approval", "created", Approval{}, "a record waits for a decision"),
 	ofTenant("approval", "approved", Approval{}, "a record was approved, and its run was accepted or its promotion decided"),
 	ofTenant("approval", "rejected", Approval{}, "a record was rejected"),
-	ofTenant("approval", "expired", Approval{}, "nobody decided in time, or a newer record superseded it"),
+	ofTenant("approval", "expired", Approval{}, "it was not decided in time, or a newer record superseded it"),
 	ofTenant("approval", "dispatch_failed", Approval{}, "an approved run could not be started; the record is pending again"),
 
 	ofPlatform("deploy", "alias_changed", AliasChanged{}, "an alias points to another version, or to none"),

@@ -38,7 +38,7 @@ type Job struct {
 	Reason     *string            `json:"reason,omitempty"`
 }
 
-// JobStarted is the data of job.started; run_id is null of a run that began no run in the tracker.
+// JobStarted is the data of job.started; run_id is null if the run began no run in the tracker.
 type JobStarted struct {
 	Model     string  `json:"model"`
 	RunID     *string `json:"run_id"`
@@ -65,7 +65,7 @@ type AliasChanged struct {
 	Version         *string `json:"version"`
 	PreviousVersion *string `json:"previous_version"`
 	Via             string  `json:"via"`
-	// Digest of the files that were admitted with the alias, if the gate judged any.
+	// Digest of the files admitted with the alias, if the gate evaluated any.
 	Digest *string `json:"digest,omitempty"`
 }
 
@@ -91,8 +91,7 @@ func Of(tenant, actor, namespace, name, subject string, payload any) outbox.Even
 	return outbox.Event{Tenant: tenant, Namespace: namespace, Name: name, SubjectID: subject, Actor: actor, Payload: payload}
 }
 
-// Audit builds the audit fact that actor performed action on target, such as
-// "model:JPCP", or was refused it.
+// Audit builds the audit fact that actor performed action on target, such as "model:JPCP", or was refused.
 func Audit(tenant, actor, action, target, outcome string, details map[string]any) outbox.Event {
 	if details == nil {
 		details = map[string]any{}
@@ -102,8 +101,8 @@ func Audit(tenant, actor, action, target, outcome string, details map[string]any
 	})
 }
 
-// Shared is the Audit of an action on something that belongs to no tenant, such as a
-// platform-wide setting: every tenant may read who did it, and from which tenant.
+// Shared is Audit for an action on an object without a tenant, such as a platform-wide setting: every tenant may read
+// the actor and the actor's tenant.
 func Shared(tenant, actor, action, target, outcome string, details map[string]any) outbox.Event {
 	merged := map[string]any{"actor_tenant": tenant}
 	maps.Copy(merged, details)

@@ -8,7 +8,7 @@ type Push struct {
 	Source    string `json:"source"` // webhook or poll
 }
 
-// ConfigChanged is the data of event.config_changed; keys are those with another value.
+// ConfigChanged is the data of event.config_changed; keys are those whose value changed.
 type ConfigChanged struct {
 	Scope string   `json:"scope"`
 	Keys  []string `json:"keys"`

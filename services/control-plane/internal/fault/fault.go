@@ -85,12 +85,12 @@ var (
 	StoreUnavailable       = problem.Kind{Code: "store_unavailable", Status: http.StatusServiceUnavailable, Title: "State store unavailable"}
 )
 
-// Invalid is a 422 that names one field by its path in the request.
+// Invalid returns a 422 that names one field by its path in the request.
 func Invalid(msg string, loc ...string) *problem.Error {
 	return problem.Validation.New(strings.Join(loc, ".") + ": " + msg + ".").WithErrors(problem.Field{Loc: loc, Msg: msg})
 }
 
-// InvalidAll is a 422 for all faults found; nil when there are none.
+// InvalidAll returns a 422 for all faults found; nil if there are none.
 func InvalidAll(fields []problem.Field) error {
 	switch len(fields) {
 	case 0:

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// readAnswers reads the lines of a child; what came before the last one stays where that is silent.
+// readAnswers reads the lines of a child; members missing from the last line keep their earlier values.
 func readAnswers(out io.Reader, r request) (last response, err error) {
 	d := json.NewDecoder(io.LimitReader(out, maxChildOutput))
 	for {
@@ -37,10 +37,10 @@ func readAnswers(out io.Reader, r request) (last response, err error) {
 
 var errForeignAnswer = errors.New("the reader's answer is not one that it gives")
 
-// checkAnswer refuses what a sound child never answers, and cuts texts. The repository that a child reads may have taken
-// it over, so what it says is checked here again.
+// checkAnswer refuses answers that a sound child never gives, and truncates texts. The repository that a child reads
+// may have taken it over, so its answers are checked again here.
 func checkAnswer(a response, r request) (response, error) {
-	if !isCommitOrEmpty(a.Commit.SHA) || len(a.Files) > 20*maxFiles { // of each changed file, the old and the new name
+	if !isCommitOrEmpty(a.Commit.SHA) || len(a.Files) > 20*maxFiles { // the old and the new name of each changed file
 		return response{}, errForeignAnswer
 	}
 	if a.Dir != "" && (filepath.Clean(a.Dir) != a.Dir || filepath.Dir(a.Dir) != filepath.Join(r.Slot, trees)) {

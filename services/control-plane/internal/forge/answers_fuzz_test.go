@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// answering is a server that gives every request the same bytes.
+// answering is a server that answers every request with the same bytes.
 type answering struct {
 	status int
 	body   []byte
@@ -23,7 +23,7 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(a.body)), Request: r}, nil
 }
 
-// maxErrorText is what an error about a foreign answer may have, in bytes: it goes to logs and to health.
+// maxErrorText limits an error about a foreign answer, in bytes: it goes to logs and to health.
 const maxErrorText = 8 << 10
 
 func checkError(t *testing.T, err error) {
@@ -33,7 +33,7 @@ func checkError(t *testing.T, err error) {
 	}
 }
 
-// FuzzGitLab: whatever a GitLab server answers, reading it ends in what can be stored or in a short error, for memory in
+// FuzzGitLab: whatever a GitLab server answers, reading it returns storable data or a short error, with memory in
 // proportion to the answer.
 func FuzzGitLab(f *testing.F) {
 	id := strings.Repeat("1a", 20)
@@ -78,8 +78,8 @@ func FuzzGitLab(f *testing.F) {
 	})
 }
 
-// FuzzChildAnswers: a child may have been taken over by what it read, so whatever it says is bounded before it is used,
-// and no folder outside of its own is.
+// FuzzChildAnswers: a child may have been taken over by its input, so its answers are bounded before use, and no folder
+// outside its own is used.
 func FuzzChildAnswers(f *testing.F) {
 	slot := filepath.Join(f.TempDir(), "0")
 	for _, text := range []string{

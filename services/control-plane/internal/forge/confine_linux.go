@@ -13,20 +13,20 @@ import (
 
 // Limits of a child.
 const (
-	childMemory  = 640 << 20 // of data, beyond what the program has at its start
+	childMemory  = 640 << 20 // of data, beyond the program's own at its start
 	childFile    = maxFetch + 64<<20
-	childSeconds = 45 // of processor time
+	childSeconds = 45 // of CPU time
 	childFiles   = 256
 )
 
-// childAttributes start a child in a process group of its own: a signal to this process is not meant for it, and what
-// the child started ends with it.
+// childAttributes start a child in its own process group: a signal to this process does not reach it, and whatever the
+// child started ends with it.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// killChild ends a child and what it started and left in its group.
+// killChild ends a child and the processes that it left in its group.
 func killChild(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
-// confine bounds this process: memory, the size of files, processor time, open files, no core dump, no new rights.
+// confine limits this process: memory, file sizes, CPU time, open files, no core dump, no new privileges.
 func confine() error {
 	data, err := dataSize()
 	if err != nil {
@@ -54,7 +54,7 @@ func confine() error {
 	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 }
 
-// dataSize is the writable memory of this process, as RLIMIT_DATA counts it.
+// dataSize returns the writable memory of this process, as RLIMIT_DATA counts it.
 func dataSize() (uint64, error) {
 	raw, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// childMemory is a goal of the garbage collector here: only on Linux the system enforces it.
+// childMemory is a goal of the garbage collector here: only Linux enforces it.
 const childMemory = 640 << 20
 
 func childAttributes() *syscall.SysProcAttr { return nil }

@@ -16,25 +16,25 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// A repository is what others wrote: a pack of 1.5 MB can unfold to gigabytes, and git's formats have had faults that
-// made a reader run out of memory. So every look at one happens in a child process of its own, which has limits and
-// ends with its answer. The child is this program, started again: nothing needs to be installed, and what a child does
-// is what the tests of this package run.
+// A repository is untrusted: a pack of 1.5 MB can unfold to gigabytes, and git's formats have had faults that made a
+// reader run out of memory. So every read of one happens in a separate child process, which has limits and ends with
+// its answer. The child is this program, started again: nothing needs to be installed, and the tests of this package
+// run the same child code.
 
-// childEnv asks a process to answer one request about a repository and to end.
+// childEnv makes a process answer one request about a repository and exit.
 const childEnv = "CONTROL_PLANE_MODELREPO_CHILD"
 
-// init, and not a line in each main: whatever program holds this package can be its own child, the tests too.
+// An init function instead of a line in each main: any program with this package, even a test, can run as the child.
 func init() {
 	if os.Getenv(childEnv) != "" {
 		os.Exit(serveChild(os.Stdin, os.Stdout))
 	}
 }
 
-// maxChildOutput limits what a child may answer, in bytes.
+// maxChildOutput limits a child's answer, in bytes.
 const maxChildOutput = 32 << 20
 
-// readers limits how many children compare commits at once; polls have a turn of their own.
+// readers limits how many children compare commits in parallel; polls have a separate turn.
 var readers = make(chan struct{}, 2)
 
 // Operations of a child.
@@ -45,10 +45,10 @@ const (
 	opExport = "export"
 )
 
-// request is what a child is asked.
+// request is the request to a child.
 type request struct {
 	Op string `json:"op"`
-	// URL and Slot are of a Remote, Dir is of a Local.
+	// URL and Slot belong to a Remote, Dir to a Local.
 	URL    string `json:"url,omitempty"`
 	Slot   string `json:"slot,omitempty"`
 	Dir    string `json:"dir,omitempty"`
@@ -60,7 +60,7 @@ type request struct {
 	Timeout time.Duration `json:"timeout,omitempty"`
 }
 
-// response is one line of a child. The last one has Done; one before tells how far the child came.
+// response is one line of a child. The last one has Done; one before reports the child's progress.
 type response struct {
 	Done   bool     `json:"done,omitempty"`
 	Stage  string   `json:"stage,omitempty"`
@@ -72,27 +72,27 @@ type response struct {
 	Fault  string   `json:"fault,omitempty"`
 }
 
-// stageReading means that all came from the server, and what is left is to read it.
+// stageReading means that the server has sent everything, and reading it remains.
 const stageReading = "reading"
 
-// kinds are the faults that mean something to a caller.
+// kinds are the faults that a caller distinguishes.
 var kinds = map[string]error{"no_branch": ErrNoBranch, "unknown": ErrUnknown, "malformed": ErrMalformed, "deadline": context.DeadlineExceeded}
 
-// childFault is a fault that a child told of.
+// childFault is a fault that a child reported.
 type childFault struct {
 	msg  string
-	kind error // nil: none that means something
+	kind error // nil: none that a caller distinguishes
 }
 
 func (f *childFault) Error() string { return f.msg }
 func (f *childFault) Unwrap() error { return f.kind }
 
-// environment that a child needs: how to reach and to trust servers, and how the race detector behaves in tests.
-// Nothing else of this process is its business.
+// environment lists the variables that a child needs: how to reach and trust servers, and how the race detector behaves
+// in tests. It gets none of this process's others.
 var passedOn = []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "TZ", "GORACE"}
 
-// ask starts a child, gives it the request and returns its last answer. It ends with ctx, and takes the child with it.
-// The answer's Commit is set as far as the child came, also beside an error.
+// ask starts a child, sends it the request and returns its last answer. When ctx ends, it ends the child and returns.
+// The answer's Commit is set as far as the child got, even if there is an error.
 func ask(ctx context.Context, r request) (response, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -110,7 +110,7 @@ func askCommand(ctx context.Context, cmd *exec.Cmd, r request) (response, error)
 	cmd.Cancel = func() error { return killChild(cmd.Process) }
 	var complaints tail
 	cmd.Stderr = &complaints
-	in, err := cmd.StdinPipe() // open until the child ends, so that it ends with this process
+	in, err := cmd.StdinPipe() // stays open until the child ends, so that it ends with this process
 	if err != nil {
 		return response{}, err
 	}
@@ -125,11 +125,11 @@ func askCommand(ctx context.Context, cmd *exec.Cmd, r request) (response, error)
 	if err == nil {
 		_, err = in.Write(append(line, '\n'))
 	}
-	// A process that the child started may hold the other end open.
+	// A process started by the child may hold the other end open.
 	hangUp := context.AfterFunc(ctx, func() { _ = out.Close() })
 	last, readErr := readAnswers(out, r)
 	hangUp()
-	_ = killChild(cmd.Process) // it has answered, or ended; its id is not reused before Wait
+	_ = killChild(cmd.Process) // it has answered or ended; its id is not reused before Wait
 	waitErr := cmd.Wait()
 	_ = in.Close()
 	switch {
@@ -142,12 +142,12 @@ func askCommand(ctx context.Context, cmd *exec.Cmd, r request) (response, error)
 	case ctx.Err() != nil:
 		return last, timeoutOf(ctx, r)
 	case waitErr != nil && (last.Stage == stageReading || r.Op != opHead):
-		return last, fmt.Errorf("%w: reading it needs more than a reader may use (%s)", ErrMalformed, complaints.reason(waitErr))
+		return last, fmt.Errorf("%w: reading it exceeds a reader's limits (%s)", ErrMalformed, complaints.reason(waitErr))
 	}
 	return last, fmt.Errorf("read the model repository: %w", errors.Join(err, readErr, waitErr))
 }
 
-// timeoutOf says why a child was ended.
+// timeoutOf describes why a child was ended.
 func timeoutOf(ctx context.Context, r request) error {
 	switch {
 	case !errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -169,7 +169,7 @@ func passOn() []string {
 	return out
 }
 
-// tail keeps the beginning of what a child wrote to its standard error.
+// tail keeps the beginning of a child's standard error.
 type tail struct{ bytes.Buffer }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -179,7 +179,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// reason is the one line that says why the child died, without its stacks.
+// reason returns the one line that states why the child died, without its stacks.
 func (t *tail) reason(err error) string {
 	if line, _, _ := strings.Cut(t.String(), "\n"); strings.HasPrefix(line, "fatal error: ") || strings.HasPrefix(line, "runtime: ") {
 		return strings.TrimPrefix(line, "fatal error: ")
@@ -187,7 +187,7 @@ func (t *tail) reason(err error) string {
 	return err.Error()
 }
 
-// serveChild is the main of a child: it bounds itself, answers one request, and returns the exit code.
+// serveChild is the main of a child: it limits itself, answers one request, and returns the exit code.
 func serveChild(in io.ReadCloser, out io.Writer) int {
 	if err := confine(); err != nil {
 		fmt.Fprintln(os.Stderr, "confine:", err)
@@ -203,7 +203,7 @@ func serveChild(in io.ReadCloser, out io.Writer) int {
 		fmt.Fprintln(os.Stderr, "request:", err)
 		return 1
 	}
-	go func() { // whoever asked is gone
+	go func() { // the caller is gone
 		_, _ = lines.ReadByte()
 		os.Exit(1)
 	}()
@@ -225,7 +225,7 @@ func serveChild(in io.ReadCloser, out io.Writer) int {
 	return 0
 }
 
-// answerRequest does what a child is asked. tell reports how far it came.
+// answerRequest answers a child's request. tell reports its progress.
 func answerRequest(ctx context.Context, r request, out *response, tell func(response)) (err error) {
 	if r.Dir != "" {
 		l := localReader{r.Dir, tell}
@@ -259,7 +259,7 @@ func answerRequest(ctx context.Context, r request, out *response, tell func(resp
 
 func diffResult(d Diff, err error) (*Diff, error) { return &d, err }
 
-// askReader is ask for what may be asked at any time, a few at once.
+// askReader is ask with a limit on parallel requests, for reads that may happen at any time.
 func askReader(ctx context.Context, r request) (response, error) {
 	select {
 	case <-ctx.Done():

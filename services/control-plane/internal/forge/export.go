@@ -24,14 +24,14 @@ import (
 // trees is the folder of exported commits.
 const trees = "trees"
 
-// exported are the folders that the control plane reads. Data stays where it is.
+// exported lists the folders that the control plane reads. Data is not exported.
 var exported = []string{"datasets", "models", "registries"}
 
-// Bounds of one export.
+// Limits of one export.
 const (
 	maxExportFiles = 20_000
 	maxExportBytes = 64 << 20
-	maxExportFile  = 8 << 20 // as of an image; a larger file is never read, so it is left out
+	maxExportFile  = 8 << 20 // as for an image; larger files are never read, so they are left out
 	maxExportDepth = 16
 )
 
@@ -50,7 +50,7 @@ func (r *Remote) Export(ctx context.Context, sha string) (string, error) {
 	return out.Dir, err
 }
 
-// export writes the files of a commit to a folder of its own.
+// export writes the files of a commit to a new folder.
 func (r *fetcher) export(ctx context.Context, sha string) (string, error) {
 	repo, err := r.open()
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *fetcher) export(ctx context.Context, sha string) (string, error) {
 	if err == nil {
 		err = os.Rename(tmp, dir)
 	}
-	if errors.Is(err, fs.ErrExist) { // git lets two entries of a folder have one name
+	if errors.Is(err, fs.ErrExist) { // git allows two entries of a folder with one name
 		err = fmt.Errorf("%w: it holds a name twice", ErrMalformed)
 	}
 	if err != nil {
@@ -112,7 +112,7 @@ func (r *Remote) Prune(ctx context.Context, keep ...string) error {
 	return errors.Join(faults...)
 }
 
-// writer lays files out below one folder.
+// writer writes files below one folder.
 type writer struct {
 	ctx   context.Context
 	store storer.EncodedObjectStorer
@@ -129,7 +129,7 @@ func writeTree(ctx context.Context, store storer.EncodedObjectStorer, tree *obje
 	defer root.Close()
 	w := &writer{ctx: ctx, store: store, root: root}
 	for _, e := range tree.Entries {
-		// Also of what is not laid out: such a commit is an attack on whoever checks it out.
+		// Names of files that are not written are checked too: such a commit attacks any client that checks it out.
 		if err := checkName(e.Name); err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func (w *writer) folder(entry object.TreeEntry, at string, depth int) error {
 	return nil
 }
 
-// checkCases refuses names that are one file where case does not matter: what is read would depend on the machine.
+// checkCases refuses names that differ only in case: the file read would depend on the machine.
 func checkCases(tree *object.Tree, at string) error {
 	seen := make(map[string]string, len(tree.Entries))
 	for _, e := range tree.Entries {

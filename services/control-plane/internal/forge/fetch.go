@@ -26,17 +26,16 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// bare is the folder of what was fetched.
+// bare is the folder of the fetched repository.
 const bare = "repo.git"
 
-// haves is how many known commits a fetch tells the server of, so that it sends
-// what is new alone. go-git does not negotiate; histories that part further back
-// are sent whole.
+// haves is how many known commits a fetch sends to the server, so that it returns only what is new. go-git does not
+// negotiate; histories that diverge earlier are sent whole.
 const haves = 100
 
-// fetcher is the child's side of a Remote: it alone reads what a server sends.
+// fetcher is the child's side of a Remote: only it reads a server's data.
 type fetcher struct {
-	slot     string // the folder to work in, which nobody else uses
+	slot     string // the folder to work in, not shared
 	endpoint *transport.Endpoint
 	client   transport.Transport
 	refused  string
@@ -50,15 +49,15 @@ func newFetcher(rawURL service.Secret, slot string, timeout time.Duration) (*fet
 	}
 	ep, err := transport.NewEndpoint(u.String())
 	if err != nil {
-		return nil, errors.New("MODELREPO_GIT_URL is no URL of a git repository")
+		return nil, errors.New("MODELREPO_GIT_URL is not the URL of a git repository")
 	}
 	hc := service.HTTPClient(timeout)
 	hc.Transport = bounded{hc.Transport}
 	return &fetcher{slot: slot, endpoint: ep, client: githttp.NewClientWithOptions(hc, nil), tell: func(response) {}}, nil
 }
 
-// fetched opens what was fetched, without a turn: nothing is written to the
-// folder, which another call may be filling just now.
+// fetched opens the fetched repository without a turn: it writes nothing to the folder, which another call may be
+// filling.
 func (r *fetcher) fetched() (*git.Repository, error) {
 	repo, err := git.PlainOpen(filepath.Join(r.slot, bare))
 	if err != nil {
@@ -67,9 +66,8 @@ func (r *fetcher) fetched() (*git.Repository, error) {
 	return repo, nil
 }
 
-// open opens what was fetched. A folder that is no repository was left by a
-// process that died early, or is damaged: it is made anew. The caller has taken
-// its turn.
+// open opens the fetched repository. A folder that is not a repository was left by a process that died early, or is
+// damaged: it is recreated. The caller has taken its turn.
 func (r *fetcher) open() (*git.Repository, error) {
 	if repo, err := git.PlainOpen(filepath.Join(r.slot, bare)); err == nil {
 		return repo, nil
@@ -77,7 +75,7 @@ func (r *fetcher) open() (*git.Repository, error) {
 	return r.anew()
 }
 
-// anew begins with nothing fetched.
+// anew creates an empty repository.
 func (r *fetcher) anew() (*git.Repository, error) {
 	bare := filepath.Join(r.slot, bare)
 	if err := os.RemoveAll(bare); err != nil {
@@ -90,7 +88,7 @@ func (r *fetcher) anew() (*git.Repository, error) {
 	return repo, nil
 }
 
-// head lists the server's branches, and fetches when the commit is new here.
+// head lists the server's branches, and fetches the commit if it is new.
 func (r *fetcher) head(ctx context.Context, branch string) (Commit, error) {
 	hash, err := r.update(ctx, branch)
 	if err != nil || hash.IsZero() {
@@ -123,7 +121,7 @@ func (r *fetcher) diff(ctx context.Context, from, to string) (Diff, error) {
 	return diffOf(ctx, repo, from, to)
 }
 
-// update brings what is new on the branch here; zero is an empty repository.
+// update fetches what is new on the branch; zero is an empty repository.
 func (r *fetcher) update(ctx context.Context, branch string) (plumbing.Hash, error) {
 	ep := *r.endpoint // a redirect within the host changes it
 	session, err := r.client.NewUploadPackSession(&ep, nil)
@@ -156,12 +154,12 @@ func (r *fetcher) update(ctx context.Context, branch string) (plumbing.Hash, err
 		}
 	}
 	ref := plumbing.NewHashReference(plumbing.NewBranchReferenceName(branch), hash)
-	// The reference is set only after the objects are all here.
+	// The reference is set only after all objects are stored.
 	if known, err := repo.Reference(ref.Name(), true); err == nil && known.Hash() == hash {
 		if _, err := repo.CommitObject(hash); err == nil {
 			return hash, nil
 		}
-		// What was fetched is damaged; it is fetched anew.
+		// The fetched repository is damaged; it is fetched again.
 		if repo, err = r.anew(); err != nil {
 			return plumbing.ZeroHash, err
 		}
@@ -177,7 +175,7 @@ func (r *fetcher) update(ctx context.Context, branch string) (plumbing.Hash, err
 
 func (r *fetcher) fetchCommit(ctx context.Context, session transport.UploadPackSession, adv *packp.AdvRefs, repo *git.Repository, want plumbing.Hash) error {
 	req := packp.NewUploadPackRequestFromCapabilities(adv.Capabilities)
-	req.Capabilities.Delete(capability.ThinPack) // every pack must be readable by itself
+	req.Capabilities.Delete(capability.ThinPack) // every pack must be readable on its own
 	req.Wants = []plumbing.Hash{want}
 	var err error
 	if req.Haves, err = listCompleteCommits(repo); err != nil {
@@ -185,7 +183,7 @@ func (r *fetcher) fetchCommit(ctx context.Context, session transport.UploadPackS
 	}
 	resp, err := session.UploadPack(ctx, req)
 	if errors.Is(err, transport.ErrEmptyUploadPackRequest) {
-		return nil // another branch brought it
+		return nil // another branch already brought it
 	}
 	if err != nil {
 		return gitFault(err)
@@ -198,7 +196,7 @@ func (r *fetcher) fetchCommit(ctx context.Context, session transport.UploadPackS
 	case req.Capabilities.Supports(capability.Sideband):
 		pack = sideband.NewDemuxer(sideband.Sideband, resp)
 	}
-	// All of it first, and a look at how large it is, before anything of it is kept.
+	// The whole pack is received and its size checked before any of it is kept.
 	spooled, err := spool(pack, r.slot)
 	if err != nil {
 		return err
@@ -217,7 +215,7 @@ func (r *fetcher) fetchCommit(ctx context.Context, session transport.UploadPackS
 	return nil
 }
 
-// listCompleteCommits lists commits of which the whole history is here.
+// listCompleteCommits lists commits whose whole history is stored.
 func listCompleteCommits(repo *git.Repository) ([]plumbing.Hash, error) {
 	refs, err := repo.References()
 	if err != nil {
@@ -248,7 +246,7 @@ func listCompleteCommits(repo *git.Repository) ([]plumbing.Hash, error) {
 	return out, err
 }
 
-// gitFault says what went wrong with the server, without its URL.
+// gitFault describes a fault of the server, without its URL.
 func gitFault(err error) error {
 	switch {
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
@@ -271,13 +269,13 @@ func gitFault(err error) error {
 		return fmt.Errorf("the git server does not answer: %w", withoutURL(err))
 	}
 	if strings.Contains(err.Error(), "://") {
-		return errors.New("the git server's answer is not understood")
+		return errors.New("the git server's answer is invalid")
 	}
-	// What a server sends may be quoted in the error.
-	return fmt.Errorf("the git server's answer is not understood: %.200q", err.Error())
+	// The error may quote data sent by a server.
+	return fmt.Errorf("the git server's answer is invalid: %.200q", err.Error())
 }
 
-// bounded bounds the answers to a client's requests.
+// bounded limits the responses to a client's requests.
 type bounded struct{ next http.RoundTripper }
 
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -1,7 +1,6 @@
-// Package forge reads the repository that holds the models where it lives: over
-// a forge's REST interface, over git's own protocol, or from a folder of this
-// machine. It tells the newest commit of a branch and what lies between two
-// commits; nothing is ever written there.
+// Package forge reads the model repository at its source: over a forge's REST interface, over git's own protocol, or
+// from a folder of this machine. It returns the newest commit of a branch and the differences between two commits; it
+// never writes to the source.
 package forge
 
 import (
@@ -29,8 +28,7 @@ const (
 	Renamed  = "renamed"
 )
 
-// File is one changed file. Binary and very large files have no patch, and no
-// lines are counted in them.
+// File is one changed file. Binary and very large files have no patch and no line counts.
 type File struct {
 	Path      string
 	Status    string
@@ -39,7 +37,7 @@ type File struct {
 	Patch     string // unified hunks without file headers, as forges show them
 }
 
-// Diff is what lies between two commits.
+// Diff is the difference between two commits.
 type Diff struct {
 	From      string // empty: To is the first commit
 	To        string
@@ -47,50 +45,49 @@ type Diff struct {
 	Truncated bool // a file or the patch of a text file is left out
 }
 
-// Source is where the model repository lives. Its methods are safe for
-// concurrent use and end with ctx; their errors hold no credentials.
+// Source is the location of the model repository. Its methods are safe for concurrent use and end with ctx; their
+// errors contain no credentials.
 type Source interface {
 	// Kind is gitlab, git or local.
 	Kind() string
 	// Head is the newest commit of branch; ErrNoBranch if there is no such branch.
 	Head(ctx context.Context, branch string) (Commit, error)
-	// Files lists the paths that differ between two commits; ErrUnknown if that cannot be told.
+	// Files lists the paths that differ between two commits; ErrUnknown if that cannot be determined.
 	Files(ctx context.Context, from, to string) ([]string, error)
-	// Diff compares two commits, each by its SHA or the beginning of it. An empty
-	// from is the first parent of to. ErrUnknown if one is not there.
+	// Diff compares two commits, each given by its SHA or a prefix of it. An empty from is the first parent of to.
+	// ErrUnknown if one does not exist.
 	Diff(ctx context.Context, from, to string) (Diff, error)
 }
 
-// Exporter is a Source that can lay the files of a commit out in a folder of its own.
+// Exporter is a Source that can write the files of a commit to a separate folder.
 type Exporter interface {
 	Source
-	// Export gives the folder with the models, data sets and registries of a
-	// commit that Head has told of. It stays until Prune.
+	// Export returns the folder with the models, data sets and registries of a commit that Head has returned. It stays
+	// until Prune.
 	Export(ctx context.Context, sha string) (dir string, err error)
-	// Prune removes the folders of all commits but those.
+	// Prune removes the folders of all other commits.
 	Prune(ctx context.Context, keep ...string) error
-	// Close gives the cache back.
+	// Close releases the cache.
 	Close() error
 }
 
-// ErrNoBranch means that the repository answers and has no such branch.
+// ErrNoBranch means that the repository answers but has no such branch.
 var ErrNoBranch = errors.New("no such branch")
 
-// ErrUnknown means that the repository does not have a commit, or cannot say what
-// changed between two.
+// ErrUnknown means that the repository does not have a commit, or cannot tell the changes between two.
 var ErrUnknown = errors.New("unknown to the model repository")
 
-// ErrMalformed means that a commit holds what cannot be laid out in a folder.
-var ErrMalformed = errors.New("the commit cannot be laid out")
+// ErrMalformed means that a commit cannot be written to a folder.
+var ErrMalformed = errors.New("the commit cannot be written to a folder")
 
-// maxFiles bounds the files of a diff and the paths of a comparison. GitLab's own
-// bound is the same by default; at it, there may be more.
+// maxFiles limits the files of a diff and the paths of a comparison. GitLab's own limit is the same by default; at the
+// limit, there may be more.
 const maxFiles = 1000
 
 var abbreviated = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
-// commitID is sha in lower case. What is no hexadecimal number could name a
-// branch, a range or a path, so it is not passed on.
+// commitID returns sha in lower case. A text that is not a hexadecimal number could be a branch, a range or a path, so
+// it is not passed on.
 func commitID(sha string) (string, error) {
 	sha = strings.ToLower(sha)
 	if !abbreviated.MatchString(sha) {
@@ -105,10 +102,10 @@ func noBranch(branch string) error {
 	return fmt.Errorf("the model repository: %w: %.100q", ErrNoBranch, branch)
 }
 
-// maxText bounds what is kept of an author or message, in bytes.
+// maxText limits an author or message, in bytes.
 const maxText = 4 << 10
 
-// newCommit is a commit by what its author wrote.
+// newCommit returns a commit with its author's texts truncated.
 func newCommit(sha, author, message string) Commit {
 	return Commit{SHA: sha, Author: wire.TruncateText(author, maxText), Message: wire.TruncateText(message, maxText)}
 }

@@ -21,13 +21,13 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Bounds of one patch: comparing takes time that grows with the square of what differs.
+// Limits of one patch: the time of a comparison grows with the square of the differences.
 const (
 	maxPatched = 256 << 10 // bytes of a file on either side
 	patchTime  = 500 * time.Millisecond
 )
 
-// resolveCommit finds a commit by its SHA or the beginning of it.
+// resolveCommit finds a commit by its SHA or a prefix of it.
 func resolveCommit(repo *git.Repository, sha string) (*object.Commit, error) {
 	id, err := commitID(sha)
 	if err != nil {
@@ -35,7 +35,7 @@ func resolveCommit(repo *git.Repository, sha string) (*object.Commit, error) {
 	}
 	hash := plumbing.NewHash(id)
 	if !isFullSHA(id) {
-		// The object store knows no branches, so a branch of such a name is not meant.
+		// The object store has no branches, so the name is not taken as a branch.
 		found, err := byPrefix(repo, id)
 		if err != nil {
 			return nil, err
@@ -49,7 +49,7 @@ func resolveCommit(repo *git.Repository, sha string) (*object.Commit, error) {
 	return c, err
 }
 
-// byPrefix finds the only commit that begins so.
+// byPrefix finds the only commit with this prefix.
 func byPrefix(repo *git.Repository, prefix string) (plumbing.Hash, error) {
 	store, ok := repo.Storer.(interface {
 		HashesWithPrefix(prefix []byte) ([]plumbing.Hash, error)
@@ -223,14 +223,14 @@ func fileOf(ctx context.Context, c *object.Change) (f File, whole bool, err erro
 	return f, false, nil
 }
 
-// Kinds of files, for comparing.
+// Kinds of file content in a comparison.
 const (
 	textFile = iota
 	binaryFile
-	largeFile // text, too much to compare
+	largeFile // text, too large to compare
 )
 
-// readContent is the text of a file, empty where there is none. What is no UTF-8 is binary.
+// readContent returns the text of a file, empty if there is none. Content that is not UTF-8 is binary.
 func readContent(f *object.File) (string, int, error) {
 	if f == nil {
 		return "", textFile, nil
@@ -259,8 +259,7 @@ func countLines(s string) int {
 	return n
 }
 
-// patch is one file's difference in the terms of go-git's encoder, which go-git
-// makes itself only without a bound on its time.
+// patch returns one file's difference in the types of go-git's encoder; go-git's own diff has no time limit.
 type patch struct {
 	from, to *object.File
 	parts    []fdiff.Chunk

@@ -36,7 +36,7 @@ func headOf(t *testing.T, s forge.Source, branch string) forge.Commit {
 	return c
 }
 
-// A remote and a folder tell the same of one history.
+// A remote and a folder report the same history.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	p := forgetest.New(t)
@@ -96,8 +96,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// A text file too large to compare, and more files than are listed, are said to
-// be left out; a rename is one.
+// A text file too large to compare, and more files than are listed, are reported as left out; a rename is one file.
 func TestDiffBounds(t *testing.T) {
 	t.Parallel()
 	p := forgetest.New(t)
@@ -120,8 +119,7 @@ func TestDiffBounds(t *testing.T) {
 	}
 }
 
-// A folder stands for what is checked out where no branch is, and a branch
-// without a commit is no error.
+// Without a branch, the checked-out commit is the head, and a branch without a commit is no error.
 func TestLocal(t *testing.T) {
 	t.Parallel()
 	p := forgetest.New(t)
@@ -150,8 +148,7 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// What changes at the server arrives: new commits, a rewritten history, a
-// deleted branch, nothing at all.
+// Changes at the server arrive: new commits, a rewritten history, a deleted branch, and no change.
 func TestRemoteFollows(t *testing.T) {
 	t.Parallel()
 	p := forgetest.New(t)
@@ -194,7 +191,7 @@ func TestRemoteFollows(t *testing.T) {
 		t.Errorf("other branch: %+v; want c.SHA == %v", c, rewritten)
 	}
 
-	// Damaged is fetched anew, by this process and by its successor.
+	// A damaged repository is fetched again, by this process and by its successor.
 	packs, err := filepath.Glob(filepath.Join(cache, "*", "*", "repo.git", "objects", "pack", "*"))
 	if err != nil || len(packs) == 0 {
 		t.Fatal(packs, err, "want len(packs) != 0")
@@ -215,7 +212,7 @@ func TestRemoteFollows(t *testing.T) {
 	if c := headOf(t, again, "other"); c.SHA != rewritten || srv.Requests.Load()-before != 1 {
 		t.Errorf("after a restart: %+v, %d requests; want c.SHA == rewritten && srv.Requests.Load() - before == 1", c, srv.Requests.Load()-before)
 	}
-	second := openRemote(t, srv.Address(), cache) // a process beside it
+	second := openRemote(t, srv.Address(), cache) // another process beside it
 	if c := headOf(t, second, "other"); c.SHA != rewritten {
 		t.Errorf("second process: %+v; want c.SHA == %v", c, rewritten)
 	}
@@ -225,7 +222,7 @@ func TestRemoteFollows(t *testing.T) {
 	}
 }
 
-// A checkout holds what the registry reads and nothing outside of its folder.
+// A checkout has the files that the registry reads, and nothing outside its folder.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	p := forgetest.New(t)
@@ -281,7 +278,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// Trees that no git command makes, and that a checkout must not obey.
+// Trees that no git command makes, and that a checkout must not follow.
 func TestExportRefuses(t *testing.T) {
 	t.Parallel()
 	for name, make := range map[string]func(p *forgetest.Project, blob string) string{
@@ -339,8 +336,7 @@ func TestExportRefuses(t *testing.T) {
 	}
 }
 
-// Whatever the server does, the answer is an error that comes in time and names
-// no secret.
+// Whatever the server does, the error comes in time and contains no secret.
 func TestRemoteMisbehaves(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -382,7 +378,7 @@ func TestRemoteMisbehaves(t *testing.T) {
 				t.Fatalf(`%v; want an error && !strings.Contains(err.Error(), "s3cr3t") && !strings.Contains(err.Error(), "someone") && len(err.Error()) <= 300`, err)
 			}
 			srv.Handle.Store(nil)
-			headOf(t, r, "main") // nothing stays broken
+			headOf(t, r, "main") // the fault is not permanent
 		})
 	}
 	for _, url := range []string{"", "/srv/models", "file:///srv/models", "ssh://git@host/x", "git@host:x", "https://", "http://h/x?y=1", "ftp://h/x"} {

@@ -15,20 +15,19 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// maxAnswer bounds an answer of the forge, in bytes: a comparison of 1,000 files
-// with patches stays below it.
+// maxAnswer limits an answer of the forge, in bytes: a comparison of 1,000 files with patches stays below it.
 const maxAnswer = 8 << 20
 
-// GitLab asks the REST interface of a GitLab server about one project.
+// GitLab queries the REST interface of a GitLab server about one project.
 type GitLab struct {
-	base    string // up to and with /repository
+	base    string // up to and including /repository
 	token   service.Secret
 	client  *http.Client
 	project string
 }
 
-// OpenGitLab is for the project (id, or path with namespace) on the server at
-// base, an http or https URL. timeout bounds each request.
+// OpenGitLab returns the source for the project (id, or path with namespace) on the server at base, an http or https
+// URL. timeout limits each request.
 func OpenGitLab(base, project string, token service.Secret, timeout time.Duration) *GitLab {
 	return &GitLab{
 		base:  strings.TrimRight(base, "/") + "/api/v4/projects/" + url.PathEscape(project) + "/repository",
@@ -68,7 +67,7 @@ func (g *GitLab) Head(ctx context.Context, branch string) (Commit, error) {
 	err := g.get(ctx, "/commits", url.Values{"ref_name": {branch}, "per_page": {"1"}}, &list)
 	switch {
 	case errors.Is(err, ErrUnknown):
-		// A project without any commit answers 404 as one without the branch does.
+		// A project without commits answers 404 like one without the branch.
 		return Commit{}, noBranch(branch)
 	case err != nil:
 		return Commit{}, err
@@ -109,7 +108,7 @@ func (g *GitLab) compare(ctx context.Context, from, to string) (c gitlabComparis
 	if to, err = commitID(to); err != nil {
 		return c, err
 	}
-	// straight: between the two commits, not from where their histories parted.
+	// straight: compare the two commits, not from their merge base.
 	err = g.get(ctx, "/compare", url.Values{"from": {from}, "to": {to}, "straight": {"true"}}, &c)
 	return c, err
 }
@@ -157,7 +156,7 @@ func (g *GitLab) Diff(ctx context.Context, from, to string) (Diff, error) {
 		}
 		if d.Collapsed || d.TooLarge {
 			out.Truncated = true
-		} else if strings.HasPrefix(d.Diff, "@@") && wire.Storable(d.Diff) { // else a note that the files are binary
+		} else if strings.HasPrefix(d.Diff, "@@") && wire.Storable(d.Diff) { // otherwise a note that they are binary
 			f.Patch = d.Diff
 			f.Additions, f.Deletions = countChangedLines(d.Diff)
 		}
@@ -166,7 +165,7 @@ func (g *GitLab) Diff(ctx context.Context, from, to string) (Diff, error) {
 	return out, nil
 }
 
-// countChangedLines counts the lines that a patch without file headers adds and takes away.
+// countChangedLines counts the added and removed lines of a patch without file headers.
 func countChangedLines(patch string) (added, removed int) {
 	for line := range strings.Lines(patch) {
 		switch line[0] {
@@ -229,7 +228,7 @@ func (g *GitLab) get(ctx context.Context, path string, query url.Values, into an
 	return nil
 }
 
-// withoutURL is the cause of a failed request without its URL, which may hold credentials.
+// withoutURL returns the cause of a failed request without its URL, which may contain credentials.
 func withoutURL(err error) error {
 	var u *url.Error
 	for errors.As(err, &u) {

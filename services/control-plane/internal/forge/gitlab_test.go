@@ -21,8 +21,7 @@ var (
 	sha2 = strings.Repeat("2b", 20)
 )
 
-// openGitLab speaks the routes of GitLab's REST interface that are asked, as its
-// documentation has them.
+// openGitLab serves the routes of GitLab's REST interface that are used, as its documentation describes them.
 func openGitLab(t *testing.T, h http.HandlerFunc) *forge.GitLab {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -120,7 +119,7 @@ func TestGitLab(t *testing.T) {
 	}
 }
 
-// Whatever answers, the error is short, comes in time and holds no secret.
+// Whatever answers, the error is short, comes in time and contains no secret.
 func TestGitLabMisbehaves(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -173,7 +172,7 @@ func TestGitLabMisbehaves(t *testing.T) {
 	}
 }
 
-// A list that may be cut is no list.
+// A list that may be truncated is not used.
 func TestGitLabCutComparison(t *testing.T) {
 	t.Parallel()
 	many := make([]map[string]any, 1000)

@@ -21,7 +21,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge/forgetest"
 )
 
-// memoryCeiling is what no reader of a repository may exceed, in bytes of resident memory.
+// memoryCeiling limits the resident memory of a reader of a repository, in bytes.
 const memoryCeiling = 1 << 30
 
 // checkMemory compares the largest child of this process, and this process, with the ceiling.
@@ -39,7 +39,7 @@ func checkMemory(t *testing.T) {
 	}
 }
 
-// hostilePacks are packs that cost a reader more than they weigh, or that are no packs.
+// hostilePacks are packs that cost a reader far more than their size, or that are not packs.
 func hostilePacks() map[string][]byte {
 	const base = 16 << 20
 	zeros := forgetest.Object{Type: forgetest.Blob, Zeros: base}
@@ -72,8 +72,8 @@ func hostilePacks() map[string][]byte {
 	}
 }
 
-// A hostile pack ends in a refusal that names the head, within the memory of one reader, and the next poll does not
-// fetch it again.
+// A hostile pack ends in a refusal that names the head, within the memory limit of one reader, and the next poll does
+// not fetch it again.
 func TestHostilePacksAreRefused(t *testing.T) {
 	packs := hostilePacks()
 	for _, name := range slices.Sorted(maps.Keys(packs)) {
@@ -105,7 +105,7 @@ func TestHostilePacksAreRefused(t *testing.T) {
 	checkMemory(t)
 }
 
-// damagedPacks are damaged forms of a pack as git itself makes it, and of small ones made by hand.
+// damagedPacks are damaged forms of a pack made by git, and of small handmade ones.
 func damagedPacks(t *testing.T) []hostiletest.File {
 	p := forgetest.New(t)
 	p.Commit("sound", map[string]string{"models/x/model.yaml": "name: X\n", "datasets/d.yaml": "name: D\n"})
@@ -149,12 +149,12 @@ func TestDamagedPacksAreRefused(t *testing.T) {
 	}
 }
 
-// What a commit holds can be hostile although its pack is not.
+// The content of a commit can be hostile although its pack is not.
 func TestHostileTreesAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		add  []string // mode, path
-		want string   // "": it is laid out without the entry
+		want string   // "": it is exported without the entry
 	}{
 		"case collision":  {[]string{"100644 models/x/README.md", "100644 models/x/readme.MD"}, "differ only in case"},
 		"escape sequence": {[]string{"100644 models/x/\x1b[2Jowned"}, "cannot be shown"},
@@ -211,7 +211,7 @@ func TestHostileTreesAreRefused(t *testing.T) {
 	}
 }
 
-// A commit in the folder on this machine that no memory holds takes its reader down, not the platform, and is refused.
+// A local commit too large for any memory kills its reader, not the platform, and is refused.
 func TestReaderOutOfMemory(t *testing.T) {
 	p := forgetest.New(t)
 	p.Commit("sound", map[string]string{"models/x/model.yaml": "name: X\n"})
@@ -232,7 +232,7 @@ func TestReaderOutOfMemory(t *testing.T) {
 	t.Log(err)
 }
 
-// A child ends when nobody waits for it any more.
+// A child ends when its caller no longer waits for it.
 func TestReaderEndsWithItsRequest(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

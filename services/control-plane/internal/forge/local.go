@@ -14,12 +14,11 @@ import (
 	"github.com/mlp-platform/platform/libs/modelrepo"
 )
 
-// Local is a git repository on this machine, as it is; no remote is asked.
+// Local is a git repository on this machine, as it is; it queries no remote.
 type Local struct{ dir string }
 
-// OpenLocal reports whether dir is the root of a git repository. A folder deep in a
-// repository that is about something else is not one: most commits there are no
-// news of the models.
+// OpenLocal reports whether dir is the root of a git repository. A subfolder of a larger repository does not count:
+// most commits there do not concern the models.
 func OpenLocal(dir string) (*Local, bool) {
 	if dir == "" {
 		return nil, false
@@ -27,7 +26,7 @@ func OpenLocal(dir string) (*Local, bool) {
 	if _, err := os.Stat(filepath.Join(dir, git.GitDirName)); err != nil {
 		return nil, false
 	}
-	if dir, err := filepath.Abs(dir); err == nil { // a child starts elsewhere
+	if dir, err := filepath.Abs(dir); err == nil { // a child starts in another folder
 		return &Local{dir}, true
 	}
 	return nil, false
@@ -40,15 +39,15 @@ func (l localReader) open() (*git.Repository, error) {
 	repo, err := git.PlainOpenWithOptions(l.dir, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
 	switch {
 	case errors.Is(err, git.ErrRepositoryNotExists), errors.Is(err, fs.ErrNotExist):
-		return nil, errors.New("MODELREPO_DIR is no git repository any more")
+		return nil, errors.New("MODELREPO_DIR is no longer a git repository")
 	case err != nil:
 		return nil, fmt.Errorf("open the git repository in MODELREPO_DIR: %w", err)
 	}
 	return repo, nil
 }
 
-// Head is part of Source. Where no branch is checked out, as deployments that
-// pin a commit do, the commit that is checked out stands for every branch.
+// Head is part of Source. Where no branch is checked out, as in deployments that pin a commit, the checked-out commit
+// is the head of every branch.
 func (l *Local) Head(ctx context.Context, branch string) (Commit, error) {
 	out, err := ask(ctx, request{Op: opHead, Dir: l.dir, Branch: branch})
 	if err != nil {
@@ -89,7 +88,7 @@ func (l localReader) head(branch string) (Commit, error) {
 	return describeCommit(repo, ref.Hash())
 }
 
-// CheckedOut is the commit that the folder holds, but for what is not committed.
+// CheckedOut returns the commit checked out in the folder, ignoring uncommitted changes.
 func (l *Local) CheckedOut() (string, error) { return modelrepo.HeadCommit(l.dir) }
 
 func describeCommit(repo *git.Repository, hash plumbing.Hash) (Commit, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-// Bounds of what a pack unfolds to, in bytes.
+// Limits of a pack's unfolded size, in bytes.
 const (
 	maxObject   = 128 << 20
 	maxTree     = 8 << 20 // of a commit, tag or folder: these are held in memory
@@ -21,7 +21,7 @@ const (
 	maxObjects  = 1_000_000
 )
 
-// maxStored is how much may lie in the folder of what was fetched before it is begun anew, in bytes.
+// maxStored limits the fetched repository's folder, in bytes; beyond it the folder is recreated.
 const maxStored = 1 << 30
 
 func tooLargePack(format string, a ...any) error {
@@ -29,7 +29,7 @@ func tooLargePack(format string, a ...any) error {
 }
 
 // checkPack reads a pack once, holding none of it, and refuses one that unfolds to more than git's readers should be
-// given. Objects and the results of deltas say how large they are; what they hold is counted all the same.
+// given. Objects and the results of deltas declare their size; their content is counted all the same.
 func checkPack(ctx context.Context, r io.Reader) error {
 	scanner := packfile.NewScanner(r)
 	_, n, err := scanner.Header()
@@ -82,7 +82,7 @@ func checkPack(ctx context.Context, r io.Reader) error {
 	return nil
 }
 
-// counted takes an object's bytes, keeps the first few, and stops at more than were declared.
+// counted reads an object's bytes, keeps the first few, and fails beyond the declared size.
 type counted struct {
 	left  int64
 	begin []byte
@@ -98,7 +98,7 @@ func (c *counted) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// resultSize is what a delta says its result has: the second of the two numbers that it begins with.
+// resultSize returns the declared size of a delta's result: the second of the two numbers that it begins with.
 func (c *counted) resultSize() (int64, bool) {
 	b, size := c.begin, int64(0)
 	for range 2 {
@@ -123,7 +123,7 @@ func spool(pack io.Reader, dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("MODELREPO_CACHE_DIR cannot be used: %w", err)
 	}
-	_ = os.Remove(f.Name()) // it lasts as long as it is open
+	_ = os.Remove(f.Name()) // the file exists while it is open
 	n, err := io.Copy(f, io.LimitReader(pack, maxFetch+1))
 	switch {
 	case err != nil:
@@ -137,7 +137,7 @@ func spool(pack io.Reader, dir string) (*os.File, error) {
 	return f, nil
 }
 
-// storedBytes sums the files below dir; what cannot be read counts as nothing.
+// storedBytes sums the sizes of the files below dir; unreadable files count as 0.
 func storedBytes(dir string) (total int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge/forgetest"
 )
 
-// FuzzPack: whatever the bytes, checking a pack ends in a verdict, holds none of what the pack unfolds to, and gives the
-// same verdict again. A sound pack in front of any bytes stays sound.
+// FuzzPack: checking a pack of any bytes returns a verdict, holds none of the unfolded data, and returns the same
+// verdict again. A sound pack followed by any bytes stays sound.
 func FuzzPack(f *testing.F) {
 	blob := []byte(strings.Repeat("0123456789", 100))
 	sound := forgetest.Pack(0, forgetest.Object{Type: forgetest.Commit, Body: []byte("tree " + strings.Repeat("0", 40) + "\n")},

@@ -19,46 +19,45 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// Bounds of a git server's answers, in bytes: the list of its branches, which is
-// held in memory, and a pack, which goes to disk.
+// Limits of a git server's answers, in bytes: the list of its branches, which is held in memory, and a pack, which goes
+// to disk.
 const (
 	maxRefs  = 16 << 20
 	maxFetch = 512 << 20
 )
 
-// maxSlots is how many processes may share a cache folder.
+// maxSlots limits how many processes may share a cache folder.
 const maxSlots = 64
 
 // refusedFor is how long a head that could not be read is not fetched again.
 const refusedFor = 15 * time.Minute
 
-// Remote is a repository behind a git server's http or https URL. What was
-// fetched is kept bare in a folder that belongs to this process alone. The server
-// and what it sent are only ever read by children; see ask.
+// Remote is a repository behind a git server's http or https URL. The fetched repository is kept bare in a folder used
+// by this process alone. Only children read the server's responses and data; see ask.
 type Remote struct {
 	id       string
 	url      service.Secret
 	timeout  time.Duration // of each exchange with the server
 	cache    string        // of this repository, for all processes
-	fetching chan struct{} // holds a token while nobody writes to the folder; guards the next three
+	fetching chan struct{} // holds a token while the folder has no writer; guards the next three
 
 	refused string // the newest head that could not be read; it is not fetched again
 	why     error
-	until   time.Time // when it is tried again: what came may have been cut on its way
+	until   time.Time // when it is tried again: the transfer may have been truncated
 
 	mu   sync.Mutex // guards those below
 	slot string     // the folder of this process; empty until claimed
 	lock *flock.Flock
 }
 
-// OpenRemote is for the repository at rawURL, whose user part is the credential.
-// Nothing is asked or written yet. timeout bounds each exchange with the server.
+// OpenRemote returns the source for the repository at rawURL, whose user part is the credential. It sends and writes
+// nothing yet. timeout limits each exchange with the server.
 func OpenRemote(rawURL service.Secret, cacheDir string, timeout time.Duration) (*Remote, error) {
 	u, err := parseGitURL(rawURL)
 	if err != nil {
 		return nil, err
 	}
-	if cacheDir, err = filepath.Abs(cacheDir); err != nil { // a child starts elsewhere
+	if cacheDir, err = filepath.Abs(cacheDir); err != nil { // a child starts in another folder
 		return nil, err
 	}
 	u.User = nil
@@ -69,19 +68,19 @@ func OpenRemote(rawURL service.Secret, cacheDir string, timeout time.Duration) (
 	return r, nil
 }
 
-// parseGitURL accepts the two protocols that are spoken: no other can be made to run a program.
+// parseGitURL accepts only http and https: other protocols can be made to run a program.
 func parseGitURL(rawURL service.Secret) (*url.URL, error) {
 	u, err := url.Parse(rawURL.Reveal())
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("MODELREPO_GIT_URL must be an http or https URL")
 	}
 	if _, err := transport.NewEndpoint(u.String()); err != nil {
-		return nil, errors.New("MODELREPO_GIT_URL is no URL of a git repository")
+		return nil, errors.New("MODELREPO_GIT_URL is not the URL of a git repository")
 	}
 	return u, nil
 }
 
-// ID tells repositories apart, whatever the credentials.
+// ID identifies the repository regardless of the credentials.
 func (r *Remote) ID() string { return r.id }
 
 // Kind is part of Source.
@@ -99,8 +98,8 @@ func (r *Remote) Close() error {
 	return err
 }
 
-// folder claims a folder that no other process uses. What a predecessor fetched
-// there is of use; what it exported may be half written and goes.
+// folder claims a folder that no other process uses. It reuses a predecessor's fetched repository; exported folders may
+// be half written and are removed.
 func (r *Remote) folder() (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,8 +128,8 @@ func (r *Remote) folder() (string, error) {
 	return "", fmt.Errorf("MODELREPO_CACHE_DIR is in use by %d processes", maxSlots)
 }
 
-// Head is part of Source: it lists the server's branches, and fetches when the
-// commit is new here. A head that cannot be read is ErrMalformed, beside its SHA.
+// Head is part of Source: it lists the server's branches, and fetches the commit if it is new. A head that cannot be
+// read is ErrMalformed, with its SHA.
 func (r *Remote) Head(ctx context.Context, branch string) (Commit, error) {
 	if err := r.take(ctx); err != nil {
 		return Commit{}, err
@@ -178,7 +177,7 @@ func (r *Remote) Files(ctx context.Context, from, to string) ([]string, error) {
 	return out.Files, err
 }
 
-// Diff is part of Source. It reads what was fetched, and asks no server.
+// Diff is part of Source. It reads the fetched repository, and queries no server.
 func (r *Remote) Diff(ctx context.Context, from, to string) (Diff, error) {
 	slot, err := r.folder()
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 )
 
-// A child that a repository has taken over starts another process, which holds the pipes open and never ends. The reader
-// ends all the same, and with it what stayed in the child's group.
+// A child that a repository has taken over starts another process, which holds the pipes open and never ends. The
+// reader ends all the same, and ends whatever stayed in the child's group.
 func TestReaderEndsWithWhatItsChildStarted(t *testing.T) {
 	t.Parallel()
 	const answer = `{"done":true,"fault":"no"}`
 	for name, c := range map[string]struct {
-		script string // $0 is where the pid of the other process goes
+		script string // $0 is the file for the pid of the other process
 		want   string
 		leaves bool // the group, and so lives on
 	}{

@@ -114,7 +114,7 @@ func Trained(ctx context.Context, tx store.Tx, t Training, now time.Time) error 
 		return err
 	}
 	if !isNewest {
-		// An older run that finished after a newer one, or Production that went back to an older version.
+		// An older run finished after a newer one, or Production went back to an older version.
 		if row.Status == Current {
 			return nil
 		}
@@ -141,7 +141,7 @@ func Trained(ctx context.Context, tx store.Tx, t Training, now time.Time) error 
 	return tx.Emit(ctx, freshnessChanged(t.Actor, t.Model, row.Status, previous)...)
 }
 
-// newestCommit returns the newest known commit, and whether the training's counts as the newest for its model.
+// newestCommit returns the newest known commit, and whether the training's commit counts as the newest for its model.
 func newestCommit(ctx context.Context, tx store.Tx, row store.Freshness, t Training) (newest string, isNewest bool, err error) {
 	last, err := tx.LastPush(ctx)
 	switch {

@@ -19,8 +19,7 @@ type API struct {
 	Registry *registry.Registry
 }
 
-// Status serves GET /modelrepo/status: every model of the registry, and those
-// that left it.
+// Status serves GET /modelrepo/status: every model of the registry, and those that left it.
 func (a API) Status(c echo.Context) error {
 	ctx := c.Request().Context()
 	p, _ := auth.FromContext(ctx)
@@ -28,7 +27,7 @@ func (a API) Status(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	var tenant *string // nil: every one's
+	var tenant *string // nil: every tenant's
 	if !p.Legacy {
 		tenant = &p.Tenant
 	}

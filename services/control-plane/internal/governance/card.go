@@ -21,17 +21,17 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// MaxMarkdown bounds a card, in bytes. A longer README is no card.
+// MaxMarkdown limits a card, in bytes. A longer README does not count as a card.
 const MaxMarkdown = 256 << 10
 
-// The sources that are not a writer's own word.
+// The sources of a card or README not written through the API.
 const (
 	fromAPI        = "api"
 	fromRepository = "repository"
 )
 
-// Cards keeps the cards. They belong to the tenant that wrote them; those of
-// tenant platform are everybody's, where they have none of their own.
+// Cards stores the cards. A card belongs to the tenant that wrote it; cards of tenant platform apply to every tenant
+// without its own.
 type Cards struct {
 	store    *store.Store
 	registry *registry.Registry
@@ -39,7 +39,7 @@ type Cards struct {
 	now      func() time.Time
 }
 
-// Readme is the model's README, if it can be a card.
+// Readme returns the model's README, if it can serve as a card.
 func (s *Cards) Readme(ctx context.Context, id string) (string, bool) {
 	repo := s.registry.Repo() // the model and its file are of one reading
 	m, ok := repo.Model(id)
@@ -80,7 +80,7 @@ func (s *Cards) putCard(ctx context.Context, p auth.Principal, row store.PutMode
 	return after, err
 }
 
-// auditCardFacts bind the text by its digest: two of them would not fit into an event.
+// auditCardFacts identify the text by its digest: two texts would not fit into an event.
 func auditCardFacts(r store.ModelCard) any {
 	sum := sha256.Sum256([]byte(r.Markdown))
 	return map[string]any{"version": r.Version, "source": r.Source, "bytes": len(r.Markdown), "sha256": hex.EncodeToString(sum[:])}
@@ -124,13 +124,13 @@ func checkCardInput(id string, b api.ModelCardInput) (store.PutModelCardParams, 
 	return out, fault.InvalidAll(faults)
 }
 
-// cardEntry is a card whose text has not been read, or a README.
+// cardEntry is a card whose text was not read, or a README.
 type cardEntry struct {
 	written bool
 	size    int // of the text, in bytes
 }
 
-// indexCards finds which models have a card, and of how many.
+// indexCards finds the models with a card, and the size of each.
 func (s *Cards) indexCards(ctx context.Context, tenant string) (map[string]cardEntry, api.ModelCardList, error) {
 	var cover api.ModelCardList
 	rows, err := s.store.ModelCardIndex(ctx, tenant)
@@ -190,7 +190,7 @@ func (s *Cards) readCards(ctx context.Context, tenant string, ids []string, card
 	for _, id := range ids {
 		if r, ok := byID[id]; ok {
 			out = append(out, viewWrittenCard(r))
-		} else if text, ok := s.Readme(ctx, id); ok { // else it went between the two looks
+		} else if text, ok := s.Readme(ctx, id); ok { // otherwise it disappeared between the two reads
 			out = append(out, viewReadmeCard(id, text))
 		}
 	}

@@ -12,8 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/governance"
 )
 
-// repository is a copy of the samples, where JPCP has no README, that of MACK is
-// blank and that of MCBOUND too long.
+// repository is a copy of the samples in which JPCP has no README, MACK's is blank and MCBOUND's is too long.
 func copyRepository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -49,7 +48,7 @@ func formatCoverage(doc map[string]any) string {
 func TestCards(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "MODELREPO_DIR="+copyRepository(t))
-	// READMEs stand in for cards.
+	// READMEs serve as cards.
 	got := p.Want(200, "GET", "/model-cards/runtimeregressor", controlplanetest.Reader, nil).Object(t)
 	if got["model"] != "RUNTIMEREGRESSOR" || got["source"] != "repository" || got["version"] != nil || got["tenant"] != nil || got["updated_by"] != nil || !strings.HasPrefix(got["markdown"].(string), "#") {
 		t.Fatalf(`card %v; want got["model"] == "RUNTIMEREGRESSOR" && got["source"] == "repository" && got["version"] == nil && got["tenant"] == nil && got["updated_by"] == nil && …`, got)
@@ -62,7 +61,7 @@ func TestCards(t *testing.T) {
 	if formatCoverage(doc) != "2 3 0.4 5" || len(all) != 2 || all[0]["model"] != "RUNTIMECLASS" || len(all[0]["markdown"].(string)) != governance.MaxMarkdown || all[1]["source"] != "repository" {
 		t.Fatalf(`list %s, %d cards; want formatCoverage(doc) == "2 3 0.4 5" && len(all) == 2 && all[0]["model"] == "RUNTIMECLASS" && len(all[0]["markdown"].(string)) == governance.MaxMarkdown && …`, formatCoverage(doc), len(all))
 	}
-	// A written card takes the README's place.
+	// A written card replaces the README.
 	text := "# Card\n\nUse <with> care: é\n"
 	got = p.Want(200, "PUT", "/model-cards/RuntimeRegressor", controlplanetest.Trainer, map[string]any{"model": "runtimeregressor", "version": "3", "markdown": text, "source": "trainer"}).Object(t)
 	for key, want := range map[string]any{"model": "RUNTIMEREGRESSOR", "version": "3", "markdown": text, "source": "trainer", "tenant": "default", "updated_by": "trainer"} {
@@ -84,7 +83,7 @@ func TestCards(t *testing.T) {
 		d["old"].(map[string]any)["sha256"] == d["new"].(map[string]any)["sha256"] {
 		t.Fatalf(`audit %v; want len(audits) == 3 && d["old"].(map[string]any)["bytes"] == float64(len(text)) && d["new"].(map[string]any)["bytes"] == float64(governance.MaxMarkdown) && …`, audits)
 	}
-	// Of another tenant nothing is seen; of the platform's, all, but where there is an own one.
+	// Another tenant's cards are invisible; the platform's are visible, except where there is an own one.
 	if got := p.Want(200, "GET", "/model-cards/runtimeregressor", controlplanetest.Foreign, nil).Object(t); got["source"] != "repository" {
 		t.Fatalf(`foreign card %v; want got["source"] == "repository"`, got)
 	}
@@ -101,7 +100,7 @@ func TestCards(t *testing.T) {
 	}
 }
 
-// A page ends at its limit, or where its text becomes too long.
+// A page ends at its limit, or when its text becomes too long.
 func TestCardPages(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -159,7 +158,7 @@ func TestCardsRefuseBadInput(t *testing.T) {
 	p.Refused(422, "validation_error", "GET", "/model-cards?cursor=x", controlplanetest.Reader, nil)
 }
 
-// Of first writers at once each tells what it found.
+// Of concurrent first writers, each reports the state it found.
 func TestConcurrentCardWriters(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

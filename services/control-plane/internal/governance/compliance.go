@@ -15,20 +15,20 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// maxTechnicalFilePath bounds the path of a technical file, in bytes.
+// maxTechnicalFilePath limits the path of a technical file, in bytes.
 const maxTechnicalFilePath = 512
 
 var hashPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Classifications keeps the records. They belong to the tenant that wrote them; those of
-// tenant platform are everybody's, where they have none of their own.
+// Classifications stores the records. A record belongs to the tenant that wrote it; records of tenant platform apply to
+// every tenant without its own.
 type Classifications struct {
 	store    *store.Store
 	registry *registry.Registry
 	now      func() time.Time
 }
 
-// complianceKey is that of a record within a tenant.
+// complianceKey is the key of a record within a tenant.
 type complianceKey struct {
 	Model   string `json:"model"`
 	Version string `json:"version"`
@@ -56,8 +56,8 @@ func checkComplianceInput(version string, b api.ComplianceInput) (store.PutCompl
 	return out, fault.InvalidAll(faults)
 }
 
-// validPath reports whether s names a file below wherever it is looked for, on any
-// system: neither a backslash nor a drive leads out.
+// validPath reports whether s is a path that stays below its base folder on any system: neither a backslash nor a drive
+// leads out.
 func validPath(s string) bool {
 	return fs.ValidPath(s) && s != "." && len(s) <= maxTechnicalFilePath && !strings.ContainsAny(s, `\:`) &&
 		strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0

@@ -25,7 +25,7 @@ func TestClassifications(t *testing.T) {
 			t.Errorf("%s is %v, want %v", key, got[key], want)
 		}
 	}
-	// What the body leaves out is removed.
+	// Members missing from the body are removed.
 	got = p.Want(200, "PUT", "/compliance/JPCP/2", controlplanetest.Operator, `{"riskClass":"limited"}`).Object(t)
 	if got["riskClass"] != "limited" || got["technicalFile"] != nil || got["provenance"] != nil || got["updated_by"] != "operator" {
 		t.Fatalf(`record %v; want got["riskClass"] == "limited" && got["technicalFile"] == nil && got["provenance"] == nil && got["updated_by"] == "operator"`, got)
@@ -50,12 +50,12 @@ func TestClassifications(t *testing.T) {
 	if rest := listItems(t, p, "/compliance?limit=3&cursor="+page["next_cursor"].(string), controlplanetest.Reader); len(rest) != 2 || rest[1]["version"] != "prohibited" {
 		t.Fatalf(`second page %v; want len(rest) == 2 && rest[1]["version"] == "prohibited"`, rest)
 	}
-	// A hosted model is none of the repository's, and can be classified.
+	// A hosted model is not in the repository, but can be classified.
 	p.Refused(404, "model_not_found", "PUT", "/compliance/llama/1", controlplanetest.Operator, `{"riskClass":"minimal"}`)
 	p.Want(200, "PUT", "/llm/endpoints/llama", controlplanetest.Operator, `{"engine":"vllm","hostedModelId":"m","maxModelLen":1}`)
 	p.Want(200, "PUT", "/compliance/llama/1", controlplanetest.Operator, `{"riskClass":"minimal"}`)
 	p.Refused(404, "model_not_found", "PUT", "/compliance/llama/1", controlplanetest.Foreign, `{"riskClass":"minimal"}`)
-	// Tenants see their own and the platform's; of two their own.
+	// A tenant sees its own and the platform's; its own wins.
 	if got := listItems(t, p, "/compliance", controlplanetest.Foreign); len(got) != 0 {
 		t.Fatalf("foreign list %v; want len(got) == 0", got)
 	}
@@ -99,7 +99,7 @@ func TestClassificationsRefuseBadInput(t *testing.T) {
 	}
 }
 
-// Of two first writers the second tells what the first wrote.
+// Of two concurrent first writers, the second reports what the first wrote.
 func TestConcurrentClassifiers(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

@@ -22,7 +22,7 @@
 //	MAP-1.1      the version that serves Production of each model is classified
 //	MEASURE-2.1  each model that serves Production has a card
 //	MANAGE-4.1   the tenant's runs of 90 days were approved, or rest on a standing
-//	             authorisation: a setting that somebody enabled
+//	             authorisation: a setting that a person enabled
 //
 // A control is satisfied, partial or a gap if all, some or none of its subjects have
 // evidence. Without subjects there is no evidence: a gap, which says so.

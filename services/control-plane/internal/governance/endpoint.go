@@ -11,21 +11,21 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// What an endpoint may say of itself.
+// Limits of an endpoint's members.
 const (
 	maxModelLen       = 1_000_000_000 // tokens
 	maxTensorParallel = 4096
 	defaultDtype      = "auto"
 )
 
-// Endpoints keeps the endpoints. They belong to the tenant that wrote them; those
-// of tenant platform are everybody's, where they have none of their own.
+// Endpoints stores the endpoints. An endpoint belongs to the tenant that wrote it; endpoints of tenant platform apply
+// to every tenant without its own.
 type Endpoints struct {
 	store *store.Store
 	now   func() time.Time
 }
 
-// endpointInput is api.LLMEndpointInput that tells 0 from none.
+// endpointInput is api.LLMEndpointInput with pointers, which distinguish 0 from absent.
 type endpointInput struct {
 	Model          *string `json:"model"`
 	Engine         string  `json:"engine"`
@@ -36,7 +36,7 @@ type endpointInput struct {
 	Enabled        *bool   `json:"enabled"`
 }
 
-// endpointKey is what a tenant's record of a model is locked by.
+// endpointKey returns the lock key of a tenant's record of a model.
 func endpointKey(tenant, model string) string { return "llm:" + tenant + ":" + model }
 
 func (b endpointInput) row(model string) (store.PutLLMEndpointParams, error) {

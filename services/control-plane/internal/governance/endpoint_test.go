@@ -56,8 +56,8 @@ func fullEndpoint(model string) map[string]any {
 	return map[string]any{"model": model, "engine": "vllm", "hostedModelId": "m", "maxModelLen": 1024}
 }
 
-// Tenants neither see nor touch each other's; those of the platform are
-// everybody's, and a tenant's own takes the place of the platform's.
+// Tenants neither see nor touch each other's endpoints; the platform's are visible to all, and a tenant's own replaces
+// it.
 func TestEndpointTenants(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -75,7 +75,7 @@ func TestEndpointTenants(t *testing.T) {
 	if got := listItems(t, p, "/llm/endpoints", controlplanetest.Reader); len(got) != 2 || got[1]["engine"] != "vllm" {
 		t.Fatalf(`list %v; want len(got) == 2 && got[1]["engine"] == "vllm"`, got)
 	}
-	p.Refused(404, "endpoint_not_found", "DELETE", "/llm/endpoints/a", controlplanetest.Foreign, nil) // the platform's is not theirs
+	p.Refused(404, "endpoint_not_found", "DELETE", "/llm/endpoints/a", controlplanetest.Foreign, nil) // the platform's is not the tenant's
 	p.Want(204, "DELETE", "/llm/endpoints/b", controlplanetest.Foreign, nil)
 	if got := listItems(t, p, "/llm/endpoints", controlplanetest.Foreign); len(got) != 2 || got[1]["tenant"] != "platform" {
 		t.Fatalf(`foreign list %v; want len(got) == 2 && got[1]["tenant"] == "platform"`, got)
@@ -118,8 +118,7 @@ func TestEndpointsRefuseBadInput(t *testing.T) {
 	p.Refused(403, "insufficient_scope", "DELETE", "/llm/endpoints/a", controlplanetest.Reader, nil)
 }
 
-// Each of ten changes at once tells what it changed: what one made is what the
-// next found.
+// Each of ten concurrent changes reports its own change: the old value is the new one of the change before.
 func TestConcurrentEndpointWriters(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

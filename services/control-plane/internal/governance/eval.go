@@ -23,19 +23,19 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// evalSource is that of alerts.
+// evalSource is the alert source for evaluations.
 const evalSource = "eval"
 
-// maxShownMetrics bounds the failed metrics that an audit fact names.
+// maxShownMetrics limits the failed metrics that an audit fact names.
 const maxShownMetrics = 20
 
-// Evals keeps the runs.
+// Evals stores the runs.
 type Evals struct {
 	store *store.Store
 	now   func() time.Time
 }
 
-// NewEvals keeps them on db; now is the clock.
+// NewEvals returns Evals stored in db; now is the clock.
 func NewEvals(db *store.Store, now func() time.Time) *Evals { return &Evals{store: db, now: now} }
 
 // EvalRun is an evaluation that has ended. Model is upper-case.
@@ -43,11 +43,11 @@ type EvalRun struct {
 	Model, Version, Suite string
 	Status                api.EvalStatus
 	Metrics               []api.EvalMetric
-	ID                    *string // of the run, where it has one: once in a tenant
+	ID                    *string // of the run, if it has one: unique in a tenant
 }
 
-// Record writes a run. A run of the same id that says the same is that record;
-// one that says something else is 409.
+// Record writes a run. A run with a known id and the same content returns the existing record; with other content it is
+// 409.
 func (s *Evals) Record(ctx context.Context, p auth.Principal, r EvalRun) (store.Eval, error) {
 	metrics, err := json.Marshal(r.Metrics)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Evals) Record(ctx context.Context, p auth.Principal, r EvalRun) (store.
 		}
 		same, err := r.is(row)
 		if err == nil && !same {
-			err = fault.EvalConflict.New(fmt.Sprintf("Run %s was recorded before, and said something else; a record never changes. Record a new run under an id of its own.", *r.ID)).
+			err = fault.EvalConflict.New(fmt.Sprintf("Run %s is already recorded with other content; a record never changes. Record the new run under a new id.", *r.ID)).
 				With(map[string]any{"id": row.ID})
 		}
 		return err
@@ -94,8 +94,8 @@ func (r EvalRun) is(row store.Eval) (bool, error) {
 	return true, nil
 }
 
-// auditEvalFacts bind the metrics by their digest, since 500 of them are more than a
-// ledger entry should hold; the record itself never changes.
+// auditEvalFacts identify the metrics by their digest, since 500 of them are too large for a ledger entry; the record
+// itself never changes.
 func auditEvalFacts(row store.Eval, metrics []api.EvalMetric, encoded []byte) map[string]any {
 	sum := sha256.Sum256(encoded)
 	failed := FailedMetrics(metrics)
@@ -108,7 +108,7 @@ func auditEvalFacts(row store.Eval, metrics []api.EvalMetric, encoded []byte) ma
 	}
 }
 
-// DecodeMetrics are those of a row.
+// DecodeMetrics parses the metrics of a row.
 func DecodeMetrics(row store.Eval) ([]api.EvalMetric, error) {
 	var out []api.EvalMetric
 	if err := json.Unmarshal(row.Metrics, &out); err != nil {
@@ -155,15 +155,15 @@ func (s *Evals) Firing(ctx context.Context) ([]alert.Alert, error) {
 	return out, nil
 }
 
-// MaxMetrics bounds the metrics of a run.
+// MaxMetrics limits the metrics of a run.
 const MaxMetrics = 500
 
-// suitePattern holds no ':', which parts the key of an alert.
+// suitePattern excludes ':', which separates the parts of an alert's key.
 var suitePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._/@+-]{0,127}$`)
 
 const suiteRule = "must be 1 to 128 letters, digits, spaces or any of . _ / @ + -, and begin with a letter or digit"
 
-// evalInput is api.EvalInput that tells 0 and false from none.
+// evalInput is api.EvalInput with pointers, which distinguish 0 and false from absent.
 type evalInput struct {
 	Model   string         `json:"model"`
 	Version string         `json:"version"`

@@ -57,7 +57,7 @@ func TestRecordEval(t *testing.T) {
 	if d := audits[0]["details"].(map[string]any); d["eval_id"] != got["id"] || d["metrics"] != 3.0 || fmt.Sprint(d["failed"]) != "[mae,none]" || len(d["metrics_sha256"].(string)) != 64 {
 		t.Fatalf(`audit %v; want d["eval_id"] == got["id"] && d["metrics"] == 3.0 && fmt.Sprint(d["failed"]) == "[mae,none]" && len(d["metrics_sha256"].(string)) == 64`, d)
 	}
-	// What says something else under the same id is refused, whatever differs.
+	// A record with the same id and other content is refused, whatever differs.
 	for name, change := range map[string]func(map[string]any){
 		"version": func(b map[string]any) { b["version"] = "4" },
 		"model":   func(b map[string]any) { b["model"] = "mack" },
@@ -80,7 +80,7 @@ func TestRecordEval(t *testing.T) {
 			t.Errorf(`%s: %v; want r["id"] == %v`, name, r, got["id"])
 		}
 	}
-	// Another tenant's run of that id is another run, and neither sees the other's.
+	// Another tenant's run with that id is another run, and neither sees the other's.
 	foreign := p.Want(200, "POST", "/evals", controlplanetest.Foreign, evalRun("9", "x", "passed")).Object(t)
 	body["suite"] = "theirs"
 	p.Want(200, "POST", "/evals", controlplanetest.Foreign, body)
@@ -90,7 +90,7 @@ func TestRecordEval(t *testing.T) {
 	if got := listItems(t, p, "/evals", controlplanetest.Foreign); len(got) != 2 || got[1]["id"] != foreign["id"] || got[1]["passRate"] != nil {
 		t.Fatalf(`foreign list %v; want len(got) == 2 && got[1]["id"] == foreign["id"] && got[1]["passRate"] == nil`, got)
 	}
-	// Facts of the platform are everybody's.
+	// All tenants see the platform's facts.
 	p.SQL("update control_plane.evals set tenant = 'platform' where id = $1", foreign["id"])
 	if got := listItems(t, p, "/evals", controlplanetest.Reader); len(got) != 2 || got[0]["tenant"] != "platform" {
 		t.Fatalf(`list %v; want len(got) == 2 && got[0]["tenant"] == "platform"`, got)
@@ -155,7 +155,7 @@ func TestEvalsRefuseBadInput(t *testing.T) {
 	}
 }
 
-// Of each model only its latest run, and pages that leave nothing out.
+// Only the latest run of each model, and pages without gaps.
 func TestLatestEvals(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -197,7 +197,7 @@ func TestLatestEvals(t *testing.T) {
 	}
 }
 
-// Ten writers of one run make one record; of two that differ one is told so.
+// Ten concurrent writers of one run make one record; of two that differ, one gets the conflict.
 func TestConcurrentEvalWriters(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

@@ -18,8 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// maxCardPage bounds the text on one page of the list, in bytes; the first card is
-// always on it.
+// maxCardPage limits the text on one page of the list, in bytes; the first card is always on it.
 const maxCardPage = 4 << 20
 
 // Get serves GET /model-cards/{model}.
@@ -176,8 +175,8 @@ func (s *Endpoints) List(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-// Put serves PUT /llm/endpoints/{model}. The model need not be in the
-// repository: what is hosted was often trained elsewhere.
+// Put serves PUT /llm/endpoints/{model}. The model need not be in the repository: hosted models were often trained
+// elsewhere.
 func (s *Endpoints) Put(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body endpointInput

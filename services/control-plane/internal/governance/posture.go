@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// runsFor is how far back runs count.
+	// runsFor limits the age of the runs that count.
 	runsFor = 90 * 24 * time.Hour
-	// verdictFor is how long a verification counts: the ledger verifies all of it
-	// hourly, so that by then one has been missed.
+	// verdictFor is how long a verification counts: the ledger verifies everything hourly, so an older verdict means
+	// that one was missed.
 	verdictFor = 3 * time.Hour
-	// maxEvidenceLines bounds the evidence of one control, in lines.
+	// maxEvidenceLines limits the evidence of one control, in lines.
 	maxEvidenceLines = 50
 )
 
@@ -25,18 +25,18 @@ type Readmes interface {
 	Readme(ctx context.Context, model string) (string, bool)
 }
 
-// Posture judges from the store.
+// Posture evaluates the controls from the store.
 type Posture struct {
 	store *store.Store
 	cards Readmes
 	now   func() time.Time
 }
 
-// finding counts what a control looks at.
+// finding counts the subjects of a control.
 type finding struct {
 	total, good int64
 	evidence    []string
-	left        int64 // lines that were not shown
+	left        int64 // lines that were left out
 }
 
 func (f *finding) say(format string, a ...any) {
@@ -47,7 +47,7 @@ func (f *finding) say(format string, a ...any) {
 	f.evidence = append(f.evidence, fmt.Sprintf(format, a...))
 }
 
-// see counts one thing.
+// see counts one subject.
 func (f *finding) see(good bool, format string, a ...any) {
 	f.total++
 	if good {
@@ -59,7 +59,7 @@ func (f *finding) see(good bool, format string, a ...any) {
 func (f *finding) control(id string, function api.ControlFunction, title string) api.Control {
 	out := api.Control{Control: id, Function: function, Title: title, Status: api.Partial, Evidence: f.evidence}
 	switch {
-	case f.good == 0: // also where there is nothing
+	case f.good == 0: // also without subjects
 		out.Status = api.Gap
 	case f.good == f.total:
 		out.Status = api.Satisfied

@@ -38,7 +38,7 @@ func wantControl(t *testing.T, p *controlplanetest.Plane, id, status, evidence s
 	}
 }
 
-// Without anything to judge there is no evidence.
+// Without subjects there is no evidence.
 func TestPostureWithoutEvidence(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -77,7 +77,7 @@ func TestPostureOfServedModels(t *testing.T) {
 	p.Want(200, "PUT", "/model-cards/jpcp", controlplanetest.Operator, `{"markdown":"# JPCP"}`)
 	wantControl(t, p, "MAP-1.1", "satisfied", "JPCP version 1: high")
 	wantControl(t, p, "MEASURE-2.1", "satisfied", "JPCP: a card")
-	// What is classified is a version: the next one is not.
+	// A classification covers one version: the next one is not classified.
 	serve("JPCP", "rmse", 11)
 	wantControl(t, p, "MAP-1.1", "gap", "JPCP version 2: not classified")
 	p.Want(200, "PUT", "/compliance/jpcp/2", controlplanetest.Operator, `{"riskClass":"limited"}`)
@@ -101,7 +101,7 @@ func TestPostureOfRuns(t *testing.T) {
 	p.Notice("JPCP", "c0ffee1")
 	p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 	wantControl(t, p, "MANAGE-4.1", "satisfied", "1 approved, 0 under a standing authorisation, 0 neither")
-	// A push that trains directly rests on the setting that lets it.
+	// A push that trains directly is covered by the setting that allows it.
 	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Operator, `{"auto_retrain":true,"gate":"direct"}`)
 	p.Want(200, "POST", "/webhooks/modelrepo/forge-a", "", map[string]any{
 		"ref": "refs/heads/main", "checkout_sha": strings.Repeat("1", 40), "total_commits_count": 1,
@@ -138,7 +138,7 @@ func TestPostureOfLedger(t *testing.T) {
 	})
 	p.SQL("update control_plane.audit_verdicts set verified_at = now() - interval '4 hours' where tenant = 'default'")
 	wantControl(t, p, "GOVERN-1.1", "partial", "which is too long ago")
-	// A chain that was altered is no evidence.
+	// An altered chain is no evidence.
 	p.SQL("alter table control_plane.audit_events disable trigger audit_events_append_only")
 	p.SQL("update control_plane.audit_events set actor = 'nobody' where tenant = 'default' and seq = 1")
 	p.Want(200, "GET", "/audit/verify?tenant=default", controlplanetest.Reader, nil)

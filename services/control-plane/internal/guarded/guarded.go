@@ -1,8 +1,8 @@
-// Package guarded keeps what guards everything else from being changed by one person: promotion policies, gates that
-// let training start without a decision, the scopes of credentials, and separation of duties itself.
+// Package guarded stores the settings that must not be changed by one person: promotion policies, gates that let
+// training start without a decision, the scopes of credentials, and separation of duties itself.
 //
-// While separation of duties is enforced, such a change waits until somebody else who holds the scope govern approves
-// it. Where nobody knows who made it, because it came by the environment, two have to.
+// While separation of duties is enforced, such a change waits until someone else who holds the scope govern approves
+// it. Where its author is unknown, because it came from the environment, two must approve.
 package guarded
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Scope is what a credential needs to make or decide such a change.
+// Scope is the scope that a credential needs to make or decide such a change.
 const Scope = "govern"
 
 // The kinds of change.
@@ -49,10 +49,10 @@ const (
 	Superseded = "superseded"
 )
 
-// Apply carries an approved change out, in the transaction that decides it.
+// Apply carries out an approved change, in the transaction that decides it.
 type Apply func(ctx context.Context, tx store.Tx, change store.GuardedChange, by auth.Principal) error
 
-// Parts are what a Service needs.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	Store *store.Store
 	// Settings are those of the environment.
@@ -63,14 +63,14 @@ type Parts struct {
 	Log    *slog.Logger
 }
 
-// Service keeps changes until they are decided. It is safe for concurrent use once it serves.
+// Service stores changes until they are decided. It is safe for concurrent use once it serves.
 type Service struct {
 	Parts
 	apply   map[string]Apply
 	current atomic.Pointer[map[string]json.RawMessage] // settings in force; nil until Load has read them
 }
 
-// New refuses a missing part. Handle adds what carries out the changes of each kind.
+// New returns a Service, or an error for a missing part. Handle adds the Apply of each kind.
 func New(p Parts) (*Service, error) {
 	if err := service.RequireParts("guarded changes", p); err != nil {
 		return nil, err
@@ -80,26 +80,26 @@ func New(p Parts) (*Service, error) {
 	return s, nil
 }
 
-// Handle sets what carries out the changes of a kind. It is called before the service serves.
+// Handle sets the Apply of a kind. It is called before the service serves.
 func (s *Service) Handle(kind string, apply Apply) { s.apply[kind] = apply }
 
-// Rules are those for decisions: separation of duties as it is in force.
+// Rules are the rules of decisions: separation of duties as it is in force.
 func (s *Service) Rules() separation.Rules {
 	return separation.Rules{Expiry: s.Expiry, Duties: s.Duties}
 }
 
-// Change is one that p wants to make.
+// Change is a change that p wants to make.
 type Change struct {
-	ID           uuid.UUID // nil: it gets one
+	ID           uuid.UUID // nil: a new one
 	Kind, Target string
-	Tenant       string // whose change it is; empty: that of who makes it
-	// Old and New are shown to who decides; New nil removes the target.
+	Tenant       string // the tenant of the change; empty: the maker's
+	// Old and New are shown to the decider; New nil removes the target.
 	Old, New any
 }
 
-// Propose keeps the change until somebody else approves it, and returns it; nil means that p may make it at once.
-// Under separation of duties p needs Scope, and otherwise only what writing the setting needs anyway. The platform's
-// own components act without a second person, so they need Scope always: the trainer does not hold it.
+// Propose stores the change until someone else approves it, and returns it; nil means that p may make it at once. Under
+// separation of duties p needs Scope, and otherwise only the scope that writing the setting needs anyway. The
+// platform's own components act without a second person, so they always need Scope: the trainer does not hold it.
 func (s *Service) Propose(ctx context.Context, tx store.Tx, p auth.Principal, c Change) (*store.GuardedChange, error) {
 	if (s.Duties() || auth.System(p.Name)) && !p.Has(Scope) {
 		return nil, auth.InsufficientScope.New(fmt.Sprintf("This change needs the scope %s; %s does not hold it.", Scope, p.Name)).
@@ -111,8 +111,8 @@ func (s *Service) Propose(ctx context.Context, tx store.Tx, p auth.Principal, c 
 	return s.propose(ctx, tx, p, c, false)
 }
 
-// ProposeToOther keeps the change until somebody else approves it, also where separation of duties is off. Only those
-// whom it never concerns make it at once: then it returns nil.
+// ProposeToOther stores the change until someone else approves it, even where separation of duties is off. Only callers
+// exempt from separation of duties make it at once: then it returns nil.
 func (s *Service) ProposeToOther(ctx context.Context, tx store.Tx, p auth.Principal, c Change) (*store.GuardedChange, error) {
 	if separation.IsExempt(p.Name) {
 		return nil, s.Supersede(ctx, tx, p, c.Kind, c.Target)
@@ -120,12 +120,12 @@ func (s *Service) ProposeToOther(ctx context.Context, tx store.Tx, p auth.Princi
 	return s.propose(ctx, tx, p, c, false)
 }
 
-// RunsPlatform reports whether p belongs to those who answer for what belongs to no tenant.
+// RunsPlatform reports whether p answers for objects that belong to no tenant.
 func RunsPlatform(p auth.Principal) bool {
 	return p.Tenant == auth.LegacyTenant || p.Tenant == event.PlatformTenant
 }
 
-// rulesFor are the rules of a change: a failure of the audit ledger needs two people always.
+// rulesFor returns the rules of a change: a failure of the audit ledger always needs two people.
 func (s *Service) rulesFor(c store.GuardedChange) separation.Rules {
 	r := s.Rules()
 	if c.Kind == AuditFailure {
@@ -134,7 +134,7 @@ func (s *Service) rulesFor(c store.GuardedChange) separation.Rules {
 	return r
 }
 
-// Supersede ends a pending change of what p changes at once: whoever approved it later would undo what p has set.
+// Supersede ends a pending change of the setting that p changes at once: approving it later would undo p's change.
 func (s *Service) Supersede(ctx context.Context, tx store.Tx, p auth.Principal, kind, target string) error {
 	return s.endPending(ctx, tx, p, kind, target, p.Name+" has changed the same since")
 }
@@ -204,7 +204,7 @@ func (s *Service) fact(c store.GuardedChange, p auth.Principal, action, outcome,
 	if reason != "" {
 		details["reason"] = reason
 	}
-	if c.Kind == Policy || c.Kind == AutoRetrain || c.Kind == AuditFailure { // they belong to the tenant of the model, or of the chain
+	if c.Kind == Policy || c.Kind == AutoRetrain || c.Kind == AuditFailure { // of the tenant of the model or chain
 		return event.Audit(c.Tenant, p.Name, "guarded_change."+action, c.Kind+":"+c.Target, outcome, details)
 	}
 	return event.Shared(p.Tenant, p.Name, "guarded_change."+action, c.Kind+":"+c.Target, outcome, details)
@@ -243,7 +243,7 @@ func (s *Service) ExpireDue(ctx context.Context) error {
 	return nil
 }
 
-// ask returns what a change asks of who decides it.
+// ask describes a change's requesters for the decision.
 func ask(c store.GuardedChange) separation.Ask {
 	return separation.Ask{Requesters: []string{c.RequestedBy}, PersonUnknown: c.PersonUnknown, FirstApprover: c.FirstApprover}
 }

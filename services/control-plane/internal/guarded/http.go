@@ -68,7 +68,7 @@ func (s *Service) decide(c echo.Context, approve bool) error {
 	return answer(c, http.StatusOK, row)
 }
 
-// Accepted answers a change that waits for a second person.
+// Accepted answers a request whose change waits for a second person.
 func Accepted(c echo.Context, row store.GuardedChange) error {
 	return answer(c, http.StatusAccepted, row)
 }
@@ -81,7 +81,7 @@ func answer(c echo.Context, status int, row store.GuardedChange) error {
 	return c.JSON(status, v)
 }
 
-// View is a change on the wire.
+// View returns the wire format of a change.
 func View(r store.GuardedChange) (api.GuardedChange, error) {
 	out := api.GuardedChange{
 		Id: r.ID, Kind: api.GuardedChangeKind(r.Kind), Target: r.Target, State: api.GuardedChangeState(r.State), RequestedBy: r.RequestedBy,

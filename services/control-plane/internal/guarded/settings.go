@@ -23,7 +23,7 @@ const (
 	Generated    = "allow_generated_production"
 	DriftGate    = "auto_retrain_gate"
 	Identities   = "modelrepo_identities"
-	// Credential and Issuer start the names of the scopes of a principal, and of those an issuer may pass on.
+	// Credential and Issuer are name prefixes of settings: the scopes of a principal, and those an issuer may delegate.
 	Credential = "credential:"
 	Issuer     = "issuer:"
 )
@@ -31,16 +31,16 @@ const (
 // Enforce is the value of Separation under which changes need a second person.
 const Enforce = "enforce"
 
-// Environment is a setting as the environment has it.
+// Environment is a setting as given by the environment.
 type Environment struct {
 	Name  string
 	Value any // a string, a bool or a list of strings
 }
 
-// environment is who changes a setting: nobody knows the person.
+// environment is the principal of settings changed by the environment: the person is unknown.
 var environment = auth.Principal{Name: "system:environment", Tenant: event.PlatformTenant}
 
-// followEvery is how soon a replica sees a setting that another one has let into force.
+// followEvery is how soon a replica sees a setting that another one put into force.
 const followEvery = 500 * time.Millisecond
 
 // loosens reports whether a setting allows more than before. A nil old means that there was none.
@@ -56,7 +56,7 @@ func loosens(name string, old, next json.RawMessage) bool {
 	case name == DriftGate:
 		return !is(next, `"approval"`)
 	case name == Identities:
-		return true // whom an account belongs to decides who may not approve
+		return true // the mapping of an account to a person decides who may not approve
 	}
 	had := scopes(old)
 	return slices.ContainsFunc(scopes(next), func(s string) bool { return s != "read" && !slices.Contains(had, s) })
@@ -64,7 +64,7 @@ func loosens(name string, old, next json.RawMessage) bool {
 
 func scopes(raw json.RawMessage) []string {
 	var out []string
-	_ = json.Unmarshal(raw, &out) // what is no list grants nothing
+	_ = json.Unmarshal(raw, &out) // a value that is not a list grants nothing
 	return out
 }
 
@@ -81,8 +81,9 @@ func sameJSON(a, b json.RawMessage) bool {
 	return bytes.Equal(p, q)
 }
 
-// Load compares the environment with what is in force. The first start takes it as it is; later, while separation of
-// duties is enforced, what loosens is withheld until it is approved, and what does not is taken.
+// Load compares the environment with the settings in force. The first start accepts the environment; later, while
+// separation of duties is enforced, a loosened setting is withheld until it is approved, and any other change is
+// accepted.
 func (s *Service) Load(ctx context.Context) error {
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
 		if err := tx.LockKeys(ctx, []string{"guarded settings"}); err != nil {
@@ -104,7 +105,7 @@ func (s *Service) Load(ctx context.Context) error {
 				return fmt.Errorf("setting %s: %w", e.Name, err)
 			}
 		}
-		for name, value := range had { // a credential that is gone has no scopes, and does not come back with them
+		for name, value := range had { // a removed credential has no scopes, and does not get them back when it returns
 			if !given[name] && (strings.HasPrefix(name, Credential) || strings.HasPrefix(name, Issuer)) && len(scopes(value)) > 0 {
 				if err := s.put(ctx, tx, name, value, json.RawMessage(`[]`), environment); err != nil {
 					return err
@@ -140,9 +141,9 @@ func (s *Service) compare(ctx context.Context, tx store.Tx, e Environment, old j
 	return s.put(ctx, tx, e.Name, old, next, environment)
 }
 
-// withdraw ends a pending change of a setting that the environment does not ask for any more.
+// withdraw ends a pending change of a setting that the environment no longer requests.
 func (s *Service) withdraw(ctx context.Context, tx store.Tx, name string) error {
-	return s.endPending(ctx, tx, environment, Setting, name, "the environment does not ask for it any more")
+	return s.endPending(ctx, tx, environment, Setting, name, "the environment no longer requests it")
 }
 
 func (s *Service) put(ctx context.Context, tx store.Tx, name string, old, next json.RawMessage, by auth.Principal) error {
@@ -152,12 +153,12 @@ func (s *Service) put(ctx context.Context, tx store.Tx, name string, old, next j
 	return tx.Emit(ctx, event.Shared(by.Tenant, by.Name, "setting.changed", Setting+":"+name, event.OK, map[string]any{"old": old, "new": next}))
 }
 
-// applySetting lets an approved setting into force.
+// applySetting puts an approved setting into force.
 func (s *Service) applySetting(ctx context.Context, tx store.Tx, c store.GuardedChange, by auth.Principal) error {
 	return s.put(ctx, tx, c.Target, c.Old, c.New, by)
 }
 
-// Run follows what other replicas let into force, until ctx ends.
+// Run follows settings that other replicas put into force, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
@@ -200,17 +201,17 @@ func (s *Service) value(name string) json.RawMessage {
 	return nil
 }
 
-// Duties reports whether separation of duties is enforced. Until that is known, it is.
+// Duties reports whether separation of duties is enforced; true until that is known.
 func (s *Service) Duties() bool { return !sameJSON(s.value(Separation), json.RawMessage(`"off"`)) }
 
-// Read decodes a setting into v, which stays as it is until the setting is known.
+// Read decodes a setting into v, which stays unchanged until the setting is known.
 func (s *Service) Read(name string, v any) {
 	if raw := s.value(name); raw != nil {
 		_ = json.Unmarshal(raw, v) // written by compare
 	}
 }
 
-// Text returns a setting that is a string; strict until it is known.
+// Text returns a string setting; strict until it is known.
 func (s *Service) Text(name, strict string) string {
 	var out string
 	if raw := s.value(name); raw == nil || json.Unmarshal(raw, &out) != nil {
@@ -219,11 +220,11 @@ func (s *Service) Text(name, strict string) string {
 	return out
 }
 
-// On returns a setting that is a switch; off until it is known.
+// On returns a boolean setting; off until it is known.
 func (s *Service) On(name string) bool { return sameJSON(s.value(name), json.RawMessage(`true`)) }
 
-// Limit takes those scopes from a caller that are withheld. Until Load has read which, all but reading are, and the error
-// says that this will pass.
+// Limit removes withheld scopes from a caller. Until Load has read which ones, all but reading are withheld, and the
+// error states that this will pass.
 func (s *Service) Limit(p auth.Principal) (auth.Principal, error) {
 	name := Credential + auth.FoldName(p.Name)
 	switch {

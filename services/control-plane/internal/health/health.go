@@ -21,20 +21,19 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// Facts hold what does not change while the process runs.
+// Facts holds values that do not change while the process runs.
 type Facts struct {
-	OrchestratorURL               string // shown, so without credentials
+	OrchestratorURL               string // shown to callers, so without credentials
 	Coordinator                   string // redis or postgres
 	Publisher                     string // nats or log
 	RelayEnabled                  bool
 	StateEmbedded, BrokerEmbedded bool
 	ModelRepoDir                  string
-	// ModelRepoOwn means that this replica follows the model repository itself, so
-	// that the folder does not matter.
+	// ModelRepoOwn means that this replica follows the model repository itself, so that the folder is not checked.
 	ModelRepoOwn bool
 }
 
-// Parts are what a Service reports on.
+// Parts are the components that a Service reports on.
 type Parts struct {
 	Facts    Facts
 	Server   *service.Server
@@ -60,14 +59,14 @@ type Service struct {
 
 	started atomic.Bool
 
-	// What the checks have read last, so that /health waits for no store; nil: it cannot be read.
+	// The last values read by the checks, so that /health waits for no store; nil: it cannot be read.
 	pending atomic.Pointer[int]
 	polling atomic.Pointer[poller.State]
 	breaker atomic.Pointer[string]
 	outbox  atomic.Pointer[outbox.Stats]
 }
 
-// New refuses a missing part and adds the checks to /readyz.
+// New returns a Service and adds the checks to /readyz, or an error for a missing part.
 func New(p Parts) (*Service, error) {
 	if err := service.RequireParts("health", p); err != nil {
 		return nil, err
@@ -83,7 +82,7 @@ func (s *Service) Started() {
 	s.Server.Recheck()
 }
 
-// startupChecks are the names in startup_checks, beside which /readyz has the approval store.
+// startupChecks lists the names in startup_checks; /readyz also has the approval store.
 var startupChecks = []string{"db", "registry", "token", "coordinator", "event_publisher", "audit"}
 
 // register adds the checks to /readyz.
@@ -114,18 +113,17 @@ func (s *Service) register() {
 	s.Server.Check("poller", s.checkPoller)
 }
 
-// checkDatabase fails if the database does not answer or lacks migrations. One that a newer version has migrated is as an
-// upgrade leaves it before it replaces this replica: were the replicas of before unready then, nobody would answer until
-// the first new one is ready.
+// checkDatabase fails if the database does not answer or lacks migrations. A schema newer than this version is normal
+// during an upgrade: were the old replicas unready then, none would answer until the first new one is ready.
 func (s *Service) checkDatabase(ctx context.Context) service.Check {
 	err := s.Migrated(ctx)
 	if errors.Is(err, postgres.ErrNewer) {
-		return warnCheck("a newer version has migrated the database; this replica works on until it is replaced")
+		return warnCheck("a newer version has migrated the database; this replica keeps working until it is replaced")
 	}
 	return failCheck(err)
 }
 
-// keepRead keeps what was read, or that it could not be.
+// keepRead stores the value read, or that it could not be read.
 func keepRead[T any](into *atomic.Pointer[T], v T, err error) {
 	if err != nil {
 		into.Store(nil)
@@ -138,7 +136,7 @@ func keepRead[T any](into *atomic.Pointer[T], v T, err error) {
 // would miss changes.
 func (s *Service) checkPoller(ctx context.Context) service.Check {
 	st, err := s.Poller.State(ctx)
-	s.polling.Store(&st) // what it knows without the store
+	s.polling.Store(&st) // known without the store
 	switch {
 	case err != nil:
 		return failCheck(fmt.Errorf("the state of polling cannot be read: %w", err))

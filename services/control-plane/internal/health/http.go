@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Get serves GET /health; it is always 200. What it tells of stores is at most a second or so old:
-// the checks read it in the background.
+// Get serves GET /health; it is always 200. Its report on stores is at most about a second old: the checks read it in
+// the background.
 func (s *Service) Get(c echo.Context) error {
 	ready, checks := s.Server.Ready(c.Request().Context())
 	out := api.Health{

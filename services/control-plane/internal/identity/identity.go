@@ -1,5 +1,5 @@
-// Package identity tells which principal an account of a forge belongs to. Only what a forge vouches for counts: the
-// sender of an authenticated delivery. The author that a commit names is free text, so it identifies nobody.
+// Package identity maps accounts of a forge to principals. Only an account that the forge vouches for counts: the
+// sender of an authenticated delivery. The author that a commit names is free text, so it identifies no one.
 package identity
 
 import (
@@ -18,14 +18,14 @@ import (
 const (
 	ForgeA = "forge-a"
 	ForgeB = "forge-b"
-	// Local is whoever may write to the model repository on this machine; it has no accounts.
+	// Local is any account that may write to the model repository on this machine; the repository has no accounts.
 	Local = "local"
 )
 
 // maxLogin limits an account's name, in bytes.
 const maxLogin = 255
 
-// Identity is an account that a source vouches for. The zero value is nobody known.
+// Identity is an account that a source vouches for. The zero value is an unknown account.
 type Identity struct {
 	Source string
 	// Login is the account's name; empty for Local.
@@ -39,7 +39,7 @@ func (i Identity) key() string {
 	return i.Source + ":" + auth.FoldName(i.Login)
 }
 
-// String is what the ledger shows of an account; empty for nobody.
+// String returns an account as the ledger shows it; empty if unknown.
 func (i Identity) String() string {
 	switch {
 	case i.Source == Local:
@@ -50,11 +50,11 @@ func (i Identity) String() string {
 	return i.Source + ":" + i.Login
 }
 
-// Map tells the principal of each account.
+// Map maps accounts to principals.
 type Map struct{ principals map[string]string }
 
 // Parse reads MODELREPO_IDENTITIES_JSON: {"forge-a:<user name>": "<principal>", "forge-b:<login>": …, "local": …}.
-// Accounts are compared without case. Empty text knows nobody.
+// Accounts are compared without case. Empty text maps no accounts.
 func Parse(text string) (Map, error) {
 	m := Map{principals: map[string]string{}}
 	if strings.TrimSpace(text) == "" {
@@ -73,7 +73,7 @@ func Parse(text string) (Map, error) {
 		case account != Local && (source != ForgeA && source != ForgeB || id.Login == "" || len(id.Login) > maxLogin):
 			faults = append(faults, fmt.Errorf("%q: must be forge-a:<user name>, forge-b:<login> or local", account))
 		case m.principals[key] != "":
-			faults = append(faults, fmt.Errorf("%q: is there twice; case does not matter", account))
+			faults = append(faults, fmt.Errorf("%q: appears twice; case is ignored", account))
 		case name == "":
 			faults = append(faults, fmt.Errorf("%q: names no principal", account))
 		case name == auth.LegacyPrincipal && account != Local:
@@ -87,15 +87,15 @@ func Parse(text string) (Map, error) {
 	return m, errors.Join(faults...)
 }
 
-// FromMap is the map of what Entries gave. A forge's account that an earlier version let map to the legacy principal is
-// nobody known.
+// FromMap restores a map from the result of Entries. A forge account that an earlier version allowed to map to the
+// legacy principal becomes unknown.
 func FromMap(entries map[string]string) Map {
 	kept := maps.Clone(entries)
 	maps.DeleteFunc(kept, func(account, name string) bool { return name == auth.LegacyPrincipal && account != Local })
 	return Map{principals: kept}
 }
 
-// Entries are the principals by account.
+// Entries returns the principals by account.
 func (m Map) Entries() map[string]string { return m.principals }
 
 // Principal returns the principal of an account; known is false for one that is not mapped.

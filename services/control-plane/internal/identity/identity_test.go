@@ -54,7 +54,7 @@ func TestFaultyIdentitiesAreRefused(t *testing.T) {
 	}
 }
 
-// What is in force may be of a version that took it: a forge's account is not exempt by that.
+// A stored map may come from a version that accepted this: a forge's account is still not exempt.
 func TestForgeAccountIsNeverTheLegacyPrincipal(t *testing.T) {
 	t.Parallel()
 	m := identity.FromMap(map[string]string{"forge-a:ada": "legacy", "forge-a:eve": "eve", "local": "legacy"})

@@ -17,16 +17,16 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Parts are what a Service needs.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	Store *store.Store
 	Now   func() time.Time
 }
 
-// Service keeps the jobs.
+// Service stores the jobs.
 type Service struct{ Parts }
 
-// New refuses a missing part.
+// New returns a Service, or an error for a missing part.
 func New(p Parts) (*Service, error) {
 	if err := service.RequireParts("job", p); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (s *Service) List(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-// Get serves GET /jobs/{id}. Of several jobs with that id it is the one submitted last.
+// Get serves GET /jobs/{id}: of several jobs with that id the last submitted.
 func (s *Service) Get(c echo.Context) error {
 	q := store.FindJobParams{JobID: c.Param("id"), Cluster: wire.OptionalText(c.QueryParam("cluster"))}
 	if v := c.QueryParam("scheduler"); v != "" {
@@ -78,7 +78,7 @@ func (s *Service) Get(c echo.Context) error {
 	row, err := s.Store.FindJob(c.Request().Context(), q)
 	switch {
 	case store.None(err):
-		return fault.JobNotFound.New("No scheduler or cluster that was asked for has reported such a job; GET /jobs lists those there are.")
+		return fault.JobNotFound.New("None of the requested schedulers or clusters has reported such a job; GET /jobs lists the known jobs.")
 	case err != nil:
 		return err
 	}
@@ -119,7 +119,7 @@ func (s *Service) Put(c echo.Context) error {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
-	// The store keeps microseconds; a record that never had more compares equal to itself.
+	// The store has microsecond precision, so the record must have no more to equal its stored copy.
 	now := s.Now().UTC().Truncate(time.Microsecond)
 	var row store.Job
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error {

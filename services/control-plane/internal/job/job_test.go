@@ -22,7 +22,7 @@ func getDocument(p *controlplanetest.Plane, path string) map[string]any {
 	return p.Want(200, "GET", path, controlplanetest.Reader, nil).Object(p.T)
 }
 
-// A job from its submission to its end: every change is told once, and its end stays.
+// A job from its submission to its end: every change is published once, and its end is final.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -37,12 +37,12 @@ func TestLife(t *testing.T) {
 	if timing["submit"] != "2026-01-02T02:04:05.5Z" || timing["start"] != nil || timing["end"] != nil || timing["runSeconds"] != nil {
 		t.Errorf(`timing %v; want timing["submit"] == "2026-01-02T02:04:05.5Z" && timing["start"] == nil && timing["end"] == nil && timing["runSeconds"] == nil`, timing)
 	}
-	// It is waiting still: its queue time is that until now.
+	// It is still waiting: its queue time counts up to now.
 	waited := time.Since(time.Date(2026, 1, 2, 2, 4, 5, 5e8, time.UTC)).Seconds()
 	if q := timing["queueSeconds"].(float64); q < waited-60 || q > waited {
 		t.Errorf("queueSeconds %v, waited %v; want q >= waited - 60 && q <= waited", q, waited)
 	}
-	again := putJob(p, "slurm/4711", `{"state":"PENDING"}`) // says nothing new
+	again := putJob(p, "slurm/4711", `{"state":"PENDING"}`) // nothing new
 	if again["updated_at"] != first["updated_at"] {
 		t.Errorf(`updated by nothing: %v; want again["updated_at"] == %v`, again, first["updated_at"])
 	}
@@ -54,7 +54,7 @@ func TestLife(t *testing.T) {
 	if tm := done["timing"].(map[string]any); done["state"] != "COMPLETED" || tm["runSeconds"] != 3600.0 {
 		t.Errorf(`done %v; want done["state"] == "COMPLETED" && tm["runSeconds"] == 3600.0`, done)
 	}
-	// Ended jobs take no other state; what is learned late about the same end is kept.
+	// Ended jobs take no other state; late details about the same end are kept.
 	for _, state := range []string{"RUNNING", "FAILED", "UNKNOWN"} {
 		if late := putJob(p, "slurm/4711", `{"state":"`+state+`","model":"MACK","exitCode":1}`); late["state"] != "COMPLETED" || late["model"] != "JPCP" || late["exitCode"] != nil {
 			t.Errorf(`%s: %v; want late["state"] == "COMPLETED" && late["model"] == "JPCP" && late["exitCode"] == nil`, state, late)
@@ -90,7 +90,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// An id may come back on another cluster or scheduler.
+// An id may be reused on another cluster or scheduler.
 func TestEqualIDs(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -98,7 +98,7 @@ func TestEqualIDs(t *testing.T) {
 		return fmt.Sprintf(`{"model":%q,"cluster":%q,"state":"PENDING","timing":{"submit":%q}}`, model, cluster, submit)
 	}
 	putJob(p, "slurm/1", body("alpha", "JPCP", "2026-01-02T00:00:00Z"))
-	putJob(p, "slurm/1", `{"state":"RUNNING"}`) // the one there is
+	putJob(p, "slurm/1", `{"state":"RUNNING"}`) // the existing one
 	putJob(p, "slurm/1", body("beta", "MACK", "2026-01-03T00:00:00Z"))
 	putJob(p, "flux/1", `{"model":"MCBound","state":"PENDING","timing":{"submit":"2026-01-01T00:00:00Z"}}`)
 	p.Refused(409, "job_ambiguous", "PUT", "/jobs/slurm/1", controlplanetest.Trainer, `{"state":"RUNNING"}`)
@@ -118,7 +118,7 @@ func TestEqualIDs(t *testing.T) {
 	p.Refused(422, "validation_error", "GET", "/jobs/1?scheduler=pbs", controlplanetest.Reader, nil)
 }
 
-// First reports of one job at once make one record; each state is told once.
+// Concurrent first reports of one job make one record; each state is published once.
 func TestReportsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

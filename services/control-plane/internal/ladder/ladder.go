@@ -1,10 +1,8 @@
-// Package ladder takes in versions that the trainer registered. Their test
-// metrics climb the model's ladder: Staging and Canary are set at once, and a
-// passed Production rung opens a promotion.
+// Package ladder records versions that the trainer registered. Their test metrics climb the model's ladder: Staging and
+// Canary are set at once, and a passed Production rung opens a promotion.
 //
-// A report is written before the first alias moves and settled after the last
-// step. A climb that a crash or a silent tracker cut short is taken up by the
-// next report of the same version, or by the leader.
+// A report is written before the first alias moves and settled after the last step. A climb interrupted by a crash or a
+// silent tracker is continued by the next report of the same version, or by the leader.
 package ladder
 
 import (
@@ -41,12 +39,12 @@ import (
 
 const (
 	readTimeout = 15 * time.Second
-	// leaveFor keeps the leader away from a climb that a request is making.
+	// leaveFor is how long the leader leaves a climb to the request that makes it.
 	leaveFor    = time.Minute
 	resumeEvery = 10 * time.Second
 )
 
-// Parts are what a Service needs.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	Store      *store.Store
 	Tracker    *tracker.Client
@@ -56,15 +54,15 @@ type Parts struct {
 	Gate       *promotion.Gate
 	Log        *slog.Logger
 	Now        func() time.Time
-	// MayBind reports whether a report of p names the version that a training run produced, so that the approval of
-	// the run may carry it.
+	// MayBind reports whether a report of p may bind the version to a training run, so that the approval of the run
+	// covers it.
 	MayBind func(p auth.Principal) bool
 }
 
 // Service applies the ladder.
 type Service struct{ Parts }
 
-// New refuses a missing part.
+// New returns a Service, or an error for a missing part.
 func New(p Parts) (*Service, error) {
 	if err := service.RequireParts("ladder", p); err != nil {
 		return nil, err
@@ -72,7 +70,7 @@ func New(p Parts) (*Service, error) {
 	return &Service{p}, nil
 }
 
-// Report takes in one version; the same version again gives the same answer.
+// Report records one version; repeating the same version returns the same answer.
 func (s *Service) Report(ctx context.Context, p auth.Principal, model, version, flowRunID string) (api.LadderResult, error) {
 	m, err := s.Registry.Require(model)
 	if err != nil {
@@ -93,7 +91,7 @@ func (s *Service) Report(ctx context.Context, p auth.Principal, model, version, 
 	}
 	out, err := s.climb(ctx, row)
 	if fault.AliasBusy.Has(err) {
-		// Nothing is wrong with the report, so the trainer shall send it again.
+		// The report is valid, so the trainer should send it again.
 		err = problem.Unavailable.New("Another move of an alias of " + m.ID() + " is not finished; report the version again in a moment.").
 			WithCause(err).After(5 * time.Second)
 	}
@@ -101,10 +99,10 @@ func (s *Service) Report(ctx context.Context, p auth.Principal, model, version, 
 }
 
 func versionMismatch(version, of string) error {
-	return fault.VersionMismatch.New(fmt.Sprintf("Version %s came of flow run %s, not of the one reported.", version, of))
+	return fault.VersionMismatch.New(fmt.Sprintf("Version %s was produced by flow run %s, not by the one reported.", version, of))
 }
 
-// take reads the version and its run at the tracker, and writes what they tell.
+// take reads the version and its run from the tracker, and stores them.
 func (s *Service) take(ctx context.Context, p auth.Principal, m *modelrepo.Model, version, flowRunID string) (store.Version, error) {
 	readCtx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -121,7 +119,7 @@ func (s *Service) take(ctx context.Context, p auth.Principal, m *modelrepo.Model
 			return store.Version{}, alias.Problem(err)
 		}
 	}
-	// The tracker's word binds: a caller cannot hang a version on another's run.
+	// The tracker decides: a caller cannot bind a version to another's run.
 	if told := tr.Tags[promotion.TagFlowRun]; told != "" {
 		if flowRunID != "" && flowRunID != told {
 			return store.Version{}, versionMismatch(version, told)
@@ -147,7 +145,8 @@ func (s *Service) take(ctx context.Context, p auth.Principal, m *modelrepo.Model
 	return s.Store.GetVersion(ctx, store.GetVersionParams{ModelID: in.ModelID, Version: version})
 }
 
-// write adds the version and binds it to its run. A run that is not recorded yet takes it over then, see [run.Record].
+// write adds the version and binds it to its run. A run that is recorded later takes the version over then, see
+// [run.Record].
 func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersionParams) error {
 	var row store.Run
 	known := false
@@ -158,7 +157,7 @@ func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersion
 			return err
 		}
 		if known {
-			in.Tenant = row.Tenant // the version belongs to who asked for the run, not to the trainer
+			in.Tenant = row.Tenant // the version belongs to the run's requester, not to the trainer
 		}
 	}
 	owner, err := s.Registry.Owner(ctx, tx.Queries, in.ModelID)
@@ -166,7 +165,7 @@ func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersion
 		return err
 	}
 	if !known {
-		// Without a run the trainer reports for the owner. Nobody else may: a version is reported once.
+		// Without a run the trainer reports for the owner. Other tenants may not: a version is reported once.
 		if in.Tenant != auth.LegacyTenant {
 			if err := s.Registry.RequireOwned(ctx, tx.Queries, in.Tenant, in.ModelID); err != nil {
 				return err
@@ -175,7 +174,7 @@ func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersion
 		in.Tenant = owner
 	}
 	n, err := tx.InsertVersion(ctx, in)
-	if err != nil || n == 0 { // another replica took the same report
+	if err != nil || n == 0 { // another replica handled the same report
 		return err
 	}
 	bound := false
@@ -201,12 +200,12 @@ func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersion
 }
 
 // mayProduce reports whether a run may still turn out to have produced a version: one that ended otherwise than
-// completed has none, so nobody may pass theirs off as its own.
+// completed has none, so no caller may pass theirs off as its own.
 func mayProduce(row store.Run) bool {
 	return !row.Terminal || row.StateType == string(orchestrator.Completed)
 }
 
-// finiteMetrics leaves out what JSON cannot hold; the judgement has seen it.
+// finiteMetrics leaves out values that JSON cannot hold; the evaluation has used them.
 func finiteMetrics(metrics map[string]float64) map[string]float64 {
 	out := make(map[string]float64, len(metrics))
 	maps.Copy(out, metrics)
@@ -214,10 +213,10 @@ func finiteMetrics(metrics map[string]float64) map[string]float64 {
 	return out
 }
 
-// origin is what a version was made of, as far as it keeps it from rising.
+// origin holds the properties of a version's sources that keep it from rising.
 type origin struct{ dummy, generated, dirty bool }
 
-// rungs judges the metrics, and holds back what must not rise whatever they say.
+// rungs evaluates the metrics, and holds back versions that must not rise regardless of them.
 func (s *Service) rungs(m *modelrepo.Model, metrics map[string]float64, from origin) []api.RungResult {
 	metrics = maps.Clone(metrics)
 	for name, v := range metrics {
@@ -226,7 +225,7 @@ func (s *Service) rungs(m *modelrepo.Model, metrics map[string]float64, from ori
 		}
 	}
 	out := []api.RungResult{}
-	held := "" // why everything from here up is refused
+	held := "" // the reason to refuse all rungs from here up
 	for _, v := range m.Judge(metrics) {
 		switch {
 		case held != "":
@@ -246,11 +245,11 @@ func (s *Service) rungs(m *modelrepo.Model, metrics map[string]float64, from ori
 	return out
 }
 
-// notOwned is why a version that another tenant has trained takes no alias: the model's policy, and whoever approves
-// under it, speak for its owner alone.
+// notOwned is the reason why a version trained by another tenant takes no alias: the model's policy, and the people who
+// approve under it, act only for the model's owner.
 var notOwned = "passed, but the version was trained for another tenant than the model's owner"
 
-// climb does what the rungs allow, and settles the report.
+// climb carries out the passed rungs, and settles the report.
 func (s *Service) climb(ctx context.Context, row store.Version) (api.LadderResult, error) {
 	var rungs []api.RungResult
 	if err := json.Unmarshal(row.Rungs, &rungs); err != nil {
@@ -294,7 +293,7 @@ func (s *Service) climb(ctx context.Context, row store.Version) (api.LadderResul
 	}); err != nil {
 		return api.LadderResult{}, err
 	}
-	// Read back: when two climbed at once, both give the answer of the first.
+	// Read back: of two concurrent climbs, both return the answer of the first.
 	if row, err = s.Store.GetVersion(ctx, store.GetVersionParams{ModelID: row.ModelID, Version: row.Version}); err != nil {
 		return api.LadderResult{}, err
 	}
@@ -309,8 +308,7 @@ func decodeResult(row store.Version) (api.LadderResult, error) {
 	return out, nil
 }
 
-// set moves Staging or Canary to the version, unless a newer one is there: a
-// report that comes late must not take an alias back.
+// set moves Staging or Canary to the version, unless a newer one holds it: a late report must not take an alias back.
 func (s *Service) set(ctx context.Context, row store.Version, name string) (reason string, err error) {
 	err = s.Mover.Hold(ctx, row.ModelID, func(ctx context.Context, holders alias.Holders) error {
 		now := holders[name]
@@ -352,8 +350,7 @@ func (s *Service) set(ctx context.Context, row store.Version, name string) (reas
 	return reason, err
 }
 
-// isDummy asks the tracker about a version that holds an alias; one that is gone
-// keeps nobody out.
+// isDummy asks the tracker about a version that holds an alias; a deleted one does not block others.
 func (s *Service) isDummy(ctx context.Context, model, version string) (bool, error) {
 	mv, err := promotion.Version(ctx, s.Tracker, s.Registry.TrackerName(model), version)
 	if errors.Is(err, tracker.ErrNotFound) {
@@ -378,8 +375,8 @@ func newerVersion(a, b string) bool {
 	return errX == nil && errY == nil && x > y
 }
 
-// promote opens the promotion that a passed Production rung asks for. The gate
-// may still deny it; the reason is then for the report.
+// promote opens the promotion that a passed Production rung requests. The gate may still deny it; the reason is then
+// added to the report.
 func (s *Service) promote(ctx context.Context, row store.Version) (*uuid.UUID, string, error) {
 	asker, err := s.asker(ctx, row)
 	if err != nil {
@@ -398,9 +395,8 @@ func (s *Service) promote(ctx context.Context, row store.Version) (*uuid.UUID, s
 	return &out.Promotion.ID, "", nil
 }
 
-// asker is who started the version's run with no approval: they have asked for
-// its promotion too, and not the trainer that reports it. Empty where somebody
-// approved the run, or it is not known.
+// asker returns the person who started the version's run without approval: they, not the trainer that reports the
+// version, count as a requester of its promotion. Empty where the run was approved, or the person is not known.
 func (s *Service) asker(ctx context.Context, row store.Version) (string, error) {
 	if row.FlowRunID == nil {
 		return "", nil
@@ -415,8 +411,7 @@ func (s *Service) asker(ctx context.Context, row store.Version) (string, error) 
 	return r.RequestedBy, nil
 }
 
-// Run takes up climbs that were cut short, until ctx ends. One replica runs it,
-// under a lease.
+// Run continues interrupted climbs, until ctx ends. One replica runs it, under a lease.
 func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(resumeEvery)
 	defer tick.Stop()
@@ -432,7 +427,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// Resume climbs on with the versions reported before, that are not settled.
+// Resume continues climbs of reported versions that are not settled.
 func (s *Service) Resume(ctx context.Context, before time.Time) error {
 	rows, err := s.Store.UnsettledVersions(ctx, before)
 	if err != nil {

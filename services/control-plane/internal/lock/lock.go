@@ -1,5 +1,4 @@
-// Package lock is the coordinator's lease as a short lock: taken, used, given
-// back, and over by itself if its holder dies.
+// Package lock uses the coordinator's lease as a short lock: acquired, used, released, and expired if its holder dies.
 package lock
 
 import (
@@ -10,10 +9,10 @@ import (
 	"github.com/mlp-platform/platform/libs/coord"
 )
 
-// releaseTimeout bounds giving a lock back; one that is not given back runs out.
+// releaseTimeout limits the release of a lock; one that is not released expires.
 const releaseTimeout = 2 * time.Second
 
-// Locker takes locks that hold over all replicas.
+// Locker takes locks that apply to all replicas.
 type Locker struct {
 	coord coord.Coordinator
 	log   *slog.Logger
@@ -22,8 +21,7 @@ type Locker struct {
 // New takes locks from the coordinator.
 func New(c coord.Coordinator, log *slog.Logger) *Locker { return &Locker{c, log} }
 
-// Lock takes the name for at most ttl; ok is false while another holds it. The
-// error is the coordinator's.
+// Lock takes the lock for at most ttl; ok is false while another holds it. The error is the coordinator's.
 func (l *Locker) Lock(ctx context.Context, name string, ttl time.Duration) (unlock func(), ok bool, err error) {
 	lease, ok, err := l.coord.TryLease(ctx, name, ttl)
 	if err != nil || !ok {
@@ -32,8 +30,7 @@ func (l *Locker) Lock(ctx context.Context, name string, ttl time.Duration) (unlo
 	return func() { l.release(ctx, lease) }, true, nil
 }
 
-// Keep is Lock for work of unknown length: the lock is renewed until it is given
-// back, and held ends if it is lost.
+// Keep is Lock for work of unknown length: the lock is renewed until it is released, and held ends if it is lost.
 func (l *Locker) Keep(ctx context.Context, name string, ttl time.Duration) (held context.Context, unlock func(), ok bool, err error) {
 	lease, ok, err := l.coord.TryLease(ctx, name, ttl)
 	if err != nil || !ok {

@@ -1,5 +1,5 @@
-// Package metrics holds the control plane's Prometheus metrics. Counters are
-// told by the code that acts; what the store knows is read at each scrape.
+// Package metrics holds the control plane's Prometheus metrics. The acting code increments counters; values from the
+// store are read at each scrape.
 package metrics
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// other is the value that unknown models share.
+// other is the label value of unknown models.
 const other = "other"
 
-// Label bounds the label model_id: unknown models share the value other.
+// Label limits the values of the label model_id: unknown models share the value other.
 type Label func(model string) string
 
-// Metrics are the counters of one process.
+// Metrics holds the metrics of one process.
 type Metrics struct {
 	label Label
 
@@ -37,7 +37,7 @@ type Metrics struct {
 	webhooks        *prometheus.CounterVec
 }
 
-// New registers the counters.
+// New registers the metrics.
 func New(reg prometheus.Registerer, label Label) *Metrics {
 	m := &Metrics{
 		label: label,
@@ -45,7 +45,7 @@ func New(reg prometheus.Registerer, label Label) *Metrics {
 			Name: "platform_approval_events_total", Help: "Moves of approval records, by action.",
 		}, []string{"action", "model_id"}),
 		approvalsGone: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "platform_approvals_expired_total", Help: "Approval records that expired, be it by age or superseded.",
+			Name: "platform_approvals_expired_total", Help: "Approval records that expired, by age or because they were superseded.",
 		}),
 		breakerOpens: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "platform_orchestrator_breaker_opens_total", Help: "Times this process saw the orchestrator's breaker open.",
@@ -54,7 +54,7 @@ func New(reg prometheus.Registerer, label Label) *Metrics {
 			Name: "platform_retrain_requests_total", Help: "Dispatches of training runs, by outcome: ok or the error's code.",
 		}, []string{"model_id", "dataset", "outcome"}),
 		dispatchSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "platform_retrain_dispatch_seconds", Help: "Time until the orchestrator took a run or was given up.",
+			Name: "platform_retrain_dispatch_seconds", Help: "Time until the orchestrator accepted a run or the dispatch was given up.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15},
 		}),
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -67,10 +67,10 @@ func New(reg prometheus.Registerer, label Label) *Metrics {
 			Name: "platform_webhook_total", Help: "Deliveries of push webhooks, by outcome: accepted, duplicate, skipped or the error's code.",
 		}, []string{"forge", "outcome"}),
 		drift: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "platform_drift_z", Help: "Standard deviations between recent predictions and their baseline, told by the leader; +Inf where critical drift has no number.",
+			Name: "platform_drift_z", Help: "Standard deviations between recent predictions and their baseline, reported by the leader; +Inf where critical drift has no number.",
 		}, []string{"model_id", "alias"}),
 		driftLevel: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "platform_drift_overall", Help: "Level of the worst measure of drift, told by the leader: 0 OK, 1 WARNING, 2 CRITICAL, 3 CORRUPT; absent where nothing was compared.",
+			Name: "platform_drift_overall", Help: "Level of the worst measure of drift, reported by the leader: 0 OK, 1 WARNING, 2 CRITICAL, 3 CORRUPT; absent where nothing was compared.",
 		}, []string{"model_id", "alias"}),
 	}
 	for _, outcome := range promotionOutcomes {
@@ -87,7 +87,7 @@ func New(reg prometheus.Registerer, label Label) *Metrics {
 	return m
 }
 
-// Approval counts moves of records.
+// Approval counts state changes of records.
 func (m *Metrics) Approval(action, model string, n int) {
 	m.approvalEvents.WithLabelValues(action, m.label(model)).Add(float64(n))
 	if action == "expired" {
@@ -108,10 +108,10 @@ func (m *Metrics) Dispatch(model, dataset, outcome string, took time.Duration) {
 	m.dispatchSeconds.Observe(took.Seconds())
 }
 
-// Drifted is how far the predictions of a model under an alias have moved.
+// Drifted describes the drift of a model's predictions under an alias.
 type Drifted struct {
 	Model, Alias string
-	Z            *float64 // nil where it is no number
+	Z            *float64 // nil where it is not a number
 	Critical     bool     // by z alone
 	Overall      string   // level of the worst measure
 }
@@ -132,15 +132,14 @@ func (m *Metrics) Drift(d Drifted) {
 	}
 }
 
-// ForgetDrift takes back all that Drift has set: it was read again, or another
-// replica reads it now.
+// ForgetDrift removes all metrics set by Drift: before a new read, or when another replica reads drift.
 func (m *Metrics) ForgetDrift() {
 	m.drift.Reset()
 	m.driftLevel.Reset()
 }
 
-// What counters are made of at the start, at 0: a rate over a counter that begins at
-// its first event does not show that event.
+// Label values of counters created at the start, at 0: a rate over a counter that begins at its first event misses that
+// event.
 var (
 	approvalActions   = []string{"created", "approved", "rejected", "expired", "dispatch_failed"}
 	promotionOutcomes = []string{"promoted", "failed", "rejected", "expired", "superseded", "denied", "rolled_back"}
@@ -148,7 +147,7 @@ var (
 	webhookOutcomes   = []string{"accepted", "duplicate", "skipped", fault.InvalidWebhookProof.Code, fault.WebhookSecretMissing.Code, fault.WebhooksBusy.Code}
 )
 
-// ExpectModel makes the counters of a known model, at 0.
+// ExpectModel creates the counters of a known model, at 0.
 func (m *Metrics) ExpectModel(model string) {
 	label := m.label(model)
 	for _, action := range approvalActions {
@@ -159,8 +158,8 @@ func (m *Metrics) ExpectModel(model string) {
 	}
 }
 
-// Expect makes the dispatch counters of a known model, at 0: the rate of a counter
-// that begins at its first error does not show that error.
+// Expect creates the dispatch counters of a known model, at 0: the rate of a counter that begins at its first error
+// misses that error.
 func (m *Metrics) Expect(model, dataset string) {
 	for _, outcome := range []string{"ok", fault.OrchestratorUnreachable.Code, fault.OrchestratorRejected.Code, fault.DispatchTargetMissing.Code} {
 		m.retrains.WithLabelValues(m.label(model), dataset, outcome)
@@ -176,8 +175,8 @@ func (m *Metrics) Promotion(outcome string) { m.promotions.WithLabelValues(outco
 // Webhook counts one delivery.
 func (m *Metrics) Webhook(forge, outcome string) { m.webhooks.WithLabelValues(forge, outcome).Inc() }
 
-// Stored reads gauges from the store at each scrape. When the store cannot be
-// read, the last values are given and an error is counted: a scrape never fails.
+// Stored reads gauges from the store at each scrape. If the store cannot be read, it reports the last values and counts
+// an error: a scrape never fails.
 type Stored struct {
 	store *store.Store
 	now   func() time.Time
@@ -202,7 +201,7 @@ func NewStored(reg prometheus.Registerer, s *store.Store, now func() time.Time, 
 		store: s, now: now, log: log,
 		pending: desc("platform_approvals_pending", "Approval records that wait for a decision."),
 		oldest:  desc("platform_approval_age_oldest_seconds", "Age of the oldest pending approval record; 0 without one."),
-		errors:  desc("platform_scrape_errors_total", "Scrapes that gave the last values because the store could not be read."),
+		errors:  desc("platform_scrape_errors_total", "Scrapes that returned the last values because the store could not be read."),
 	})
 }
 
@@ -213,7 +212,7 @@ func (s *Stored) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// scrapeTimeout bounds the reading of the store.
+// scrapeTimeout limits one read of the store.
 const scrapeTimeout = 3 * time.Second
 
 // Collect is part of prometheus.Collector.

@@ -16,23 +16,23 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// errBusy means that a poll is under way, on whichever replica.
+// errBusy means that a poll is in progress, on any replica.
 var errBusy = errors.New("a poll is under way")
 
-// recordTimeout bounds the part of a poll that asks this platform alone.
+// recordTimeout limits the part of a poll that uses only this platform.
 const recordTimeout = time.Minute
 
-// maxError bounds what is kept of an error, in bytes.
+// maxError limits the stored text of an error, in bytes.
 const maxError = 500
 
-// found is what a poll came to.
+// found is the result of a poll.
 type found struct {
 	New    bool // the head was not known
 	SHA    string
 	Marked []string
 }
 
-// poll runs one cycle, which askedBy asked for; empty: nobody. An error is of the repository, errBusy, or of the
+// poll runs one cycle, requested by askedBy; empty: no one. An error is of the repository, errBusy, or of the
 // platform's own stores; the first kind is kept for /health.
 func (s *Service) poll(ctx context.Context, askedBy string) (found, error) {
 	held, unlock, ok, err := s.Locks.Keep(ctx, cycle, cycleTTL)
@@ -60,14 +60,14 @@ func (s *Service) poll(ctx context.Context, askedBy string) (found, error) {
 	return out, err
 }
 
-// awayError is a fault of the repository or of the way to it.
+// awayError is a fault of the repository or of the connection to it.
 type awayError struct{ err error }
 
 func (e *awayError) Error() string { return e.err.Error() }
 func (e *awayError) Unwrap() error { return e.err }
 
-// look compares the branch's head with what is known, and brings what is new
-// into force before it is recorded: models that came with it are stale as well.
+// look compares the branch's head with the known one, and brings a new head into force before it is recorded: models
+// added by it become stale as well.
 func (s *Service) look(ctx context.Context, askedBy string) (out found, err error) {
 	set, err := s.Config.Read(ctx, s.Store.Queries)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Service) look(ctx context.Context, askedBy string) (out found, err erro
 	}
 	before := s.Registry.Head()
 	moved := row.HeadCommit == nil || *row.HeadCommit != head.SHA
-	// A folder may get the head later; a commit stays as faulty as it is.
+	// A folder may get the head later; a commit's fault is permanent.
 	_, fixed := s.exporter()
 	if moved || before != head.SHA && !(fixed && row.Fault != nil) {
 		after.Reread = 1
@@ -122,7 +122,7 @@ func (s *Service) look(ctx context.Context, askedBy string) (out found, err erro
 			return out, err
 		}
 	}
-	// The first head seen is no news where the registry was read from it.
+	// The first head seen is not news if the registry was read from it.
 	first := known == "" && (before == "" || before == head.SHA)
 	if known != head.SHA && !first {
 		recording, cancel := context.WithTimeout(ctx, recordTimeout)
@@ -131,7 +131,7 @@ func (s *Service) look(ctx context.Context, askedBy string) (out found, err erro
 		done, err := s.Push.Record(recording, p)
 		out.New, out.Marked = err == nil && !done.Duplicate && done.Skipped == "", done.MarkedStale
 		if heard := !s.own.Swap(false); heard && !out.New {
-			signalOnce(s.heads) // it was a webhook's
+			signalOnce(s.heads) // the head was a webhook's
 		}
 		if err != nil {
 			return out, fmt.Errorf("record the new head: %w", err)
@@ -140,8 +140,9 @@ func (s *Service) look(ctx context.Context, askedBy string) (out found, err erro
 	return out, s.Store.PollSucceeded(ctx, after)
 }
 
-// refuseHead notes a head that cannot even be read. That is a fact about the commit and no fault of polling: whoever
-// can push must not be able to make the platform unready. Nothing is made stale and nothing trained because of it.
+// refuseHead records a head that cannot be read. That is a property of the commit and not a failure to poll: a person
+// who can push must not be able to make the platform unready. Nothing becomes stale and nothing is trained because of
+// it.
 func (s *Service) refuseHead(ctx context.Context, sha, branch string, row store.GetPollerRow, cause error) error {
 	why := s.Registry.Unreadable(sha, cause.Error()).Error()
 	after := store.PollSucceededParams{Source: s.SourceID, Branch: branch, HeadCommit: &sha, ForceCommit: row.ForceCommit, Fault: &why}
@@ -156,8 +157,7 @@ func (s *Service) refuseHead(ctx context.Context, sha, branch string, row store.
 	return s.Store.PollSucceeded(ctx, after)
 }
 
-// patience is how long a poll may ask the repository: a first clone moves more
-// than an answer.
+// patience limits how long a poll may query the repository: a first clone transfers more than an answer.
 func (s *Service) patience() time.Duration {
 	if _, ok := s.exporter(); ok && s.Registry.Head() == "" {
 		return CloneTimeout
@@ -165,8 +165,7 @@ func (s *Service) patience() time.Duration {
 	return Timeout
 }
 
-// known is the head that the platform knows of the branch: of the newest push,
-// else the one the last poll saw.
+// known returns the known head of the branch: of the newest push, else of the last poll.
 func (s *Service) known(ctx context.Context, branch string, row store.GetPollerRow) (string, error) {
 	sha, err := s.Store.LastPushOf(ctx, branch)
 	switch {
@@ -180,20 +179,20 @@ func (s *Service) known(ctx context.Context, branch string, row store.GetPollerR
 	return "", nil
 }
 
-// bring puts the head into force on this replica and says so in after. A head
-// that is refused is a fact about it, not a fault of the poll.
+// bring puts the head into force on this replica and records that in after. A refused head is a property of the commit,
+// not a failure to poll.
 func (s *Service) bring(ctx context.Context, sha, before string, moved bool, after *store.PollSucceededParams) error {
 	err := s.apply(ctx, sha)
 	switch {
 	case err == nil:
 		after.ForceCommit, after.Fault = wire.OptionalText(s.Registry.Head()), nil
 		if s.Registry.Head() == before {
-			return nil // a folder that does not hold the head yet
+			return nil // a folder that does not have the head yet
 		}
 	case isRefusedCommit(err):
 		why := err.Error()
 		if !moved && after.Fault != nil && *after.Fault == why {
-			return nil // told before
+			return nil // already reported
 		}
 		after.Fault = &why
 	default:
@@ -208,14 +207,13 @@ func (s *Service) bring(ctx context.Context, sha, before string, moved bool, aft
 	})
 }
 
-// isRefusedCommit reports whether the fault is the commit's own, so that trying again is of no use.
+// isRefusedCommit reports whether the fault is the commit's own, so that a retry is useless.
 func isRefusedCommit(err error) bool {
 	var r *registry.Refused
 	return errors.As(err, &r)
 }
 
-// apply lets the registry read the commit: from a checkout of it, or from the
-// folder as it is now.
+// apply makes the registry read the commit: from a checkout of it, or from the folder as it is now.
 func (s *Service) apply(ctx context.Context, sha string) error {
 	source, ok := s.exporter()
 	if !ok {
@@ -232,7 +230,7 @@ func (s *Service) apply(ctx context.Context, sha string) error {
 	if err := s.Registry.Take(ctx, dir, sha); err != nil {
 		return err
 	}
-	// What requests under way still read stays until the next commit.
+	// Folders that requests may still read stay until the next commit.
 	if err := source.Prune(ctx, sha, old); err != nil {
 		s.Log.WarnContext(ctx, "old checkouts not removed", slog.Any("err", err))
 	}

@@ -12,20 +12,20 @@ import (
 // readTimeout limits one read of the shared row.
 const readTimeout = 3 * time.Second
 
-// followState is what this replica has seen of the shared row.
+// followState is this replica's view of the shared row.
 type followState struct {
 	read     bool // a row was seen
 	readings int64
 	nudges   int64
 	folder   string    // the commit of the folder that was read or refused
-	fault    string    // why the newest head is not in force anywhere
+	fault    string    // the reason why the newest head is not in force anywhere
 	retry    time.Time // not before
-	nudged   time.Time // since when a nudge waits for its poll; zero: none does
-	overdue  bool      // the leader should have polled by now
-	tried    time.Time // when this replica last polled in its place
+	nudged   time.Time // when the nudge that waits for its poll was seen; zero: none
+	overdue  bool      // the leader's poll is late
+	tried    time.Time // when this replica last polled in the leader's place
 }
 
-// watch follows until ctx ends.
+// watch follows the shared row until ctx ends.
 func (s *Service) watch(ctx context.Context) {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
@@ -70,10 +70,10 @@ func (s *Service) checkOverdue(f *followState, checkedAge float64) {
 	f.overdue = s.Source != nil && every > 0 && !s.leading.Load() && (age > missedAfter*every || waits > standInAfter)
 }
 
-// follow does what the shared row asks of this replica.
+// follow carries out what the shared row requests of this replica.
 func (s *Service) follow(ctx context.Context, f *followState) error {
 	select {
-	case <-s.turn: // first, so that the row is not older than the registry
+	case <-s.turn: // before the read, so that the row is not older than the registry
 	default:
 		return nil // a poll is already running here
 	}
@@ -105,7 +105,7 @@ func (s *Service) follow(ctx context.Context, f *followState) error {
 		return err
 	}
 	if local, ok := s.Source.(*forge.Local); ok && !reread && s.interval() > 0 {
-		// Somebody may check out another commit without notice.
+		// Another commit may be checked out without notice.
 		now, err := local.CheckedOut()
 		if err != nil {
 			return nil // the next poll reports it
@@ -126,8 +126,8 @@ func valueOrEmpty(s *string) string {
 	return *s
 }
 
-// checkout brings a commit into force on this replica. An empty one means that
-// nobody has polled yet: then a replica without models takes the head.
+// checkout brings a commit into force on this replica. An empty one means that no replica has polled yet: then a
+// replica without models takes the head.
 func (s *Service) checkout(ctx context.Context, source forge.Exporter, want string, reread bool, f *followState) error {
 	have := s.Registry.Head()
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge/forgetest"
 )
 
-// A head that cannot be read is a fact about the commit: the platform starts, is ready, polls on and says why.
+// An unreadable head is a property of the commit: the platform starts, is ready, keeps polling and reports the reason.
 func TestHostileHeadKeepsNobodyFromStarting(t *testing.T) {
 	t.Parallel()
 	pack := forgetest.Pack(0, forgetest.Object{Type: forgetest.Commit, Zeros: 64 << 20})
@@ -28,7 +28,7 @@ func TestHostileHeadKeepsNobodyFromStarting(t *testing.T) {
 	}
 }
 
-// A bomb among the files of a commit is refused for little, and the models in force stay.
+// A bomb among the files of a commit is refused cheaply, and the models in force stay.
 func TestHostileFileKeepsTheModels(t *testing.T) {
 	t.Parallel()
 	project, _ := newSampleRepository(t)

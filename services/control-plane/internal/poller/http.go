@@ -23,13 +23,13 @@ const (
 	noSource = "no model repository can be polled: set GITLAB_URL and GITLAB_PROJECT_ID, MODELREPO_GIT_URL, or let MODELREPO_DIR be the root of a git repository"
 )
 
-// Sync serves POST /modelrepo/sync: one poll, also where polling is off.
+// Sync serves POST /modelrepo/sync: one poll, even if polling is off.
 func (s *Service) Sync(c echo.Context) error {
 	ctx := c.Request().Context()
 	if s.Source == nil {
 		return s.synced(c, found{}, errors.New(noSource))
 	}
-	// The poll ends although the caller may have gone: others wait for its lock.
+	// The poll finishes even if the caller has gone: others wait for its lock.
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), CloneTimeout+recordTimeout)
 	defer cancel()
 	p, _ := auth.FromContext(ctx)
@@ -37,7 +37,7 @@ func (s *Service) Sync(c echo.Context) error {
 	var away *awayError
 	switch {
 	case errors.Is(err, errBusy):
-		return fault.SyncInProgress.New("The model repository is being polled at this moment; look again in a few seconds.").After(2 * time.Second)
+		return fault.SyncInProgress.New("The model repository is being polled; check again in a few seconds.").After(2 * time.Second)
 	case errors.Is(err, coord.ErrUnavailable):
 		return fault.CoordinatorUnavailable.New("The coordinator that keeps polls apart does not answer; try again later.").WithCause(err).After(5 * time.Second)
 	case err != nil && !errors.As(err, &away):
@@ -71,8 +71,7 @@ func (s *Service) audit(ctx context.Context, action, outcome string, details map
 	})
 }
 
-// Reload serves POST /admin/reload: this replica reads the repository again at
-// once, the others within a second.
+// Reload serves POST /admin/reload: this replica reads the repository again immediately, the others within a second.
 func (s *Service) Reload(c echo.Context) error {
 	ctx := c.Request().Context()
 	select {

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// newSampleRepository are the sample models as the first commit of a served repository.
+// newSampleRepository returns a served repository with the sample models as its first commit.
 func newSampleRepository(t *testing.T) (*forgetest.Project, string) {
 	t.Helper()
 	p := forgetest.New(t)
@@ -30,7 +30,7 @@ func newSampleRepository(t *testing.T) (*forgetest.Project, string) {
 	return p, p.Commit("samples", map[string]string{"README.md": "models\n"})
 }
 
-// never keeps the poller from polling by itself after its first look.
+// never sets an interval that ends after the test, so the poller does not poll again after its first time.
 const never = "MODELREPO_POLL_SECONDS=86400"
 
 // startFollowing starts a control plane that polls the served repository and has no folder.
@@ -71,7 +71,7 @@ func healthOf(t *testing.T, p *controlplanetest.Plane) (h health) {
 	return h
 }
 
-// awaitHealth waits for a health that is as wanted: /health follows what happened within a second or so.
+// awaitHealth waits for a matching health report: /health lags behind by up to about a second.
 func awaitHealth(t *testing.T, p *controlplanetest.Plane, want string, wanted func(health) bool) (h health) {
 	t.Helper()
 	testenv.Eventually(t, 30*time.Second, func() error {
@@ -90,7 +90,7 @@ type syncResult struct {
 	Error  string
 }
 
-// syncNow polls; a poll of the leader that is under way is waited for.
+// syncNow polls; it waits for a poll of the leader in progress.
 func syncNow(t *testing.T, p *controlplanetest.Plane) (out syncResult) {
 	t.Helper()
 	testenv.Eventually(t, 30*time.Second, func() error {
@@ -107,7 +107,7 @@ func syncNow(t *testing.T, p *controlplanetest.Plane) (out syncResult) {
 	return out
 }
 
-// awaitFirstPoll waits for the first success, whoever had it.
+// awaitFirstPoll waits for the first successful poll of any replica.
 func awaitFirstPoll(t *testing.T, p *controlplanetest.Plane) {
 	t.Helper()
 	testenv.Eventually(t, 20*time.Second, func() error {

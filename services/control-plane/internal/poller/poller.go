@@ -1,16 +1,15 @@
-// Package poller watches the branch of the model repository that the operator
-// chose, and keeps the registries of all replicas at what is in force.
+// Package poller watches the configured branch of the model repository, and keeps the registries of all replicas at the
+// commit in force.
 //
-// One replica polls, under a lease. It records a new head as a push, unless a
-// webhook has told of it, and reads it; what it found stands in one row of the
-// database, which all replicas look at twice a second:
+// One replica polls, under a lease. It records a new head as a push, unless a webhook has already reported it, and
+// reads it; the result is one row of the database, which all replicas check twice a second:
 //
 //   - head_commit is the newest head seen, force_commit the newest that could be
 //     read. Replicas that have a checkout of their own follow force_commit; a
 //     faulty head leaves it as it is.
 //   - readings is raised when those that read a folder should read it again.
 //   - nudges is raised when the leader should not wait for the end of the interval.
-//   - last_ok_at says to each replica whether polling works, whoever polls.
+//   - last_ok_at shows every replica whether polling works, whichever one polls.
 package poller
 
 import (
@@ -32,39 +31,39 @@ import (
 )
 
 const (
-	// Timeout bounds what one poll asks of the repository.
+	// Timeout limits the repository queries of one poll.
 	Timeout = 10 * time.Second
-	// CloneTimeout bounds the first one, which may fetch everything.
+	// CloneTimeout limits the first poll, which may fetch everything.
 	CloneTimeout = time.Minute
-	// lease names the right to poll; cycle is held during each poll, whoever asks for it.
+	// lease names the right to poll; cycle is held during each poll, by any caller.
 	lease = "modelrepo-poller"
 	cycle = "modelrepo-cycle"
-	// cycleTTL frees the cycle of a dead process.
+	// cycleTTL releases the cycle of a dead process.
 	cycleTTL = 15 * time.Second
-	// staleAfter intervals without a success polling counts as broken.
+	// After staleAfter intervals without a success polling counts as broken.
 	staleAfter = 3
-	// missedAfter intervals without any poll the leader is dead, and others stand in.
+	// After missedAfter intervals without a poll the leader counts as dead, and other replicas poll in its place.
 	missedAfter = 2
-	// standInAfter is how long a nudge waits for the leader, and the least pause
-	// between two polls of a replica that stands in.
+	// standInAfter is how long a nudge waits for the leader, and the minimum pause between two polls of a replica that
+	// polls in its place.
 	standInAfter = 15 * time.Second
-	// followEvery is how soon a replica sees what another one did.
+	// followEvery is how soon a replica sees another's change.
 	followEvery = 500 * time.Millisecond
-	// followRetry is the pause after a commit that could not be checked out.
+	// followRetry is the pause after a failed checkout of a commit.
 	followRetry = 5 * time.Second
-	// startTimeout bounds how long a starting replica waits for its first checkout.
+	// startTimeout limits how long a starting replica waits for its first checkout.
 	startTimeout = 20 * time.Second
 	// busyRetry is the pause where another replica's sync holds the cycle.
 	busyRetry = time.Second
-	// actor is who polls.
+	// actor is the actor of polls.
 	actor = "system:modelrepo"
 )
 
-// Parts are what a Service works with.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	// Source is the repository; nil: there is none to poll.
 	Source forge.Source
-	// SourceID tells repositories apart, without credentials.
+	// SourceID identifies the repository, without credentials.
 	SourceID string
 	Store    *store.Store
 	Registry *registry.Registry
@@ -80,16 +79,16 @@ type Service struct {
 	Parts
 
 	leading atomic.Bool
-	own     atomic.Bool               // the next head is one that this poller tells of, and has read
-	begun   atomic.Pointer[time.Time] // since when the interval in force is; the clock of staleness starts here
+	own     atomic.Bool               // the next head is one that this poller reports, and has read
+	begun   atomic.Pointer[time.Time] // when the current interval came into force; staleness counts from here
 
 	poke    chan struct{} // wakes the leader of this process
 	heads   chan struct{} // a head was recorded by this process
-	turn    chan struct{} // holds a token while nobody in this process changes the registry
+	turn    chan struct{} // holds a token while this process does not change the registry
 	started chan struct{} // closed by Start
 }
 
-// New makes a service that does nothing before Start and Run.
+// New returns a Service that does nothing before Start and Run.
 func New(p Parts) *Service {
 	s := &Service{Parts: p}
 	s.poke, s.heads, s.turn, s.started = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
@@ -106,19 +105,19 @@ func (s *Service) begin() {
 func signalOnce(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
-	default: // one is waiting already
+	default: // one is already waiting
 	}
 }
 
-// OnHead lets the leader poll soon, whichever replica that is: a webhook has
-// told of a head that the registry lacks. It does not block.
+// OnHead makes the leader poll soon, whichever replica that is: a webhook has reported a head that the registry lacks.
+// It does not block.
 func (s *Service) OnHead() {
 	if !s.own.CompareAndSwap(true, false) {
 		signalOnce(s.heads)
 	}
 }
 
-// exporter is the source if replicas check its commits out by themselves.
+// exporter returns the source if replicas check out its commits themselves.
 func (s *Service) exporter() (forge.Exporter, bool) {
 	e, ok := s.Source.(forge.Exporter)
 	return e, ok
@@ -128,9 +127,8 @@ func (s *Service) interval() time.Duration {
 	return time.Duration(s.Config.Current().PollIntervalSeconds) * time.Second
 }
 
-// Start brings the registry of a replica that checks commits out by itself to
-// what is in force, so that it does not answer before it knows the models. What
-// fails is tried again by Run. It is called once, when the settings are known.
+// Start brings the registry of a replica with its own checkout to the commit in force, so that it does not answer
+// before it knows the models. Run retries what fails. It is called once, when the settings are known.
 func (s *Service) Start(ctx context.Context) {
 	defer close(s.started)
 	if _, ok := s.exporter(); !ok {
@@ -159,7 +157,7 @@ func (s *Service) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// nudge tells all replicas of heads that this one recorded.
+// nudge notifies all replicas of heads that this one recorded.
 func (s *Service) nudge(ctx context.Context) {
 	for {
 		select {
@@ -176,8 +174,7 @@ func (s *Service) nudge(ctx context.Context) {
 	}
 }
 
-// elect stands for election as long as polling is on; another interval is
-// another term.
+// elect takes part in the leader election while polling is on; a new interval starts a new term.
 func (s *Service) elect(ctx context.Context) error {
 	for ctx.Err() == nil {
 		changed, every := s.Config.Changed(), s.interval()
@@ -217,7 +214,7 @@ func (s *Service) elect(ctx context.Context) error {
 	return nil
 }
 
-// lead polls at once, at each interval, and when it is poked.
+// lead polls immediately, at each interval, and when it is poked.
 func (s *Service) lead(ctx context.Context, every time.Duration) error {
 	s.leading.Store(true)
 	defer s.leading.Store(false)
@@ -240,22 +237,22 @@ func (s *Service) lead(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// State is what /health tells of polling.
+// State is the poller's part of /health.
 type State struct {
 	Enabled bool
-	// LastOK is the age of the newest success of any replica; nil: there was none.
+	// LastOK is the age of the newest success of any replica; nil if there was none.
 	LastOK *time.Duration
-	// Stale says that there was no success for three intervals.
+	// Stale reports that no poll succeeded for three intervals.
 	Stale bool
-	// Leader says that this replica polls.
+	// Leader reports that this replica polls.
 	Leader bool
-	// LastError is why the newest poll failed; empty after a success.
+	// LastError is the reason why the newest poll failed; empty after a success.
 	LastError string
-	// Fault is why the newest head is not in force; empty if it is.
+	// Fault is the reason why the newest head is not in force; empty if it is.
 	Fault string
 }
 
-// State reads what the replicas share.
+// State reads the shared row.
 func (s *Service) State(ctx context.Context) (State, error) {
 	every := s.interval()
 	out := State{Enabled: s.Source != nil && every > 0, Leader: s.leading.Load()}

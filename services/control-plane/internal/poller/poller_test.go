@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// The first head is no news; each later one is a push, once, and in force.
+// The first head is not news; each later one is a push, once, and in force.
 func TestPollOfAGitServer(t *testing.T) {
 	t.Parallel()
 	repo, first := newSampleRepository(t)
@@ -67,7 +67,7 @@ func TestPollOfAGitServer(t *testing.T) {
 		t.Errorf("rewritten: %+v, %q; want s.New && s.Commit == third && readmeOf(p, \"JPCP\") == \"rewritten\\n\"", s, readmeOf(p, "JPCP"))
 	}
 
-	// A branch that goes leaves everything as it is, and says so.
+	// A deleted branch changes nothing, and is reported.
 	repo.Run(repo.Bare, "git", "update-ref", "-d", "refs/heads/main")
 	repo.Git("push", "-q", "origin", "HEAD:other")
 	if s := syncNow(t, p); s.New || !strings.Contains(s.Error, `no such branch: "main"`) {
@@ -79,7 +79,7 @@ func TestPollOfAGitServer(t *testing.T) {
 	p.Want(200, "GET", "/readyz", "", nil)
 }
 
-// An empty repository is polled well; its first commit is in force when it comes.
+// Polling an empty repository succeeds; its first commit comes into force when it arrives.
 func TestEmptyRepository(t *testing.T) {
 	t.Parallel()
 	repo, _ := newSampleRepository(t)
@@ -102,8 +102,8 @@ func TestEmptyRepository(t *testing.T) {
 	}
 }
 
-// A head that cannot be read is recorded and warned of; the one before stays in
-// force, also on a replica that starts later.
+// A head that cannot be read is recorded with a warning; the previous one stays in force, even on a replica that starts
+// later.
 func TestFaultyHead(t *testing.T) {
 	t.Parallel()
 	repo, _ := newSampleRepository(t)
@@ -178,7 +178,7 @@ func TestReplicas(t *testing.T) {
 	awaitReadme(t, a, 20*time.Second, "two\n") // by its own interval
 	awaitReadme(t, b, 5*time.Second, "two\n")
 
-	// A sync of the follower is seen by the leader.
+	// The leader sees a sync of the follower.
 	repo.Commit("three", map[string]string{jpcpText: "three\n"})
 	if s := syncNow(t, b); s.Error != "" {
 		t.Errorf(`%+v; want s.Error == ""`, s)
@@ -241,7 +241,7 @@ func TestReplicas(t *testing.T) {
 	})
 }
 
-// A lease that followed the interval would leave nobody to poll for a quarter of an hour.
+// If the lease's length followed the interval, no replica would poll for a quarter of an hour.
 func TestASuccessorPollsSoonWhateverTheInterval(t *testing.T) {
 	t.Parallel()
 	repo, _ := newSampleRepository(t)
@@ -260,8 +260,8 @@ func TestASuccessorPollsSoonWhateverTheInterval(t *testing.T) {
 	})
 }
 
-// A repository that stays away for three intervals makes every replica unready,
-// and its return ready. One failure does nothing but show.
+// A repository that is unavailable for three intervals makes every replica unready, and ready on its return. One
+// failure is only shown.
 func TestStale(t *testing.T) {
 	t.Parallel()
 	repo, _ := newSampleRepository(t)
@@ -299,8 +299,7 @@ func TestStale(t *testing.T) {
 	b.Ready()
 }
 
-// Another branch and another interval are in force within a second, on a leader
-// that would have slept for a day.
+// Another branch and another interval take effect within a second, on a leader that would have slept for a day.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	repo, first := newSampleRepository(t)
@@ -333,7 +332,7 @@ func TestSettings(t *testing.T) {
 	repo.Git("checkout", "-q", "next")
 	repo.Commit("by hand", map[string]string{jpcpText: "by hand\n"})
 	repo.Git("push", "-q", "origin", "HEAD:next")
-	if s := syncNow(t, p); !s.New || readmeOf(p, "JPCP") != "by hand\n" { // off, and yet at one's word
+	if s := syncNow(t, p); !s.New || readmeOf(p, "JPCP") != "by hand\n" { // off, but on request
 		t.Errorf("%+v; want s.New && readmeOf(p, \"JPCP\") == \"by hand\\n\"", s)
 	}
 	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Operator, map[string]any{"poll_interval_seconds": 10})
@@ -345,7 +344,7 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// A webhook makes the registries fetch at once, whichever replica heard it.
+// A webhook makes all registries fetch at once, whichever replica received it.
 func TestWebhookNudges(t *testing.T) {
 	t.Parallel()
 	repo, _ := newSampleRepository(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// A folder that is a git repository is polled as it is; no server is asked.
+// A folder that is a git repository is polled as is; no server is queried.
 func TestLocalRepository(t *testing.T) {
 	t.Parallel()
 	repo, first := newSampleRepository(t)
@@ -32,7 +32,7 @@ func TestLocalRepository(t *testing.T) {
 	if s := syncNow(t, p); s.New || s.Commit != first {
 		t.Errorf("%+v; want !s.New && s.Commit == first", s)
 	}
-	// What is checked out is in force without a poll.
+	// A checkout is in force without a poll.
 	second := repo.Commit("second", map[string]string{jpcpText: "second\n"})
 	awaitReadme(t, p, 10*time.Second, "second\n")
 	if s := syncNow(t, p); !s.New || s.Commit != second || !slices.Equal(sortedCopy(s.Stale), all) {
@@ -45,8 +45,7 @@ func TestLocalRepository(t *testing.T) {
 	}
 }
 
-// A folder that lies somewhere in another repository is no source, and one that
-// lies in none neither.
+// A folder inside another repository is not a source, and neither is one outside any repository.
 func TestNoSource(t *testing.T) {
 	t.Parallel()
 	repo, _ := newSampleRepository(t)
@@ -65,7 +64,7 @@ func TestNoSource(t *testing.T) {
 	p.Refused(404, "diff_unavailable", "GET", "/approvals/"+id+"/diff", controlplanetest.Reader, nil)
 }
 
-// GitLab's interface tells of heads and files; the folder is read again.
+// GitLab's API reports heads and files; the folder is read again.
 func TestGitLabSource(t *testing.T) {
 	t.Parallel()
 	const token = "glpat-0123456789-secret"
@@ -216,7 +215,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// What the configuration cannot mean stops the start.
+// A contradictory configuration prevents the start.
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	base := []string{"PLATFORM_DATABASE_URL=postgres://u@h/d"}

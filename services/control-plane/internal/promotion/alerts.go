@@ -14,13 +14,12 @@ import (
 // DeploySource is the alert source for aliases.
 const DeploySource = "deploy"
 
-// ExternalMove is the fault of an alias that was moved past the gate.
+// ExternalMove is the value of the label fault for an alias that was moved past the gate.
 const ExternalMove = "external_move"
 
-// Firing implements alert.Source. It reports versions that others gave an alias and
-// that this control plane would have refused: dummies above Staging, and versions
-// without a digest to check their files by; every other move of Production past the gate
-// while it holds; and such moves that were put back and wait for a decision.
+// Firing implements alert.Source. It reports aliases that were moved outside this control plane to versions it would
+// have refused: dummies above Staging, and versions without a digest to check their files; every other move of
+// Production past the gate while it lasts; and moves that were put back and await a decision.
 func (g *Gate) Firing(ctx context.Context) ([]alert.Alert, error) {
 	rows, err := g.Store.CurrentHolders(ctx)
 	if err != nil {
@@ -35,7 +34,7 @@ func (g *Gate) Firing(ctx context.Context) ([]alert.Alert, error) {
 			continue
 		}
 		mv, err := Version(ctx, g.Tracker, g.Registry.TrackerName(r.ModelID), *r.Version)
-		if errors.Is(err, tracker.ErrNotFound) { // deleted, and its alias with it
+		if errors.Is(err, tracker.ErrNotFound) { // the version was deleted, and its alias with it
 			continue
 		} else if err != nil {
 			return nil, err
@@ -68,7 +67,7 @@ func (g *Gate) Firing(ctx context.Context) ([]alert.Alert, error) {
 	return out, nil
 }
 
-// waiting lists the moves past the gate that were put back and that nobody has decided.
+// waiting lists the undecided moves past the gate that were put back.
 func (g *Gate) waiting(ctx context.Context) ([]alert.Alert, error) {
 	rows, err := g.Store.PendingOutsidePromotions(ctx)
 	if err != nil {
@@ -78,7 +77,7 @@ func (g *Gate) waiting(ctx context.Context) ([]alert.Alert, error) {
 	for _, p := range rows {
 		out = append(out, alert.Alert{
 			Source: DeploySource, Key: p.ModelID + ":" + p.ToAlias + ":" + ExternalMove, Severity: alert.Error, Tenant: event.PlatformTenant,
-			Title:  fmt.Sprintf("%s moved %s of %s to version %s, past the gate; it was put back, and promotion %s asks for it.", p.RequestedBy, p.ToAlias, p.ModelID, p.Version, p.ID),
+			Title:  fmt.Sprintf("%s moved %s of %s to version %s, past the gate; it was put back, and promotion %s requests it.", p.RequestedBy, p.ToAlias, p.ModelID, p.Version, p.ID),
 			Labels: map[string]string{"model": p.ModelID, "alias": p.ToAlias, "version": p.Version, "promotion_id": p.ID.String(), "fault": ExternalMove},
 		})
 	}

@@ -38,7 +38,7 @@ func alreadyDecided(p store.Promotion) *problem.Error {
 	return fault.AlreadyDecided.New(detail + ".").With(map[string]any{"id": p.ID, "state": p.State})
 }
 
-// refuse records a decision that was not allowed and returns the reason.
+// refuse records a refused decision and returns the reason.
 func (s *Service) refuse(ctx context.Context, who auth.Principal, p store.Promotion, action string, why *problem.Error) error {
 	details := auditDetails(p)
 	details["code"] = why.Kind.Code
@@ -65,7 +65,7 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 	}
 	q := Question{Tenant: p.Tenant, Model: p.ModelID, Version: p.Version, From: p.FromAlias, To: p.ToAlias, Outside: p.Origin == FromOutside}
 	if q.Outside {
-		q.From = "" // the policy's of now: when the alias was moved there may have been none
+		q.From = "" // the current policy's: there may have been none when the alias was moved
 	}
 	if err := json.Unmarshal(p.Conditions, &q.Conditions); err != nil {
 		return p, fmt.Errorf("promotion %s: decode conditions: %w", p.ID, err)
@@ -141,18 +141,18 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 	return p, err
 }
 
-// artifactChanged is the 409 for a decision on other files than those that were shown.
+// artifactChanged is the 409 for a decision on files other than those shown.
 func artifactChanged(p store.Promotion, digest string) *problem.Error {
-	detail := fmt.Sprintf("The digest of version %s of %s was not known when this promotion was opened; it is %s and stands in the promotion now. Look at it and decide again.",
+	detail := fmt.Sprintf("The digest of version %s of %s was not known when this promotion was opened; it is %s and the promotion now has it. Review it and decide again.",
 		p.Version, p.ModelID, digest)
 	if p.Digest != nil {
-		detail = fmt.Sprintf("The files of version %s of %s changed since this promotion was opened: their digest was %s and is %s now. It is superseded; look at the new files and open another.",
+		detail = fmt.Sprintf("The files of version %s of %s changed since this promotion was opened: their digest was %s and is %s now. It is superseded; review the new files and open another.",
 			p.Version, p.ModelID, *p.Digest, digest)
 	}
 	return fault.ArtifactChanged.New(detail).With(map[string]any{"id": p.ID, "version": p.Version, "shown_digest": p.Digest, "digest": digest})
 }
 
-// filesChanged ends a promotion whose files are no longer those that were shown; one that showed none shows them from now on.
+// filesChanged ends a promotion whose files are no longer those shown; one that showed none shows them from now on.
 func (s *Service) filesChanged(ctx context.Context, tx store.Tx, p store.Promotion, digest, actor string) error {
 	if p.Digest == nil {
 		return tx.RecordPromotionDigest(ctx, store.RecordPromotionDigestParams{ID: p.ID, Digest: &digest})

@@ -20,8 +20,7 @@ func recordEvaluation(p *controlplanetest.Plane, bearer, version, suite, status 
 	p.Want(200, "POST", "/evals", bearer, map[string]any{"model": "JPCP", "version": version, "suite": suite, "status": status, "metrics": metrics})
 }
 
-// gateEvaluation gives the gate's eval, and the details of its evaluation checks
-// with whether each passed.
+// gateEvaluation returns the gate's eval, and the details of its evaluation checks with their results.
 func gateEvaluation(t *testing.T, p *controlplanetest.Plane, bearer, version string) (map[string]any, string) {
 	t.Helper()
 	gate := p.Want(200, "GET", "/promotions/JPCP/gate?version="+version, bearer, nil).Object(t)
@@ -61,7 +60,7 @@ func TestRequireEval(t *testing.T) {
 	denied(" failed: bias")
 	recordEvaluation(p, controlplanetest.Trainer, v, "s", "error")
 	denied("broke off and says nothing of the model")
-	// One suite does not cover for another.
+	// One suite does not compensate for another.
 	recordEvaluation(p, controlplanetest.Trainer, v, "easy", "passed")
 	denied("by suite s, of ")
 	recordEvaluation(p, controlplanetest.Trainer, v, "s", "passed", map[string]any{"metric": "bias", "value": 1, "passed": true})
@@ -69,7 +68,7 @@ func TestRequireEval(t *testing.T) {
 		t.Fatalf(`gate %v, %s; want doc["pass"] == true && !strings.Contains(checks, "false") && strings.Count(checks, "true ") == 2`, doc, checks)
 	}
 	p.Refused(404, "model_not_found", "GET", "/promotions/JPCP/gate", controlplanetest.Foreign, nil)
-	// It is judged again at the decision.
+	// It is evaluated again at the decision.
 	id := p.Want(200, "POST", "/promotions", controlplanetest.Operator, `{"model":"JPCP"}`).Object(t)["id"].(string)
 	recordEvaluation(p, controlplanetest.Trainer, v, "s", "failed")
 	p.Refused(409, "promotion_denied", "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil)
@@ -95,7 +94,7 @@ func TestPlatformEval(t *testing.T) {
 			t.Errorf(`gate %v, %s; want doc["pass"] == true && strings.HasPrefix(checks, "true ")`, doc, checks)
 		}
 	}
-	// The ladder asks for them in the name of who reported the version.
+	// The ladder requests them in the name of the version's reporter.
 	if out := p.Report("JPCP", p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 11.0))); out["promotion_id"] != nil || !strings.Contains(fmt.Sprint(out["rungs"]), "none of version 2 is recorded") {
 		t.Fatalf(`report %v; want out["promotion_id"] == nil && strings.Contains(fmt.Sprint(out["rungs"]), "none of version 2 is recorded")`, out)
 	}
@@ -106,8 +105,8 @@ func TestPlatformEval(t *testing.T) {
 	}
 }
 
-// The gate shows what the latest evaluation measured, also where the policy does
-// not ask for one; a failed one is then shown and does not hold back.
+// The gate shows the latest evaluation, even where the policy does not require one; a failed one is then shown and does
+// not block.
 func TestGateShowsEval(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

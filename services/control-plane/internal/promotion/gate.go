@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// Tags in which the trainer records what a version was built from.
+// Tags in which the trainer records the source of a version.
 const (
 	TagOrigin    = "data_origin"
 	TagDigest    = alias.TagDigest
@@ -29,7 +29,7 @@ const (
 	gateTimeout  = 20 * time.Second
 )
 
-// GateParts are what a Gate needs.
+// GateParts are the dependencies of a Gate.
 type GateParts struct {
 	Store    *store.Store
 	Tracker  *tracker.Client
@@ -42,7 +42,7 @@ type GateParts struct {
 // Gate checks whether a version may be promoted.
 type Gate struct{ GateParts }
 
-// NewGate refuses a missing part.
+// NewGate returns a Gate, or an error for a missing part.
 func NewGate(p GateParts) (*Gate, error) {
 	if err := service.RequireParts("promotion gate", p); err != nil {
 		return nil, err
@@ -56,8 +56,8 @@ type Question struct {
 	Tenant                   string
 	Model, Version, From, To string
 	Conditions               []api.Condition
-	// Outside means that somebody asked by moving the alias at the tracker: the version then
-	// need not hold From, and every other check stays.
+	// Outside means that the request was a move of the alias at the tracker: the version then need not hold From, and
+	// every other check stays.
 	Outside bool
 }
 
@@ -70,7 +70,7 @@ type Verdict struct {
 	// Evals are the version's latest evaluation of each suite.
 	Evals []store.Eval
 	Dummy bool
-	// Digest of the version's files, as its tag named it when it was judged; empty without one.
+	// Digest of the version's files according to its tag at the time of the check; empty without one.
 	Digest string
 	// FlowRunID is the orchestrator's run that created the version, if known.
 	FlowRunID string
@@ -277,8 +277,7 @@ func operatorSymbol(op string) string {
 
 func formatNumber(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
 
-// artifactChecks require what serving needs: a digest to check the files by, and the
-// signature of the inputs.
+// artifactChecks require what serving needs: a digest to verify the files, and the signature of the inputs.
 func (g *Gate) artifactChecks(ctx context.Context, v *Verdict, mv tracker.ModelVersion) error {
 	switch d := mv.Tags[TagDigest]; {
 	case d == "":

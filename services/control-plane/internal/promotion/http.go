@@ -80,7 +80,7 @@ func (a API) Open(c echo.Context) error {
 	return c.JSON(http.StatusOK, res)
 }
 
-// promotionRequest is api.PromotionRequest that distinguishes 0 from absent.
+// promotionRequest is api.PromotionRequest with pointers, which distinguish 0 from absent.
 type promotionRequest struct {
 	Model      string            `json:"model"`
 	Version    *string           `json:"version"`
@@ -458,7 +458,7 @@ func (s *Policies) Put(c echo.Context) error {
 	return c.JSON(http.StatusOK, policyView(policy))
 }
 
-// policyInput is api.PolicyInput that distinguishes a threshold of 0 from none.
+// policyInput is api.PolicyInput with pointers, which distinguish a threshold of 0 from none.
 type policyInput struct {
 	Model        *string           `json:"model"`
 	Metric       string            `json:"metric"`
@@ -506,7 +506,7 @@ func (s *Policies) input(id string, b policyInput) (store.PutPolicyParams, error
 		}
 	}
 	if out.FromAlias == out.ToAlias {
-		bad("must be another than from_alias", "to_alias")
+		bad("must differ from from_alias", "to_alias")
 	}
 	if b.Enabled != nil {
 		out.Enabled = *b.Enabled

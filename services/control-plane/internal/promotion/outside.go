@@ -16,10 +16,10 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// MovedPast opens the promotion that a move of Production past the gate asks for; it is part of
-// alias.Requester. The gate judges it when somebody approves: a mover who has no policy yet, or whose
-// run lacks a metric, still learns that the request waits. The same request again changes nothing; one for
-// another version takes the place of the former. Removing the alias asks for nothing.
+// MovedPast opens the promotion requested by a move of Production past the gate; it is part of alias.Requester. The
+// gate is evaluated on approval: a mover without a policy yet, or whose run lacks a metric, still learns that the
+// request waits. The same request again changes nothing; one for another version replaces the previous one. Removing
+// the alias requests nothing.
 func (s *Settler) MovedPast(ctx context.Context, tx store.Tx, m alias.OutsideMove) error {
 	if m.Version == "" {
 		return nil
@@ -39,10 +39,10 @@ func (s *Settler) MovedPast(ctx context.Context, tx store.Tx, m alias.OutsideMov
 		}
 		sameFiles := m.Digest == "" || wire.Deref(old.Digest) == m.Digest
 		if old.Version == m.Version && wire.Deref(old.PreviousVersion) == m.Holder && (sameFiles || old.Origin != FromOutside) {
-			return nil // whoever asked for it first has asked for the same
+			return nil // the same request as the first one's
 		}
 		if old.Origin != FromOutside {
-			// A request that went through the gate is not pushed aside by one that went past it.
+			// A request that went past the gate does not supersede one that went through it.
 			return tx.Emit(ctx, event.Audit(tenant, m.Mover, "promotion.refused", event.Model(m.Model), event.Denied, map[string]any{
 				"version": m.Version, "to": alias.Production, "reason": "promotion " + old.ID.String() + " is pending",
 			}))
@@ -54,7 +54,7 @@ func (s *Settler) MovedPast(ctx context.Context, tx store.Tx, m alias.OutsideMov
 	return s.insertOutside(ctx, tx, id, tenant, m)
 }
 
-// shownDigest is the digest that a tag names; nil for what is none.
+// shownDigest returns the digest in a tag; nil if the tag is not a digest.
 func shownDigest(tag string) *string {
 	if !alias.ValidDigest(tag) {
 		return nil

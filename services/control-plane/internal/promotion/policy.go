@@ -24,13 +24,13 @@ const (
 	ApproveRun  = "run"  // the person who approved the training run has decided it
 )
 
-// PoliciesParts are what Policies needs.
+// PoliciesParts are the dependencies of Policies.
 type PoliciesParts struct {
 	Store    *store.Store
 	Registry *registry.Registry
 	// Mode returns the approval mode of policies that do not set one.
 	Mode func() string
-	// Guard keeps changes until a second person approves them.
+	// Guard stores changes until a second person approves them.
 	Guard *guarded.Service
 	Now   func() time.Time
 }
@@ -38,7 +38,7 @@ type PoliciesParts struct {
 // Policies stores one policy per model.
 type Policies struct{ PoliciesParts }
 
-// NewPolicies refuses a missing part.
+// NewPolicies returns Policies, or an error for a missing part.
 func NewPolicies(p PoliciesParts) (*Policies, error) {
 	if err := service.RequireParts("promotion policies", p); err != nil {
 		return nil, err
@@ -88,8 +88,7 @@ func validMetric(name string) bool {
 	return name != "" && len(name) <= 250 && strings.IndexFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0
 }
 
-// propose sets the model's policy, or keeps that until a second person approves it; then
-// waits is not nil.
+// propose sets the model's policy, or stores the change until a second person approves it; then waits is not nil.
 func (s *Policies) propose(ctx context.Context, who auth.Principal, row store.PutPolicyParams) (after store.Policy, waits *store.GuardedChange, err error) {
 	err = s.Store.InTx(ctx, func(tx store.Tx) error {
 		row.Now, row.UpdatedBy = s.Now(), who.Name
@@ -124,7 +123,8 @@ func (s *Policies) applyChange(ctx context.Context, tx store.Tx, c store.Guarded
 	return err
 }
 
-// decodeChange reads the policy of a change, also of one that an older version left pending: those have Go's field names.
+// decodeChange parses the policy of a change, including one that an older version left pending: those have Go's field
+// names.
 func decodeChange(c store.GuardedChange) (row store.PutPolicyParams, err error) {
 	if json.Unmarshal(c.New, &row) == nil && row.ModelID != "" {
 		return row, nil
@@ -139,7 +139,7 @@ func decodeChange(c store.GuardedChange) (row store.PutPolicyParams, err error) 
 	}, nil
 }
 
-// terms are a policy as whoever decides about a change of it sees it.
+// terms are a policy as shown to the people who decide about a change of it.
 type terms struct {
 	Metric       string  `json:"metric"`
 	Operator     string  `json:"operator"`
@@ -184,7 +184,7 @@ func (s *Policies) set(ctx context.Context, tx store.Tx, who auth.Principal, row
 	return after, tx.Emit(ctx, event.Audit(who.Tenant, who.Name, "promotion_policy.set", event.Model(row.ModelID), event.OK, details))
 }
 
-// proposeRemoval is propose, for deleting the model's policy; found is false where it has none.
+// proposeRemoval is propose for deleting the model's policy; found is false if it has none.
 func (s *Policies) proposeRemoval(ctx context.Context, who auth.Principal, model string) (found bool, waits *store.GuardedChange, err error) {
 	err = s.Store.InTx(ctx, func(tx store.Tx) error {
 		before, err := tx.LockPolicy(ctx, model)
@@ -203,7 +203,7 @@ func (s *Policies) proposeRemoval(ctx context.Context, who auth.Principal, model
 	return found, waits, err
 }
 
-// remove deletes the model's policy; found is false where it has none.
+// remove deletes the model's policy; found is false if it has none.
 func (s *Policies) remove(ctx context.Context, tx store.Tx, who auth.Principal, model string) (found bool, err error) {
 	before, err := tx.LockPolicy(ctx, model)
 	switch {

@@ -42,7 +42,7 @@ const (
 // denied is the outcome under which a refused promotion is counted.
 const denied = "denied"
 
-// Parts are what a Service needs.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	Store   *store.Store
 	Gate    *Gate
@@ -57,7 +57,7 @@ type Parts struct {
 // Service opens and decides promotions.
 type Service struct{ Parts }
 
-// New refuses a missing part.
+// New returns a Service, or an error for a missing part.
 func New(p Parts) (*Service, error) {
 	if err := service.RequireParts("promotion", p); err != nil {
 		return nil, err
@@ -298,7 +298,7 @@ func (s *Service) runApproval(ctx context.Context, q *store.Queries, v Verdict) 
 	} else if err != nil {
 		return nil, err
 	}
-	// Whoever writes to the tracker can tag any version with any run, and put other files below a version.
+	// A writer to the tracker can tag any version with any run, and replace the files of a version.
 	if produced, err := s.producedBy(ctx, q, run, v); err != nil || !produced {
 		return nil, err
 	}
@@ -312,7 +312,7 @@ func (s *Service) runApproval(ctx context.Context, q *store.Queries, v Verdict) 
 	if a.Status != approval.Approved || a.Kind != approval.Retrain || !human {
 		return nil, nil
 	}
-	// Whoever pushed what the version was trained from, or asked for that, has not let it into Production by
+	// A person who pushed or requested the commit that the version was trained from has not let it into Production by
 	// approving its training.
 	requesters, unknown, err := s.requesters(ctx, q, "", v)
 	if err != nil {

@@ -9,14 +9,13 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// askOf returns what a promotion asks.
+// askOf returns the request that a promotion represents.
 func askOf(p store.Promotion) separation.Ask {
 	return separation.Ask{Requesters: p.Requesters, PersonUnknown: p.PersonUnknown, FirstApprover: p.FirstApprover}
 }
 
-// requesters are all who count as having asked for the promotion of a version: asker, those
-// who asked for the run that trained it, and those who pushed the commit that it was
-// trained from. unknown means that nobody knows who one of them is.
+// requesters returns all who count as requesters of a version's promotion: asker, those who requested the run that
+// trained it, and those who pushed the commit it was trained from. unknown means that one of them is not known.
 func (s *Service) requesters(ctx context.Context, q *store.Queries, asker string, v Verdict) (names []string, unknown bool, err error) {
 	names = separation.MergeNames([]string{asker})
 	commits := []*string{}
@@ -26,7 +25,7 @@ func (s *Service) requesters(ctx context.Context, q *store.Queries, asker string
 	case err == nil:
 		commits = append(commits, version.CommitSha)
 		if was := wire.Deref(version.FlowRunID); was != v.FlowRunID {
-			flowRuns = append(flowRuns, was) // a tag that changed since the report makes nobody a stranger to it
+			flowRuns = append(flowRuns, was) // a tag changed after the report removes no requester
 		}
 	case !store.None(err):
 		return nil, false, err
@@ -57,7 +56,7 @@ func (s *Service) requesters(ctx context.Context, q *store.Queries, asker string
 	return names, unknown, nil
 }
 
-// addPushers adds to a pending promotion and its record those who count as having asked by now: a push may be told of
+// addPushers adds people who now count as requesters to a pending promotion and its record: a push may be reported
 // after the promotion was opened.
 func (s *Service) addPushers(ctx context.Context, tx store.Tx, p store.Promotion, record store.Approval, v Verdict, by string) (store.Promotion, error) {
 	names, unknown, err := s.requesters(ctx, tx.Queries, "", v)
@@ -80,8 +79,7 @@ func (s *Service) addPushers(ctx context.Context, tx store.Tx, p store.Promotion
 	return p, tx.Emit(ctx, event.Audit(p.Tenant, by, "promotion.pushers_joined", event.Model(p.ModelID), event.OK, details))
 }
 
-// approveFirst notes the first of two approvals, in the promotion and in its record; both
-// stay pending.
+// approveFirst records the first of two approvals, in the promotion and in its record; both stay pending.
 func (s *Service) approveFirst(ctx context.Context, tx store.Tx, p store.Promotion, record store.Approval, by string) (store.Promotion, error) {
 	now := s.Now()
 	p, err := tx.FirstPromotionApproval(ctx, store.FirstPromotionApprovalParams{ID: p.ID, FirstApprover: &by, Now: &now})

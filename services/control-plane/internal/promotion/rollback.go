@@ -31,7 +31,7 @@ func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name,
 	err = s.Mover.Hold(ctx, model, func(ctx context.Context, holders alias.Holders) error {
 		now := holders[name]
 		if now != seen[name] {
-			return fault.AliasMoved.New(fmt.Sprintf("%s of %s went from version %s to %s while this rollback waited; look at it and decide again.",
+			return fault.AliasMoved.New(fmt.Sprintf("%s of %s went from version %s to %s while this rollback waited; review it and decide again.",
 				name, model, heldBy(seen[name]), heldBy(now))).With(map[string]any{"alias": name, "version": wire.OptionalText(now)})
 		}
 		if version != "" && version == now {
@@ -52,7 +52,7 @@ func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name,
 			return err
 		}
 		if name == alias.Production && held.Digest == nil && s.Rules.Duties() {
-			reasons = append(reasons, fmt.Sprintf("no digest was admitted with version %s, so nothing tells whether its files are those that served; move Staging to it and ask with POST /promotions, which judges them", *held.Version))
+			reasons = append(reasons, fmt.Sprintf("no digest was admitted with version %s, so its files cannot be compared with those that served; move Staging to it and request it with POST /promotions, which evaluates them", *held.Version))
 		}
 		if len(reasons) > 0 {
 			return s.refuseRollback(ctx, who, model, name, *held.Version, reasons)
@@ -60,7 +60,7 @@ func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name,
 		if err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
 			if move, err = s.Mover.Plan(ctx, tx, alias.Intent{
 				Model: model, Alias: name, Version: *held.Version, Previous: now, Via: alias.ViaRollback, Tenant: who.Tenant, Actor: who.Name,
-				Dummy: dummy, Reason: reason, Digest: wire.Deref(held.Digest), // of what was admitted then, not of what lies there now
+				Dummy: dummy, Reason: reason, Digest: wire.Deref(held.Digest), // of the files admitted then, not of those there now
 			}); err != nil {
 				return err
 			}
@@ -92,8 +92,8 @@ func heldBy(version string) string {
 	return version
 }
 
-// servable returns why a version must not get the alias even though it held it before:
-// the rules that no policy overrides.
+// servable returns the reason why a version must not get the alias even though it held it before: the rules that no
+// policy overrides.
 func (s *Service) servable(ctx context.Context, model, name, version string) (dummy bool, reasons []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()

@@ -13,14 +13,14 @@ import (
 
 const path = "/aliases/JPCP/Production/rollback"
 
-// addProductionHolders makes versions that held Production one after the other.
+// addProductionHolders creates versions that held Production in turn.
 func addProductionHolders(p *controlplanetest.Plane, versions ...controlplanetest.Version) []string {
 	p.T.Helper()
 	var out []string
 	for _, v := range versions {
 		version := p.Tracker.Add("jpcp", v)
 		p.Tracker.Move("jpcp", "Production", version)
-		// Any request that moves aliases of the model records what others did first.
+		// Any request that moves aliases of the model first records moves by others.
 		p.Refused(404, "no_previous_version", "POST", "/aliases/JPCP/Canary/rollback", controlplanetest.Operator, map[string]any{"reason": "look"})
 		out = append(out, version)
 	}
@@ -68,7 +68,7 @@ func TestRollbackGoesToTheVersionBefore(t *testing.T) {
 	if a := p.Audits("rollback.decided"); len(a) != 1 || a[0]["details"].(map[string]any)["reason"] != "worse on site B" || a[0]["tenant"] != "default" {
 		t.Errorf(`audit %v; want len(a) == 1 && a[0]["details"].(map[string]any)["reason"] == "worse on site B" && a[0]["tenant"] == "default"`, a)
 	}
-	// By name to one further back; then the default is the last before the present again.
+	// By name to an older one; then the default is again the one before the current.
 	if r := p.Want(200, "POST", path, controlplanetest.Operator, map[string]any{"version": v[0], "reason": "still worse"}).Object(t); r["version"] != v[0] {
 		t.Errorf(`%v; want r["version"] == %v`, r, v[0])
 	}
@@ -77,7 +77,8 @@ func TestRollbackGoesToTheVersionBefore(t *testing.T) {
 	}
 }
 
-// A rollback admits the files of the first admission. Where nobody kept which those were, it would admit whatever lies there now.
+// A rollback admits the files of the first admission. Without a record of those, it would admit the files now in their
+// place.
 func TestRollbackToFilesThatNobodyAdmittedIsRefused(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
@@ -98,8 +99,8 @@ func TestRollbackToFilesThatNobodyAdmittedIsRefused(t *testing.T) {
 	}
 }
 
-// Of two rollbacks at once, such as a double click, one moves the alias. The other
-// is told, whether it names a version or not: it saw another holder.
+// Of two concurrent rollbacks, such as a double click, one moves the alias. The other is refused, whether it names a
+// version or not: it saw another holder.
 func TestRollbackAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]func(v []string) map[string]any{
@@ -127,7 +128,7 @@ func TestRollbackAtOnce(t *testing.T) {
 			}
 			looks := p.Tracker.Looked()
 			go ask(second(v))
-			testenv.Eventually(t, 20*time.Second, func() error { // less than it waits for the first
+			testenv.Eventually(t, 20*time.Second, func() error { // less than its wait for the first
 				if p.Tracker.Looked() == looks {
 					return errors.New("the second request has not looked who holds the alias")
 				}
@@ -179,8 +180,7 @@ func TestRollbackThatCannotBe(t *testing.T) {
 	}
 }
 
-// That a version held the alias once, by whomever, does not lift the rules that
-// hold for every move.
+// A former holder of the alias, however it got it, is still subject to the rules for every move.
 func TestRollbackKeepsTheRules(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "ALLOW_GENERATED_PRODUCTION=false")
@@ -202,7 +202,7 @@ func TestRollbackKeepsTheRules(t *testing.T) {
 	}
 }
 
-// A tracker that fails the move itself is told again; one that refuses it ends it.
+// A move that fails at the tracker is retried; one that it refuses is final.
 func TestRollbackOutlivesTheTracker(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -227,8 +227,7 @@ func TestRollbackOutlivesTheTracker(t *testing.T) {
 	}
 }
 
-// kill -9 after the tracker was told and before that was recorded: another
-// process records it, once.
+// kill -9 after the tracker was called and before the move was recorded: another process records it, once.
 func TestRollbackOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t)

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// space is what YAML calls white space, and no more.
+// space is YAML's white space, and no more.
 const space = " \t\r\n"
 
-// hasSignature reports whether an MLmodel file names the inputs of its model, in any form in which YAML is written by
-// programs: a line a key, or braces, or JSON. It is no parser of YAML, which would take gigabytes for 50 kB of
-// brackets in this very process. What it is wrong about, serving refuses.
+// hasSignature reports whether an MLmodel file names the inputs of its model, in any YAML that programs write: one key
+// per line, braces, or JSON. It is not a YAML parser, which could use gigabytes for 50 kB of brackets in this process.
+// Serving refuses what it gets wrong.
 func hasSignature(text []byte) bool {
 	if trimmed := bytes.TrimLeft(text, space); len(trimmed) > 0 && trimmed[0] == '{' { // JSON, which is YAML too
 		var file struct {
@@ -33,7 +33,7 @@ func hasSignature(text []byte) bool {
 		switch {
 		case depth == 0 && ok && key == "signature":
 			if inner, braces := bytes.CutPrefix(value, []byte("{")); braces {
-				if bytes.IndexByte(inner, '}') < 0 { // they close on a later line
+				if bytes.IndexByte(inner, '}') < 0 { // closed on a later line
 					inner = text[at-len(line)+bytes.IndexByte(line, '{')+1:]
 				}
 				return hasInputs(inner)
@@ -53,7 +53,7 @@ func hasSignature(text []byte) bool {
 	return false
 }
 
-// hasInputs looks for the key among those of braces on one line.
+// hasInputs looks for the key in a braced mapping on one line.
 func hasInputs(braces []byte) bool {
 	for _, name := range []string{"inputs:", `"inputs":`, "'inputs':"} {
 		if at := bytes.Index(braces, []byte(name)); at >= 0 && (at == 0 || bytes.IndexByte([]byte(" ,{\n"), braces[at-1]) >= 0) {
@@ -73,7 +73,7 @@ func cutKey(line []byte) (key string, value []byte, ok bool) {
 	if !ok || len(after) > 0 && after[0] != ' ' && after[0] != '\t' {
 		return "", nil, false
 	}
-	const most = 64 // longer is none of the keys that are looked for
+	const most = 64 // longer than any key that is looked for
 	return string(bytes.Trim(before[:min(len(before), most)], ` "'`)), bytes.Trim(after, space), true
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv/hostiletest"
 )
 
-// mlflowFile is what MLflow writes; its own writer folds long lines.
+// mlflowFile is a file as MLflow writes it; its writer folds long lines.
 const mlflowFile = `artifact_path: model
 flavors:
   onnx:
@@ -57,7 +57,7 @@ func TestHasSignature(t *testing.T) {
 	}
 }
 
-// A description that its parser would unfold to gigabytes costs the gate no more than its size.
+// A description that a YAML parser would unfold to gigabytes costs the gate no more than its size.
 func TestHostileDescriptionsAreReadCheaply(t *testing.T) {
 	for _, part := range []string{"[", "{a: ", "- ", "? ", "&a ", "!!x ", "signature: {", " signature:\n"} {
 		text := []byte(strings.Repeat(part, 50_000))
@@ -69,8 +69,8 @@ func TestHostileDescriptionsAreReadCheaply(t *testing.T) {
 	}
 }
 
-// FuzzHasSignature: what a writer of YAML wrote is found, whatever the bytes it costs no more than their size, and
-// a signature of no inputs is none.
+// FuzzHasSignature: a signature written by a YAML writer is found, any bytes cost no more than their size, and a
+// signature without inputs does not count.
 func FuzzHasSignature(f *testing.F) {
 	f.Add([]byte(mlflowFile), `[{"type": "double"}]`)
 	f.Add([]byte("signature: {inputs: [}\n"), "")
@@ -83,7 +83,7 @@ func FuzzHasSignature(f *testing.F) {
 		}
 		var back struct{ Signature struct{ Inputs string } }
 		if yaml.Unmarshal(written, &back) != nil || back.Signature.Inputs != inputs {
-			return // the writer lost it: it leaves white space such as a tab without quotes
+			return // the writer lost it: it leaves white space such as a tab unquoted
 		}
 		if got := hasSignature(written); got != (inputs != "") {
 			t.Fatalf("%q: got %v, want %v", written, got, inputs != "")

@@ -61,17 +61,17 @@ type Push struct {
 	// Branch is its name without refs/heads/.
 	Branch   string
 	PushedBy string
-	// Pusher is the account that the forge vouches for; PushedBy is only what it is called.
+	// Pusher is the account that the forge vouches for; PushedBy is only its display name.
 	Pusher identity.Identity
-	// AskedBy is the principal who asked for the poll that found it; empty: nobody.
+	// AskedBy is the principal who requested the poll that found it; empty: no one.
 	AskedBy string
 	// Source is Webhook or Poll.
 	Source string
 	// DeliveryID identifies repeated deliveries of a webhook; empty: unknown.
 	DeliveryID string
-	// Message of the head.
+	// Message is the head's message.
 	Message string
-	// Files that changed since the head before, if FilesKnown; relative to the repository.
+	// Files are the files that changed since the previous head, if FilesKnown; relative to the repository.
 	Files      []string
 	FilesKnown bool
 }
@@ -91,7 +91,7 @@ type Outcome struct {
 	CITriggered                   bool
 }
 
-// Parts are what a Service needs.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	Store     *store.Store
 	Config    *repoconfig.Service
@@ -100,11 +100,11 @@ type Parts struct {
 	Retrain   *retrain.API
 	// Pipeline is triggered by new heads; nil: there is none.
 	Pipeline *Pipeline `part:"optional"`
-	// People tells which principal an account of a forge belongs to.
+	// People returns the map from forge accounts to principals.
 	People func() identity.Map
 	// OnHead is called after a new head was recorded.
 	OnHead func()
-	// Keep is how long pushes are kept that nothing needs any more; 0: for ever.
+	// Keep is how long pushes are kept after their last use; 0: for ever.
 	Keep time.Duration `part:"optional"`
 	Now  func() time.Time
 	Log  *slog.Logger
@@ -113,7 +113,7 @@ type Parts struct {
 // Service records pushes. It is safe for concurrent use.
 type Service struct{ Parts }
 
-// New refuses a missing part.
+// New returns a Service, or an error for a missing part.
 func New(p Parts) (*Service, error) {
 	if err := service.RequireParts("push", p); err != nil {
 		return nil, err
@@ -193,10 +193,10 @@ func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome,
 		CommitSha: p.CommitSHA, Branch: p.Branch, PushedBy: p.PushedBy, Source: p.Source, DeliveryID: wire.OptionalText(p.DeliveryID),
 		Touched: orEmpty(touched), TouchedAll: touchedAll, Now: now,
 	}
-	// What the commit itself says of its author counts for nothing: anyone can write any name there.
+	// The author named in the commit is ignored: anyone can write any name there.
 	person, known := s.People().Principal(p.Pusher)
 	add.Requesters, add.PersonUnknown = separation.MergeNames([]string{person, p.AskedBy}), !known
-	// A known head has had its effect: what a person has rejected since must not come back.
+	// A known head has had its effect: records that a person has rejected since must not come back.
 	retrain := cfg.AutoRetrain && !out.Duplicate
 	add.Dispatch = retrain && cfg.Gate == repoconfig.Direct && len(touched) > 0
 	add.TriggerCi = s.Pipeline != nil && !out.Duplicate
@@ -237,7 +237,7 @@ func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome,
 	)
 }
 
-// byOwner groups models by the tenant that they belong to: the records that a push asks for are that tenant's.
+// byOwner groups models by the tenant that they belong to: the records that a push requests are that tenant's.
 func (s *Service) byOwner(models []string) map[string][]string {
 	out := map[string][]string{}
 	for _, id := range models {
@@ -248,8 +248,8 @@ func (s *Service) byOwner(models []string) map[string][]string {
 	return out
 }
 
-// putPush keeps one record per commit and branch, the newest, whatever number of deliveries tell of it. A known head
-// stays where it is; a former one that the branch was set back to becomes the newest.
+// putPush keeps one record per commit and branch, the newest, however many deliveries report it. A known head stays
+// where it is; a former one that the branch was reset to becomes the newest.
 func putPush(ctx context.Context, tx store.Tx, add store.InsertPushParams, known bool, last store.Push) (store.Push, error) {
 	if known {
 		return tx.JoinPush(ctx, store.JoinPushParams{ID: last.ID, Requesters: separation.MergeNames(last.Requesters, add.Requesters), PersonUnknown: add.PersonUnknown})
@@ -278,8 +278,8 @@ func putPush(ctx context.Context, tx store.Tx, add store.InsertPushParams, known
 	return row, tx.MovePush(ctx, store.MovePushParams{FromID: old.ID, ToID: row.ID})
 }
 
-// screenPush sets in out why a push is skipped, or that it repeats the last head; wanted
-// is false if nothing is to be recorded.
+// screenPush sets in out the reason why a push is skipped, or that it repeats the last head; wanted is false if nothing
+// is to be recorded.
 func screenPush(ctx context.Context, tx store.Tx, p Push, watched string, out *Outcome) (last store.Push, wanted bool, err error) {
 	switch {
 	case p.Branch != watched:

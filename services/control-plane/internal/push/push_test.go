@@ -17,7 +17,7 @@ const secret = "webhook-0123456789abcdef"
 
 type object = map[string]any
 
-// deliverPush sends a push of one commit; an empty id is none.
+// deliverPush sends a push of one commit; an empty id sends none.
 func deliverPush(p *controlplanetest.Plane, sha, id string) (object, error) {
 	r, err := p.Try("POST", "/webhooks/modelrepo/forge-a", "", object{
 		"ref": "refs/heads/main", "checkout_sha": sha, "user_name": "ada", "commits": []any{object{"id": sha, "modified": []string{"README.md"}}},
@@ -32,8 +32,7 @@ func deliverPush(p *controlplanetest.Plane, sha, id string) (object, error) {
 	return out, nil
 }
 
-// One delivery that arrives many times at once, at two replicas, is one push; so
-// is each of many heads.
+// One delivery that arrives many times concurrently, at two replicas, is one push; so is each of many heads.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET="+secret, "MODELREPO_AUTO_RETRAIN=true")
@@ -41,7 +40,7 @@ func TestAtOnce(t *testing.T) {
 	one := *p
 	p.Serve()
 	var wg sync.WaitGroup
-	var mu sync.Mutex // guards those below
+	var mu sync.Mutex // guards the variables below
 	recorded, skipped := map[float64]int{}, map[float64]int{}
 	for i := range 32 {
 		wg.Go(func() {
@@ -87,7 +86,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// Events are listed newest first, 20 unless told otherwise, page by page.
+// Events are listed newest first, 20 by default, page by page.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "MODELREPO_WEBHOOK_SECRET="+secret)

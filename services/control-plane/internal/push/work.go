@@ -98,7 +98,7 @@ func (s *Service) work(ctx context.Context, row store.Push) (dispatched []string
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	if err := s.Store.KeepPushWork(ctx, store.KeepPushWorkParams{ID: row.ID, Dispatch: again, WorkUntil: until}); err != nil {
-		s.Log.WarnContext(ctx, "work of a push not marked as done; it will be done again", slog.Int64("push", row.ID), slog.Any("err", err))
+		s.Log.WarnContext(ctx, "work of a push not marked as done; it will be repeated", slog.Int64("push", row.ID), slog.Any("err", err))
 	}
 	return dispatched, triggered
 }
@@ -195,6 +195,6 @@ func (s *Service) tell(ctx context.Context, row store.Push, action, target, outc
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
 		return tx.Emit(ctx, event.Audit(system.Tenant, system.Name, action, target, outcome, details))
 	}); err != nil {
-		s.Log.ErrorContext(ctx, "act on a push not told to the ledger", slog.String("action", action), slog.Any("err", err))
+		s.Log.ErrorContext(ctx, "action on a push not recorded in the ledger", slog.String("action", action), slog.Any("err", err))
 	}
 }

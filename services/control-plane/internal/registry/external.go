@@ -17,29 +17,29 @@ import (
 )
 
 const (
-	// followEvery is how soon a model that somebody logged at the tracker is listed.
+	// followEvery limits how long a model logged at the tracker takes to be listed.
 	followEvery = 30 * time.Second
-	// lookEvery limits the looks at the tracker for names that nobody has heard of.
+	// lookEvery limits queries to the tracker for unknown names.
 	lookEvery = time.Second
 )
 
-// trackerLooks are looks between two rounds of FollowTracker, by whoever asks for a model that was logged since.
+// trackerLooks are queries between two rounds of FollowTracker, made for callers that request a model logged since the
+// last round.
 type trackerLooks struct {
-	mu     sync.Mutex // guards what follows; held during a look, so that those who come meanwhile wait for it
+	mu     sync.Mutex // guards the fields below; held during a query, so that concurrent callers wait for its result
 	client *tracker.Client
 	last   time.Time
 }
 
-// Tracked is a model that the tracker may hold: one of the repository, or an
-// external one, which somebody logged with a plain client and no definition names.
+// Tracked is a model that the tracker may hold: one of the repository, or an external one, logged with a plain client
+// and without a definition.
 type Tracked struct {
 	ID          string
 	TrackerName string
 	External    bool
 }
 
-// FollowTracker keeps the external models known until ctx ends. While the tracker is
-// away those known before stay.
+// FollowTracker updates the external models until ctx ends. If the tracker is unavailable the known ones stay.
 func (r *Registry) FollowTracker(ctx context.Context, c *tracker.Client) error {
 	r.looks.mu.Lock()
 	r.looks.client = c
@@ -48,7 +48,7 @@ func (r *Registry) FollowTracker(ctx context.Context, c *tracker.Client) error {
 	defer tick.Stop()
 	for {
 		if err := r.readTracker(ctx, c); err != nil && ctx.Err() == nil {
-			r.log.WarnContext(ctx, "external models are not known: the tracker cannot be read", slog.Any("err", err))
+			r.log.WarnContext(ctx, "external models are unknown: the tracker cannot be read", slog.Any("err", err))
 		}
 		select {
 		case <-ctx.Done():
@@ -70,8 +70,8 @@ func (r *Registry) readTracker(ctx context.Context, c *tracker.Client) error {
 	return nil
 }
 
-// SetTracked tells what the tracker calls its models. Names that cannot be an id of
-// the platform are left out; of two that differ only in case the first one counts.
+// SetTracked sets the tracker's model names. Names that cannot be an id of the platform are left out; of two that
+// differ only in case the first one counts.
 func (r *Registry) SetTracked(names []string) {
 	external := map[string]string{}
 	for _, name := range slices.Sorted(slices.Values(names)) {
@@ -103,7 +103,7 @@ func (r *Registry) External() []Tracked {
 	return out
 }
 
-// FindExternal gives the external model of that name in any case.
+// FindExternal returns the external model of that name in any case.
 func (r *Registry) FindExternal(name string) (Tracked, bool) {
 	external := r.External()
 	i := slices.IndexFunc(external, func(t Tracked) bool { return strings.EqualFold(t.ID, name) })
@@ -113,7 +113,7 @@ func (r *Registry) FindExternal(name string) (Tracked, bool) {
 	return external[i], true
 }
 
-// FindTracked gives the model of that name in any case, also an external one.
+// FindTracked returns the model of that name in any case, even an external one.
 func (r *Registry) FindTracked(name string) (Tracked, bool) {
 	if m, ok := r.Find(name); ok {
 		return Tracked{ID: m.ID(), TrackerName: m.TrackerName()}, true
@@ -121,8 +121,8 @@ func (r *Registry) FindTracked(name string) (Tracked, bool) {
 	return r.FindExternal(name)
 }
 
-// LookUpTracked is FindTracked, and asks the tracker about a name that was not there a moment ago: somebody may have logged
-// the model since, and another replica may have told of it.
+// LookUpTracked is FindTracked, but queries the tracker for a name that was not there a moment ago: the model may have
+// been logged since, and another replica may have listed it.
 func (r *Registry) LookUpTracked(ctx context.Context, name string) (Tracked, bool) {
 	t, ok := r.FindTracked(name)
 	if ok || !ValidName(name) {
@@ -136,7 +136,7 @@ func (r *Registry) LookUpTracked(ctx context.Context, name string) (Tracked, boo
 	if err := r.readTracker(ctx, r.looks.client); err != nil {
 		r.log.WarnContext(ctx, "external models may be missing: the tracker cannot be read", slog.Any("err", err))
 	}
-	r.looks.last = time.Now() // a tracker that does not answer is not asked again at once
+	r.looks.last = time.Now() // a tracker that does not answer is not queried again immediately
 	return r.FindTracked(name)
 }
 
@@ -149,8 +149,7 @@ func (r *Registry) RequireTracked(ctx context.Context, name string) (Tracked, er
 	return Tracked{}, err
 }
 
-// TrackedFromPath gives the model that the path names, also an external one; the
-// error is 404.
+// TrackedFromPath returns the model that the path names, even an external one; the error is 404.
 func (r *Registry) TrackedFromPath(c echo.Context) (Tracked, error) {
 	if t, ok := r.LookUpTracked(c.Request().Context(), c.Param("model")); ok {
 		return t, nil
@@ -159,12 +158,12 @@ func (r *Registry) TrackedFromPath(c echo.Context) (Tracked, error) {
 	return Tracked{}, err
 }
 
-// noDefinition is what an external model lacks for whatever trains it.
+// noDefinition states that an external model lacks a definition, which training needs.
 func noDefinition(t Tracked) string {
 	return fmt.Sprintf("Model %s is external: the tracker holds it, and no definition of it exists in the model repository.", t.ID)
 }
 
-// requireDefinition is the problem 400 for an external model, nil for any other name.
+// requireDefinition returns the problem 400 for an external model, nil for any other name.
 func (r *Registry) requireDefinition(name string) error {
 	if t, ok := r.FindExternal(name); ok {
 		return fault.UnknownModel.New(noDefinition(t))

@@ -27,7 +27,7 @@ func (r *Registry) List(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-// FromPath gives the model that the path names; the error is 404.
+// FromPath returns the model that the path names; the error is 404.
 func (r *Registry) FromPath(c echo.Context) (*modelrepo.Model, error) {
 	if t, ok := r.FindExternal(c.Param("model")); ok {
 		return nil, fault.ModelNotFound.New(noDefinition(t))
@@ -78,14 +78,14 @@ func (r *Registry) ReadmeText(c echo.Context) error {
 		return err
 	}
 	text, sha, err := repo.Readme(m)
-	if err != nil { // there is none, it is a link that leads out, a folder, or too large
-		return fault.ReadmeNotFound.New("Model " + m.ID() + " has no README.md, or one that is no regular file of at most 1 MiB.").WithCause(err)
+	if err != nil { // it is missing, a link out of the folder, a folder, or too large
+		return fault.ReadmeNotFound.New("Model " + m.ID() + " has no README.md that is a regular file of at most 1 MiB.").WithCause(err)
 	}
 	return c.JSON(http.StatusOK, api.Readme{Text: string(text), Sha: sha})
 }
 
-// svgPolicy lets a drawing have its styles and nothing that acts: opened by
-// itself in a browser it is a document of this origin.
+// svgPolicy allows an SVG its styles and no active content: opened directly in a browser it is a document of this
+// origin.
 const svgPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 // Image serves GET /models/{model}/images/{file}.
@@ -95,15 +95,15 @@ func (r *Registry) Image(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	missing := fault.ImageNotFound.New("Model " + m.ID() + " has no such picture; there are png, jpg, jpeg, gif, webp and svg files of at most 8 MiB in its folder images.")
+	missing := fault.ImageNotFound.New("Model " + m.ID() + " has no such image; it may have png, jpg, jpeg, gif, webp and svg files of at most 8 MiB in its folder images.")
 	data, mediaType, err := repo.Image(m, c.Param("file"))
 	switch {
-	case err != nil: // there is none, it is a link that leads out, a folder, or too large
+	case err != nil: // it is missing, a link out of the folder, a folder, or too large
 		return missing.WithCause(err)
 	case mediaType == svg:
 		c.Response().Header().Set("Content-Security-Policy", svgPolicy)
 	case http.DetectContentType(data) != mediaType:
-		return missing // another kind of file under the name of a picture
+		return missing // another file type with the name of an image
 	}
 	return c.Blob(http.StatusOK, mediaType, data)
 }

@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// Pictures are served as what they are, and nothing else is.
+// Images are served with their real type, and no other file is served.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -7,9 +7,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// RequireKnown is for records of models that need not be in the repository: one
-// that is hosted for the tenant, or that once held an alias, is known too. The
-// error is 404 for any other.
+// RequireKnown returns 404 for an unknown model. It is for records of models that need not be in the repository: a
+// model that is hosted for the tenant, or that once held an alias, is known too.
 func (r *Registry) RequireKnown(ctx context.Context, q *store.Queries, tenant, id string) error {
 	if _, ok := r.LookUpTracked(ctx, id); ok {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// RecordOwners keeps the tenants of the models in force, so that lists can be filtered where they are read and a model
-// that leaves the repository keeps its owner.
+// RecordOwners stores the tenants of the models in force, so that queries can filter lists by them and a model that
+// leaves the repository keeps its owner.
 func (r *Registry) RecordOwners(ctx context.Context, q *store.Queries, now time.Time) error {
 	var models, tenants []string
 	for _, m := range r.Models() {
@@ -25,8 +25,8 @@ func (r *Registry) RecordOwners(ctx context.Context, q *store.Queries, now time.
 	return q.PutOwners(ctx, store.PutOwnersParams{Models: models, Tenants: tenants, Now: now})
 }
 
-// Owner is the tenant that a model belongs to; one that no definition names, such as an external one, is of the
-// tenant default.
+// Owner returns the tenant of a model; a model without a definition, such as an external one, belongs to the tenant
+// default.
 func (r *Registry) Owner(ctx context.Context, q *store.Queries, id string) (string, error) {
 	if m, ok := r.Find(id); ok {
 		return m.Owner(), nil
@@ -34,7 +34,7 @@ func (r *Registry) Owner(ctx context.Context, q *store.Queries, id string) (stri
 	return q.OwnerOf(ctx, ID(id))
 }
 
-// RequireOwned refuses the model of another tenant as if there were none: 404.
+// RequireOwned returns 404 for a model of another tenant, as for an unknown one.
 func (r *Registry) RequireOwned(ctx context.Context, q *store.Queries, tenant, id string) error {
 	owner, err := r.Owner(ctx, q, id)
 	if err == nil && owner != tenant && tenant != event.PlatformTenant {
@@ -76,7 +76,7 @@ func (r *Registry) OwnedOnly(q *store.Queries) echo.MiddlewareFunc {
 	}
 }
 
-// RepositoryOnly keeps the repository's own settings to the tenant that it belongs to.
+// RepositoryOnly restricts the repository's settings to its tenant.
 func RepositoryOnly(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if p, _ := auth.FromContext(c.Request().Context()); p.Tenant != auth.LegacyTenant && p.Tenant != event.PlatformTenant {

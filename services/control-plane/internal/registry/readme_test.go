@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// A README that cannot be shown is none, and nobody waits for it.
+// A README that cannot be shown counts as missing, and no reader waits for it.
 func TestReadmeThatCannotBeShown(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

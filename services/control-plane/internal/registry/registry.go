@@ -1,9 +1,7 @@
-// Package registry is the control plane's view of the model repository: which
-// models there are, on which data sets each can be trained, and from which
-// commit that was read. Ids are upper-case here and lower-case in the tracker.
+// Package registry is the control plane's view of the model repository: its models, the data sets each can be trained
+// on, and the commit they were read from. Ids are upper-case here and lower-case in the tracker.
 //
-// A reading does not change; a newer one takes its place as a whole, and a
-// faulty one never takes the place of a sound one.
+// A reading is immutable; a newer one replaces it as a whole, and a faulty one never replaces a sound one.
 package registry
 
 import (
@@ -20,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 )
 
-// Registry gives the reading in force. It is safe for concurrent use.
+// Registry returns the reading in force. It is safe for concurrent use.
 type Registry struct {
 	env string
 	log *slog.Logger
@@ -30,28 +28,27 @@ type Registry struct {
 
 	mu      sync.Mutex // one reading at a time
 	now     atomic.Pointer[reading]
-	tracked atomic.Pointer[map[string]string] // what the tracker calls its models, by id; nil until it was read
+	tracked atomic.Pointer[map[string]string] // the tracker's model names by id; nil until read
 	looks   trackerLooks                      // for names that tracked does not have
-	refused atomic.Pointer[string]            // why the newest reading is not in force; nil if it is
+	refused atomic.Pointer[string]            // the reason why the newest reading is not in force; nil if it is
 }
 
-// reading is what one folder held at one time.
+// reading is the content of one folder at one time.
 type reading struct {
 	repo *modelrepo.Repo
 	dir  string
 	head string
-	// taken is the commit that Take was told of; else git is asked.
+	// taken is the commit given to Take; otherwise git is queried.
 	taken string
 	warn  string
 }
 
 func (r reading) sound() bool { return len(r.repo.Faults) == 0 && len(r.repo.Models) > 0 }
 
-// Open reads the model repository in dir under the registry of env. A folder
-// that cannot be read gives an empty registry whose Warning says why: approvals
-// and runs must stay readable without it. Faulty files of the first reading are
-// left out, since nothing is in force that could stay. An empty dir is filled by Take.
-// onSwap is called after each later swap; its error is that of Reload and Take.
+// Open reads the model repository in dir under the registry of env. An unreadable folder gives an empty registry with
+// the reason in Warning: approvals and runs must stay readable without it. Faulty files of the first reading are left
+// out, since there is no earlier state to keep. An empty dir is filled by Take. onSwap is called after each later swap;
+// Reload and Take return its error.
 func Open(dir, env string, onSwap func(context.Context) error, log *slog.Logger) *Registry {
 	r := &Registry{env: env, onSwap: onSwap, log: log}
 	first, err := r.read(dir, "")
@@ -62,7 +59,7 @@ func Open(dir, env string, onSwap func(context.Context) error, log *slog.Logger)
 	return r
 }
 
-// read reads dir; head is the commit it holds, or "" to ask the git repository it lies in.
+// read reads dir; head is its commit, or "" to query the git repository that contains it.
 func (r *Registry) read(dir, head string) (reading, error) {
 	out := reading{repo: &modelrepo.Repo{}, dir: dir, head: head, taken: head}
 	if dir == "" {
@@ -91,7 +88,7 @@ func (r *Registry) read(dir, head string) (reading, error) {
 	return out, nil
 }
 
-// Refused is why a reading did not come into force.
+// Refused is the reason why a reading is not in force.
 type Refused struct {
 	Commit string // of the reading; may be empty
 	Reason string
@@ -114,8 +111,7 @@ func (r *Registry) Reload(ctx context.Context) error {
 	return r.swap(ctx, old.dir, old.taken)
 }
 
-// Take reads dir, which holds the files of commit head, and puts it into force.
-// The error is a *Refused, or of onSwap.
+// Take reads dir, which has the files of commit head, and puts it into force. The error is a *Refused, or of onSwap.
 func (r *Registry) Take(ctx context.Context, dir, head string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,12 +144,12 @@ func (r *Registry) refuse(e *Refused) error {
 	return e
 }
 
-// Unreadable notes that a commit cannot be read at all. The error is a *Refused.
+// Unreadable records that a commit cannot be read at all. The error is a *Refused.
 func (r *Registry) Unreadable(commit, reason string) error {
 	return r.refuse(&Refused{Commit: commit, Reason: reason})
 }
 
-// Refuse notes why the newest commit is not in force; what is stays. Empty: it is.
+// Refuse records why the newest commit is not in force; the current reading stays. Empty: it is in force.
 func (r *Registry) Refuse(why string) {
 	if why == "" {
 		r.refused.Store(nil)
@@ -162,7 +158,7 @@ func (r *Registry) Refuse(why string) {
 	r.refused.Store(&why)
 }
 
-// Warning is why the registry is incomplete or not the newest; empty when it is whole.
+// Warning returns the reason why the registry is incomplete or outdated; empty if it is neither.
 func (r *Registry) Warning() string {
 	if why := r.refused.Load(); why != nil {
 		return *why
@@ -170,10 +166,10 @@ func (r *Registry) Warning() string {
 	return r.now.Load().warn
 }
 
-// Head is the commit it was read from; empty outside of a git repository.
+// Head returns the commit of the reading; empty outside a git repository.
 func (r *Registry) Head() string { return r.now.Load().head }
 
-// Repo is the reading in force. It does not change.
+// Repo returns the reading in force. It does not change.
 func (r *Registry) Repo() *modelrepo.Repo { return r.now.Load().repo }
 
 // Models lists the models by id.
@@ -186,10 +182,10 @@ func (r *Registry) Models() []*modelrepo.Model {
 	return out
 }
 
-// Find gives the model of that name in any case.
+// Find returns the model of that name in any case.
 func (r *Registry) Find(name string) (*modelrepo.Model, bool) { return r.Repo().Model(name) }
 
-// Label is the model id as a metric label: unknown ones share one.
+// Label returns the model id as a metric label: unknown ones share one.
 func (r *Registry) Label(id string) string {
 	if _, ok := r.Find(id); ok {
 		return id
@@ -197,7 +193,7 @@ func (r *Registry) Label(id string) string {
 	return "other"
 }
 
-// TrackerName is what the tracker calls the model.
+// TrackerName returns the tracker's name of the model.
 func (r *Registry) TrackerName(id string) string {
 	if m, ok := r.Find(id); ok {
 		return m.TrackerName()
@@ -208,7 +204,7 @@ func (r *Registry) TrackerName(id string) string {
 	return strings.ToLower(id)
 }
 
-// IDOf is the model that the tracker calls so.
+// IDOf returns the id of the model with that name in the tracker.
 func (r *Registry) IDOf(trackerName string) string {
 	for _, m := range r.Repo().Models {
 		if m.TrackerName() == trackerName {
@@ -234,8 +230,7 @@ func (r *Registry) Require(name string) (*modelrepo.Model, error) {
 	return nil, fault.UnknownModel.New(fmt.Sprintf("There is no model %q; known: %s.", ID(name), known))
 }
 
-// RequireDataset is the data set's declared name; "" asks for the default. The
-// problem 400 lists the known ones.
+// RequireDataset returns the data set's declared name; "" selects the default. The problem 400 lists the known ones.
 func (r *Registry) RequireDataset(m *modelrepo.Model, name string) (*modelrepo.ModelDataset, error) {
 	d, ok := m.Dataset(name)
 	switch {
@@ -247,7 +242,7 @@ func (r *Registry) RequireDataset(m *modelrepo.Model, name string) (*modelrepo.M
 	return nil, fault.UnknownDataset.New(fmt.Sprintf("Model %s has no data set %q; known: %s.", m.ID(), name, strings.Join(m.DatasetNames(), ", ")))
 }
 
-// Backend is where the data of a model's data set is read from by default.
+// Backend returns the default backend of a model's data set.
 func Backend(m *modelrepo.Model, d *modelrepo.ModelDataset) string {
 	if d.Backend != "" {
 		return d.Backend
@@ -255,14 +250,14 @@ func Backend(m *modelrepo.Model, d *modelrepo.ModelDataset) string {
 	return m.Backend
 }
 
-// name is what a model or data set can be called.
+// name matches the allowed names of models and data sets.
 var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 
-// NameRule says what ValidName accepts.
+// NameRule describes the names that ValidName accepts.
 const NameRule = "must be 1 to 128 letters, digits, '.', '_' or '-', and begin with a letter or digit"
 
 // ValidName reports whether s can be the name of a model or data set.
 func ValidName(s string) bool { return name.MatchString(s) }
 
-// ID is the platform's form of a model's name.
+// ID returns the platform's form of a model's name.
 func ID(name string) string { return strings.ToUpper(name) }

@@ -53,7 +53,7 @@ func (s *Service) Put(c echo.Context) error {
 	return c.JSON(http.StatusOK, toModelrepoConfig(after))
 }
 
-// applyKeys puts the known keys of body into to; the error names every bad one.
+// applyKeys sets the known keys of body in to; the error names every invalid one.
 func applyKeys(body map[string]json.RawMessage, to *Settings) error {
 	var faults []problem.Field
 	bad := func(key, msg string) { faults = append(faults, problem.Field{Loc: []string{"body", key}, Msg: msg}) }
@@ -66,7 +66,7 @@ func applyKeys(body map[string]json.RawMessage, to *Settings) error {
 		{keyBranch, "a string", &to.WatchBranch}, {keyScope, "a string", &to.StaleScope}, {keyGate, "a string", &to.Gate},
 	} {
 		raw, given := body[f.key]
-		// encoding/json would leave the value as it is on null.
+		// encoding/json would leave the value unchanged on null.
 		if given && (string(raw) == "null" || json.Unmarshal(raw, f.into) != nil) {
 			unread[f.key] = true
 			bad(f.key, fmt.Sprintf("must be %s", f.want))

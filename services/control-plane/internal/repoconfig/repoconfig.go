@@ -1,7 +1,6 @@
-// Package repoconfig holds what an operator may change of the model repository
-// while the platform runs: the branch that is watched, how often it is looked
-// at, and what a push leads to. It lives in Postgres, so that it survives a
-// restart and is in force on all replicas.
+// Package repoconfig stores the settings of the model repository that an operator may change while the platform runs:
+// the watched branch, the poll interval, and the effects of a push. They are in Postgres, so that they survive a
+// restart and are in force on all replicas.
 package repoconfig
 
 import (
@@ -26,30 +25,30 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// What a push makes stale.
+// The models that a push makes stale.
 const (
 	All     = "all"     // every model
-	Touched = "touched" // those whose files changed
+	Touched = "touched" // models whose files changed
 )
 
-// How a push leads to a training run where AutoRetrain is on.
+// The gates between a push and a training run if AutoRetrain is on.
 const (
 	Approval = "approval" // a person decides
-	Direct   = "direct"   // at once
+	Direct   = "direct"   // immediately
 )
 
-// Bounds of PollIntervalSeconds, beside 0, which is off.
+// Limits of PollIntervalSeconds, besides 0 (off).
 const (
 	minInterval = 10
 	maxInterval = 86400
 )
 
-// maxBranch bounds a branch's name, in bytes: what a file system can name.
+// maxBranch limits a branch's name, in bytes: the limit of file systems.
 const maxBranch = 244
 
-// Settings are those in force.
+// Settings are the settings in force.
 type Settings struct {
-	// AutoRetrain lets a push lead to training, by way of Gate.
+	// AutoRetrain makes pushes lead to training, through Gate.
 	AutoRetrain bool `json:"auto_retrain"`
 	// PollIntervalSeconds is 0 (no polling) or 10 to 86400.
 	PollIntervalSeconds int `json:"poll_interval_seconds"`
@@ -61,14 +60,14 @@ type Settings struct {
 	Gate string `json:"gate"`
 }
 
-// Check says what is wrong with the settings, by the name of the key; empty when nothing is.
+// Check describes the faults of the settings, by key; empty if there are none.
 func (s Settings) Check() map[string]string {
 	faults := map[string]string{}
 	if n := s.PollIntervalSeconds; n != 0 && (n < minInterval || n > maxInterval) {
 		faults[keyInterval] = fmt.Sprintf("must be 0 (off) or %d to %d seconds", minInterval, maxInterval)
 	}
 	if !validBranch(s.WatchBranch) {
-		faults[keyBranch] = "must be the name of a git branch, without refs/heads/ and characters that cannot be seen"
+		faults[keyBranch] = "must be the name of a git branch, without refs/heads/ and invisible characters"
 	}
 	if s.StaleScope != All && s.StaleScope != Touched {
 		faults[keyScope] = "must be all or touched"
@@ -79,16 +78,15 @@ func (s Settings) Check() map[string]string {
 	return faults
 }
 
-// validBranch holds a name against git's rules for branches, and wants it short
-// and readable: refs/heads/main would match no push, and what cannot be seen is
-// no name that somebody chose.
+// validBranch checks a name against git's rules for branches, and requires it to be short and readable: refs/heads/main
+// would match no push, and a name with invisible characters is not one that a person chose.
 func validBranch(name string) bool {
 	return name != "HEAD" && !strings.HasPrefix(name, "refs/") && len(name) <= maxBranch && utf8.ValidString(name) &&
 		strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 &&
 		plumbing.NewBranchReferenceName(name).Validate() == nil
 }
 
-// CheckFirst is Check of the settings of a first start, for the environment's reader.
+// CheckFirst is Check for the settings of a first start, for the reader of the environment.
 func CheckFirst(autoRetrain bool, seconds int, branch string) (Settings, error) {
 	s := Settings{AutoRetrain: autoRetrain, PollIntervalSeconds: seconds, WatchBranch: branch, StaleScope: All, Gate: Approval}
 	names := map[string]string{keyInterval: "MODELREPO_POLL_SECONDS", keyBranch: "MODELREPO_WATCH_BRANCH"}
@@ -100,17 +98,17 @@ func CheckFirst(autoRetrain bool, seconds int, branch string) (Settings, error) 
 	return s, errors.Join(faults...)
 }
 
-// pollEvery is how often a replica looks for what another one changed. It is
-// well under the second in which a change must be in force, and one row by key.
+// pollEvery is how often a replica checks for another's changes: one row by key. It is well under the second in which a
+// change must be in force.
 const pollEvery = 400 * time.Millisecond
 
-// readTimeout bounds one look.
+// readTimeout limits one read.
 const readTimeout = 3 * time.Second
 
-// firstStart is who set what the environment says.
+// firstStart is the actor of settings from the environment.
 const firstStart = "system:start"
 
-// Service gives the settings in force. It is safe for concurrent use.
+// Service returns the settings in force. It is safe for concurrent use.
 type Service struct {
 	store *store.Store
 	first Settings
@@ -118,19 +116,19 @@ type Service struct {
 	now   func() time.Time
 	log   *slog.Logger
 
-	mu      sync.Mutex // guards those below
+	mu      sync.Mutex // guards the fields below
 	current Settings
 	changed chan struct{}
 }
 
-// New holds first until Load has read what is stored.
+// New returns a Service that uses first until Load has read the stored settings.
 func New(db *store.Store, first Settings, guard *guarded.Service, now func() time.Time, log *slog.Logger) *Service {
 	s := &Service{store: db, first: first, guard: guard, now: now, log: log, current: first, changed: make(chan struct{})}
 	guard.Handle(guarded.RepoConfig, s.applyChange)
 	return s
 }
 
-// Load stores the first settings where none are, and reads those stored.
+// Load stores the first settings if there are none, and reads the stored ones.
 func (s *Service) Load(ctx context.Context) error {
 	if err := s.store.InTx(ctx, func(tx store.Tx) error {
 		f := s.first
@@ -149,22 +147,21 @@ func (s *Service) Load(ctx context.Context) error {
 	return s.refresh(ctx)
 }
 
-// Current are the settings in force on this replica, at most a second old.
+// Current returns the settings in force on this replica, at most a second old.
 func (s *Service) Current() Settings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current
 }
 
-// Changed is closed at the next change.
+// Changed returns a channel that is closed at the next change.
 func (s *Service) Changed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.changed
 }
 
-// Read gives the settings as the transaction sees them: exact also within the
-// second that Current may be late.
+// Read returns the settings in the transaction's view: exact even within the second that Current may be late.
 func (s *Service) Read(ctx context.Context, q *store.Queries) (Settings, error) {
 	row, err := q.GetModelrepoConfig(ctx)
 	if store.None(err) {
@@ -213,10 +210,10 @@ func (s *Service) take(now Settings) {
 	s.changed = make(chan struct{})
 }
 
-// target is what the ledger calls the settings.
+// target is the settings' name in the ledger.
 const target = "modelrepo:config"
 
-// dispatches reports whether a push starts training that nobody decides on.
+// dispatches reports whether a push starts training without a decision.
 func (s Settings) dispatches() bool { return s.AutoRetrain && s.Gate == Direct }
 
 // applyChange carries out an approved change.
@@ -232,9 +229,8 @@ func (s *Service) applyChange(ctx context.Context, tx store.Tx, c store.GuardedC
 	return s.put(ctx, tx, by, settingsFromRow(row), to)
 }
 
-// Change applies fn to the settings in force and stores what comes of it; an
-// error of fn changes nothing. waits is not nil where the change waits for a second
-// person: with it, training starts without a decision.
+// Change applies fn to the settings in force and stores the result; an error of fn changes nothing. waits is not nil if
+// the change waits for a second person, because with it training starts without a decision.
 func (s *Service) Change(ctx context.Context, p auth.Principal, fn func(*Settings) error) (after Settings, waits *store.GuardedChange, err error) {
 	err = s.store.InTx(ctx, func(tx store.Tx) error {
 		waits = nil
@@ -247,7 +243,7 @@ func (s *Service) Change(ctx context.Context, p auth.Principal, fn func(*Setting
 		if err := fn(&after); err != nil || after == before {
 			return err
 		}
-		if after.dispatches() { // also where it did before: another branch, or another pace, starts other training
+		if after.dispatches() { // even if it trained directly before: another branch or interval starts other training
 			waits, err = s.guard.Propose(ctx, tx, p, guarded.Change{Kind: guarded.RepoConfig, Target: "modelrepo", Old: before, New: after})
 			if err != nil || waits != nil {
 				after = before
@@ -290,7 +286,7 @@ func settingsFromRow(row store.ModelrepoConfig) Settings {
 	}
 }
 
-// values are the settings by key.
+// values returns the settings by key.
 func (s Settings) values() map[string]any {
 	return map[string]any{
 		keyAuto: s.AutoRetrain, keyInterval: s.PollIntervalSeconds, keyBranch: s.WatchBranch, keyScope: s.StaleScope, keyGate: s.Gate,

@@ -31,7 +31,7 @@ func getConfig(p *controlplanetest.Plane) object {
 	return p.Want(200, "GET", path, controlplanetest.Reader, nil).Object(p.T)
 }
 
-// A change sets what it names, is told and is written to the ledger with what was before.
+// A change sets the keys that it names, publishes an event and writes the old values to the ledger.
 func TestChange(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -70,7 +70,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// One bad value changes nothing, and each is named.
+// One invalid value changes nothing, and each is named.
 func TestBadValues(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
@@ -117,7 +117,7 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
-// Names of branches are held to git's rules.
+// Names of branches must follow git's rules.
 func TestBranches(t *testing.T) {
 	t.Parallel()
 	for name, ok := range map[string]bool{
@@ -133,7 +133,7 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// The environment holds for the first start only; the settings survive restarts.
+// The environment applies to the first start only; the settings survive restarts.
 func TestFirstStart(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t, "MODELREPO_AUTO_RETRAIN=true", "MODELREPO_POLL_SECONDS=60", "MODELREPO_WATCH_BRANCH=trunk")
@@ -154,7 +154,7 @@ func TestFirstStart(t *testing.T) {
 	}
 }
 
-// Changes at once on two replicas are all kept, and in force on both within a second.
+// Concurrent changes on two replicas are all kept, and in force on both within a second.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET=webhook-0123456789abcdef")
@@ -193,7 +193,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// openSecondReplica is the settings as a further replica has them.
+// openSecondReplica returns the settings as another replica has them.
 func openSecondReplica(t *testing.T, p *controlplanetest.Plane) *repoconfig.Service {
 	t.Helper()
 	pool, err := postgres.Open(t.Context(), p.Database, store.Schema, postgres.MaxConns(2))
@@ -226,7 +226,7 @@ func openSecondReplica(t *testing.T, p *controlplanetest.Plane) *repoconfig.Serv
 	return s
 }
 
-// Whoever waits on Changed is woken by the change of another replica.
+// A waiter on Changed is woken by the change of another replica.
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

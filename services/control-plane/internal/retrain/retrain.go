@@ -1,6 +1,5 @@
-// Package retrain serves POST /retrain: a training run at once, without an
-// approval, for callers that hold the scope. With an idempotency key a request
-// may be repeated for 30 days and starts one run.
+// Package retrain serves POST /retrain: a training run at once, without an approval, for callers with the scope. With
+// an idempotency key a request may be repeated for 30 days and starts one run.
 package retrain
 
 import (
@@ -37,7 +36,7 @@ const keepKeys = 30 * 24 * time.Hour
 // lockFor is how long a lock outlives its holder's process.
 const lockFor = 30 * time.Second
 
-// Parts are what an API needs.
+// Parts are the dependencies of an API.
 type Parts struct {
 	Store     *store.Store
 	Commands  *command.Service
@@ -50,7 +49,7 @@ type Parts struct {
 // API serves POST /retrain.
 type API struct{ Parts }
 
-// New refuses a missing part.
+// New returns an API, or an error for a missing part.
 func New(p Parts) (*API, error) {
 	if err := service.RequireParts("retrain", p); err != nil {
 		return nil, err
@@ -118,12 +117,10 @@ func (a *API) start(ctx context.Context, p auth.Principal, key string, b api.Ret
 	return a.dispatch(ctx, p, key, r)
 }
 
-// Dispatch starts a training run for p as POST /retrain does, but for its rate
-// limit, and gives the id of the run. Under a key that is not empty the same
-// request may be repeated for 30 days and starts one run. Of r only Model,
-// Dataset, Dummy, Backend, Parameters, CommitSHA and Origin count; an empty
-// Dataset is the model's first, an empty CommitSHA the registry's. The error is
-// a problem of those the endpoint answers with.
+// Dispatch starts a training run for p as POST /retrain does, but without its rate limit, and returns the id of the
+// run. With a non-empty key the same request may be repeated for 30 days and starts one run. Of r only Model, Dataset,
+// Dummy, Backend, Parameters, CommitSHA and Origin count; an empty Dataset is the model's first, an empty CommitSHA the
+// registry's. The error is one of the endpoint's problems.
 func (a *API) Dispatch(ctx context.Context, p auth.Principal, key string, r dispatch.Request) (flowRunID string, err error) {
 	r = dispatch.Request{
 		Model: registry.ID(r.Model), Dataset: r.Dataset, Dummy: r.Dummy, Backend: r.Backend, Parameters: r.Parameters,
@@ -142,8 +139,8 @@ func (a *API) dispatch(ctx context.Context, p auth.Principal, key string, r disp
 		sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", p.Tenant, p.Name, key))
 		spec.KeyHash = sum[:]
 		spec.OrchestratorKey = fmt.Sprintf("retrain:%x", sum)
-		// A key may be repeated with an equivalent body: the case of names and members
-		// that state a default make no difference.
+		// A key may be repeated with an equivalent body: the case of names and members that state a default make no
+		// difference.
 		same := r
 		same.Dataset = strings.ToLower(r.Dataset)
 		raw, err := json.Marshal(same)

@@ -23,14 +23,14 @@ const (
 // replica runs it, under a lease.
 type Follower struct{ FollowerParts }
 
-// FollowerParts are what a Follower needs.
+// FollowerParts are the dependencies of a Follower.
 type FollowerParts struct {
 	Book         *Book
 	Orchestrator *orchestrator.Client
 	Log          *slog.Logger
 }
 
-// NewFollower refuses a missing part.
+// NewFollower returns a Follower, or an error for a missing part.
 func NewFollower(p FollowerParts) (*Follower, error) {
 	if err := service.RequireParts("run follower", p); err != nil {
 		return nil, err
@@ -54,8 +54,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 }
 
-// Look reads the state of every open run once. If the orchestrator does not answer, all
-// records stay as they are.
+// Look reads the state of every open run once. If the orchestrator does not answer, all records stay unchanged.
 func (f *Follower) Look(ctx context.Context) error {
 	after := ""
 	for {
@@ -123,5 +122,5 @@ func (f *Follower) page(ctx context.Context, open []store.Run) error {
 }
 
 func lostRun() Seen {
-	return Seen{Type: orchestrator.Crashed, Name: "Lost", Message: "the orchestrator has not known this run for 10 minutes", Lost: true}
+	return Seen{Type: orchestrator.Crashed, Name: "Lost", Message: "the run has been unknown to the orchestrator for 10 minutes", Lost: true}
 }

@@ -27,7 +27,7 @@ import (
 // freshFor is how long a record is returned without querying the orchestrator again.
 const freshFor = 5 * time.Second
 
-// APIParts are what an API needs.
+// APIParts are the dependencies of an API.
 type APIParts struct {
 	Book         *Book
 	Orchestrator *orchestrator.Client
@@ -36,7 +36,7 @@ type APIParts struct {
 // API serves runs.
 type API struct{ APIParts }
 
-// NewAPI refuses a missing part.
+// NewAPI returns an API, or an error for a missing part.
 func NewAPI(p APIParts) (*API, error) {
 	if err := service.RequireParts("run API", p); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (a *API) Get(c echo.Context) error {
 	return c.JSON(http.StatusOK, status)
 }
 
-// showTrainedCommit puts the commit that the run's version was trained from in place of the one it was asked for.
+// showTrainedCommit replaces the requested commit with the one that the run's version was trained from.
 func (a *API) showTrainedCommit(ctx context.Context, row store.Run, status *api.RunStatus) error {
 	version, err := a.Book.Store.VersionOfRun(ctx, row.FlowRunID)
 	switch {

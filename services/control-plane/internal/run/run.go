@@ -47,7 +47,7 @@ func Record(ctx context.Context, tx store.Tx, r dispatch.Request, flowRunID stri
 	}))
 }
 
-// requestersOf are those who asked for the run; of a command from before they were kept, who sent it.
+// requestersOf returns the requesters of the run; for a command from before they were stored, its sender.
 func requestersOf(r dispatch.Request) []string {
 	if len(r.Requesters) == 0 {
 		return []string{r.RequestedBy}
@@ -69,7 +69,7 @@ func seenFromRun(r orchestrator.FlowRun) Seen {
 	return Seen{Type: r.StateType, Name: r.StateName, Message: r.Message(), StartTime: r.StartTime, EndTime: r.EndTime}
 }
 
-// BookParts are what a Book needs.
+// BookParts are the dependencies of a Book.
 type BookParts struct {
 	Store *store.Store
 	// TrackerRun finds the tracker's run of a flow run; empty while the trainer has not begun one.
@@ -83,7 +83,7 @@ type BookParts struct {
 // repository; Count counts ended runs.
 type Book struct{ BookParts }
 
-// NewBook refuses a missing part.
+// NewBook returns a Book, or an error for a missing part.
 func NewBook(p BookParts) (*Book, error) {
 	if err := service.RequireParts("run", p); err != nil {
 		return nil, err
@@ -111,24 +111,24 @@ func (b *Book) Apply(ctx context.Context, flowRunID string, s Seen) (store.Run, 
 	return after, err
 }
 
-// begun is what is known of a run that the orchestrator sees running for the first time.
+// begun describes a run that the orchestrator reports as running for the first time.
 type begun struct {
 	announce     bool // now: its tracker run is known, or will not be
 	trackerRunID *string
 }
 
 const (
-	// lookUpTimeout limits the question to the tracker.
+	// lookUpTimeout limits the query to the tracker.
 	lookUpTimeout = 2 * time.Second
-	// trackerRunGrace is how long a run may run before it is announced without its tracker run. The trainer begins one
-	// first of all, so one that has none by then is of another kind.
+	// trackerRunGrace is how long a run may run before it is announced without its tracker run. The trainer begins its
+	// tracker run first, so a run still without one is not one of the trainer's.
 	trackerRunGrace = 30 * time.Second
 )
 
 func hasBegun(s Seen) bool { return s.Type == orchestrator.Running || s.StartTime != nil }
 
-// lookUpBegun asks the tracker for the run's id before the run is announced as started, so that job.started carries it:
-// the trainer itself reports it only with the version, at the end.
+// lookUpBegun reads the run's id from the tracker before the run is announced as started, so that job.started carries
+// it: the trainer itself reports it only with the version, at the end.
 func (b *Book) lookUpBegun(ctx context.Context, flowRunID string, s Seen) begun {
 	if !hasBegun(s) {
 		return begun{}
@@ -160,7 +160,7 @@ func (b *Book) apply(ctx context.Context, tx store.Tx, row store.Run, s Seen, be
 	wasStarted := row.StartedAt != nil
 	row.StateType, row.StateName, row.Terminal = string(s.Type), s.Name, s.Type.Terminal()
 	row.CheckedAt, row.UnknownSince = now, nil
-	// Both in one transaction: a run that has a start was announced.
+	// Both in one transaction: a run with a start time has been announced.
 	if row.StartedAt == nil && begun.announce {
 		row.StartedAt = s.StartTime
 		if s.Type == orchestrator.Running && row.StartedAt == nil {
@@ -238,14 +238,14 @@ func (b *Book) end(ctx context.Context, tx store.Tx, row store.Run, s Seen) erro
 	return Trained(ctx, tx, row, version, b.Head(), b.Now())
 }
 
-// Trained updates the model's freshness for a completed run and its version. It takes
-// effect when the second of the two is reported. A version that claims no commit, such as one trained from files that no
-// commit holds, changes nothing, whatever commit its run was asked for.
+// Trained updates the model's freshness for a completed run and its version. It takes effect when the second of the two
+// is reported. A version that claims no commit, such as one trained from files that no commit holds, changes nothing,
+// whatever commit its run requested.
 func Trained(ctx context.Context, tx store.Tx, row store.Run, version store.Version, head string, now time.Time) error {
 	if version.CommitSha == nil || row.IsDummy || version.IsDummy || row.StateType != string(orchestrator.Completed) {
 		return nil
 	}
-	// A run of another tenant than the owner says nothing of what the owner has.
+	// A run of another tenant than the owner does not affect the owner's freshness.
 	if owner, err := tx.OwnerOf(ctx, row.ModelID); err != nil || owner != row.Tenant {
 		return err
 	}

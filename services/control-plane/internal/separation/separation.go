@@ -1,4 +1,4 @@
-// Package separation keeps the deciders of a request apart from those who made it.
+// Package separation keeps the deciders of a request separate from its requesters.
 package separation
 
 import (
@@ -15,26 +15,26 @@ import (
 type Rules struct {
 	// Expiry is the age at which a pending record expires; 0: never.
 	Expiry time.Duration
-	// Duties reports whether separation of duties is enforced: nobody who asked for
-	// something approves it, and a change whose author is unknown needs two approvals.
+	// Duties reports whether separation of duties is enforced: no requester approves their own request, and a change
+	// whose author is unknown needs two approvals.
 	Duties func() bool
 }
 
-// Ask is what an approval answers: who counts as having asked.
+// Ask describes the request that an approval answers: those who count as its requesters.
 type Ask struct {
 	Requesters []string
 	// PersonUnknown means that the person behind the commit is not known.
 	PersonUnknown bool
-	// FirstApprover is who approved it already, where two have to.
+	// FirstApprover is the first approver, where two are needed.
 	FirstApprover *string
 }
 
-// asked reports whether the principal is among those who asked.
+// asked reports whether the principal is among the requesters.
 func (a Ask) asked(name string) bool {
 	return slices.ContainsFunc(a.Requesters, func(who string) bool { return auth.SameName(who, name) })
 }
 
-// first returns who approved already, unless they have asked for it since.
+// first returns the first approver, unless they have become a requester since.
 func (a Ask) first() string {
 	if a.FirstApprover == nil || a.asked(*a.FirstApprover) {
 		return ""
@@ -42,8 +42,8 @@ func (a Ask) first() string {
 	return *a.FirstApprover
 }
 
-// DecidedBy reports whether the deciders were enough: none of them asked, and there were
-// two where the person behind the commit is unknown.
+// DecidedBy reports whether the deciders were enough: none of them is a requester, and there were two where the person
+// behind the commit is unknown.
 func (a Ask) DecidedBy(duties bool, last string) bool {
 	switch {
 	case IsExempt(last):
@@ -60,16 +60,16 @@ func (a Ask) DecidedBy(duties bool, last string) bool {
 // credential of a person bears such a name.
 func IsExempt(name string) bool { return name == auth.LegacyPrincipal || auth.System(name) }
 
-// Refuse returns why p may not approve; nil if they may.
+// Refuse returns the reason why p may not approve; nil if they may.
 func (r Rules) Refuse(p auth.Principal, ask Ask) *problem.Error {
 	if !r.Duties() || IsExempt(p.Name) {
 		return nil
 	}
 	if ask.asked(p.Name) {
-		return fault.OwnRequest.New(fmt.Sprintf("%s asked for this, or pushed the commit; somebody else has to approve it.", p.Name))
+		return fault.OwnRequest.New(fmt.Sprintf("%s requested this, or pushed the commit; someone else must approve it.", p.Name))
 	}
 	if ask.PersonUnknown && auth.SameName(ask.first(), p.Name) {
-		return fault.SecondApprover.New(fmt.Sprintf("%s has approved this already. Nobody knows who is behind the commit, so somebody else has to approve it too.", p.Name))
+		return fault.SecondApprover.New(fmt.Sprintf("%s has already approved this. The person behind the commit is unknown, so a second person must approve it.", p.Name))
 	}
 	return nil
 }

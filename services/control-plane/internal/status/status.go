@@ -20,8 +20,8 @@ import (
 // timeout limits the whole answer: all dependencies are queried in parallel.
 const timeout = 3 * time.Second
 
-// maxBody is how much of an answer is read so that its connection can be reused; a
-// larger answer closes the connection.
+// maxBody limits how much of an answer is read so that its connection can be reused; a larger answer closes the
+// connection.
 const maxBody = 64 << 10
 
 // Neighbour is a dependency to probe.
@@ -50,7 +50,7 @@ type Service struct {
 	log        *slog.Logger
 }
 
-// New makes a service.
+// New returns a Service.
 func New(s *store.Store, log *slog.Logger, neighbours ...Neighbour) *Service {
 	client := service.HTTPClient(timeout)
 	// A redirect is not 2xx and is not followed.

@@ -31,7 +31,7 @@ func readStatus(t *testing.T, p *controlplanetest.Plane, bearer string) (service
 	return out.Services, out.Pending
 }
 
-// Each state of a neighbour, side by side, and within the time of one.
+// Each state of a dependency, queried in parallel within the time of one.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	answering := func(status int) *httptest.Server {
@@ -84,7 +84,7 @@ func TestStatus(t *testing.T) {
 	p.Refused(403, "insufficient_scope", "GET", "/status", controlplanetest.Trainer, nil)
 }
 
-// What is not configured is unknown and says so; what nobody listens on is down.
+// A component that is not configured is reported as unknown; one without a listener is down.
 func TestStatusUnconfigured(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "SERVING_URL=http://127.0.0.1:1")

@@ -2,18 +2,17 @@ package store
 
 import "context"
 
-// Record is one that can be there or not, and is put as a whole.
+// Record is a record that may be absent, and is written as a whole.
 type Record[R any] struct {
-	Key string // names it among all that is locked by key
+	Key string // unique among all lock keys
 	Get func() (R, error)
 	Put func() (R, error)
-	// Told is what the ledger keeps of it.
+	// Told returns the ledger's view of it.
 	Told func(R) any
 }
 
-// Replace puts the record and gives it with the details of the audit fact: what
-// it was, where it was there, and what it is. The lock keeps two writers apart
-// also where there is no row yet, so that each is told of with what it changed.
+// Replace writes the record and returns it with the details of the audit fact: its old value, if any, and its new one.
+// The lock serialises writers even where there is no row yet, so that each is reported with its own change.
 func Replace[R any](ctx context.Context, tx Tx, r Record[R]) (after R, details map[string]any, err error) {
 	if err := tx.LockKeys(ctx, []string{r.Key}); err != nil {
 		return after, nil, err

@@ -1,5 +1,5 @@
-// Package store holds all of the control plane's SQL: its migrations, the typed
-// queries generated from queries/*.sql, and the one way to a transaction.
+// Package store holds all of the control plane's SQL: its migrations, the typed queries generated from queries/*.sql,
+// and InTx, the only way to a transaction.
 package store
 
 import (
@@ -18,13 +18,13 @@ import (
 
 //go:generate sh ../../../../scripts/sqlc.sh
 
-// Schema is the control plane's own.
+// Schema is the control plane's schema.
 const Schema = "control_plane"
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Migrations are the tables of this package.
+// Migrations returns the migrations of this package.
 func Migrations() postgres.Set {
 	sub, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -42,17 +42,17 @@ type Store struct {
 // Open wraps a pool that is bound to Schema.
 func Open(pool *pgxpool.Pool) *Store { return &Store{Queries: New(pool), pool: pool} }
 
-// Pool is for what is not the control plane's own SQL: outbox and coordinator.
+// Pool returns the pool for SQL of others: outbox and coordinator.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
-// Tx is an open transaction: state changes and the events that tell of them.
+// Tx is an open transaction: state changes and their events.
 type Tx struct {
 	*Queries
 	tx pgx.Tx
 }
 
-// Emit adds events to the outbox; they exist if and only if the transaction
-// commits. One that the service has not declared is refused.
+// Emit adds events to the outbox; they exist if and only if the transaction commits. An event that the service has not
+// declared is refused.
 func (t Tx) Emit(ctx context.Context, events ...outbox.Event) error {
 	if err := event.Declared.Check(events...); err != nil {
 		return err
@@ -60,13 +60,13 @@ func (t Tx) Emit(ctx context.Context, events ...outbox.Event) error {
 	return outbox.Insert(ctx, t.tx, events...)
 }
 
-// InTx runs fn in a transaction; fn may run again after a serialization failure,
-// so it must not keep what an aborted try did outside of it.
+// InTx runs fn in a transaction; fn may run again after a serialization failure, so it must not keep state of an
+// aborted attempt outside it.
 func (s *Store) InTx(ctx context.Context, fn func(Tx) error) error {
 	return postgres.InTx(ctx, s.pool, func(tx pgx.Tx) error { return fn(Tx{New(tx), tx}) })
 }
 
-// In is a transaction that another opened, such as a consumer of events, on this schema.
+// In wraps a transaction that another component opened, such as a consumer of events, on this schema.
 func In(tx pgx.Tx) Tx { return Tx{New(tx), tx} }
 
 // None reports whether a query for one row found none.

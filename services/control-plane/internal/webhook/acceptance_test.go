@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// Row 8: a push of three commits to forge A makes every model stale at the head;
-// the same delivery again and a push to feature/main are skipped.
+// Row 8: a push of three commits to forge A makes every model stale at the head; repeating the delivery and a push to
+// feature/main are skipped.
 func TestRow08(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
@@ -122,7 +122,7 @@ func TestRow09(t *testing.T) {
 	}
 }
 
-// dispatchApproved lets a change to the model be approved, and gives the run.
+// dispatchApproved approves a change of the model, and returns the run.
 func dispatchApproved(p *controlplanetest.Plane, model, commit string) string {
 	p.T.Helper()
 	p.Notice(model, commit)
@@ -147,8 +147,7 @@ func completeTraining(p *controlplanetest.Plane, model, commit string) {
 	})
 }
 
-// Row 10: a wrong proof is 401, a body too large 413, an unset secret 503; and in
-// which order.
+// Row 10: an invalid proof is 401, an oversized body 413, an unset secret 503; and the order of these checks.
 func TestRow10(t *testing.T) {
 	t.Parallel()
 	big := `{"ref":"` + strings.Repeat("x", 10<<20) + `"}`
@@ -158,9 +157,9 @@ func TestRow10(t *testing.T) {
 	p := startWithSecret(t)
 	for _, path := range []string{pathA, pathB} {
 		p.Refused(401, "invalid_webhook_proof", "POST", path, "", `{}`)
-		p.Refused(401, "invalid_webhook_proof", "POST", path, "", `[`)        // the proof comes before the form
+		p.Refused(401, "invalid_webhook_proof", "POST", path, "", `[`)        // the proof is checked before the form
 		p.Refused(413, "body_too_large", "POST", path, "", big)               // and the size before the proof
-		p.Refused(401, "invalid_webhook_proof", "POST", path, "", streamed()) // only reading would tell, and strangers are not read
+		p.Refused(401, "invalid_webhook_proof", "POST", path, "", streamed()) // only the body would show it, and a stranger's is not read
 	}
 	p.Refused(413, "body_too_large", "POST", pathA, "", streamed(), headersA()...)
 	p.Refused(413, "body_too_large", "POST", pathB, "", streamed(), headersB(t, big)...)

@@ -16,35 +16,34 @@ import (
 )
 
 const (
-	// laneMemory bounds the bodies of one forge that are being read or parsed, in
-	// bytes; both forges together have 64 MiB.
+	// laneMemory limits the bodies of one forge that are being read or parsed, in bytes; both forges together have 64
+	// MiB.
 	laneMemory = 32 << 20
-	// firstRoom is what each body has in bytes, beside that memory: less than the
-	// connection's own buffers. It doubles when it is full, so that a stranger must
-	// send what they occupy.
+	// firstRoom is each body's initial buffer in bytes, not counted in that memory: less than the connection's own
+	// buffers. It doubles when it is full, so that a stranger must send as much as they occupy.
 	firstRoom = 512
-	// stride must arrive within strideTimeout, and so must the first byte and what is
-	// left at the end; the whole has bodyTimeout: a forge itself gives up after 10 s.
+	// stride bytes must arrive within strideTimeout, and so must the first byte and the remainder at the end; the whole
+	// body has bodyTimeout: a forge itself gives up after 10 s.
 	stride        = 64 << 10
 	strideTimeout = 2 * time.Second
 	bodyTimeout   = 10 * time.Second
 )
 
-// intake is a body as far as it has arrived, and its share of the memory. Whoever
-// keeps a connection open and sends nothing has none, whatever length they declared.
+// intake is a body as far as it has arrived, and its share of the memory. A client that keeps a connection open and
+// sends nothing has none, whatever length it declared.
 type intake struct {
 	memory *semaphore.Weighted
 	held   int64
 	bytes  []byte
 }
 
-// release gives the share back; bytes must not be used afterwards.
+// release returns the share; bytes must not be used afterwards.
 func (b *intake) release() {
 	b.memory.Release(b.held)
 	b.held, b.bytes = 0, nil
 }
 
-// read takes the whole body. The error is a problem; after it the connection ends.
+// read reads the whole body. The error is a problem, after which the connection ends.
 func (b *intake) read(c echo.Context) error {
 	err := b.all(c)
 	if err != nil {
@@ -58,7 +57,7 @@ func (b *intake) all(c echo.Context) error {
 	deadline := http.NewResponseController(c.Response())
 	end := time.Now().Add(bodyTimeout)
 	b.bytes = make([]byte, 0, firstRoom)
-	for next := 0; ; { // next is how much must have arrived for the deadline to move on
+	for next := 0; ; { // next is how much must arrive for the deadline to move
 		if n := len(b.bytes); n >= next {
 			_ = deadline.SetReadDeadline(earlierOf(time.Now().Add(strideTimeout), end)) // fails only on a connection that is gone
 			next = n + stride
@@ -86,7 +85,7 @@ func (b *intake) all(c echo.Context) error {
 	}
 }
 
-// grow makes room for a byte at least. What it copies counts twice meanwhile.
+// grow makes room for at least one byte. While it copies, the bytes count twice.
 func (b *intake) grow(ctx context.Context) error {
 	if len(b.bytes) < cap(b.bytes) {
 		return nil

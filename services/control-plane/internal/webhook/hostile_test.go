@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv/hostiletest"
 )
 
-// Damaged and inflated deliveries that are proven are recorded or refused as malformed, and a sound one is recorded
+// Damaged and inflated deliveries with a valid proof are recorded or refused as malformed, and a sound one is recorded
 // afterwards.
 func TestHostileDeliveries(t *testing.T) {
 	p := startWithSecret(t)

@@ -55,7 +55,7 @@ func (a *API) serve(c echo.Context, f forge) error {
 	return c.JSON(http.StatusOK, toPushOutcome(out))
 }
 
-// receive checks in this order: declared size, configuration, proof, form.
+// receive checks, in this order, declared size, configuration, proof and form.
 func (a *API) receive(c echo.Context, f forge) (push.Outcome, error) {
 	r := c.Request()
 	if r.ContentLength > maxBody {
@@ -77,7 +77,7 @@ func (a *API) receive(c echo.Context, f forge) (push.Outcome, error) {
 	return a.pushes.Record(r.Context(), p)
 }
 
-// take reads the body, checks its proof and makes a push of it.
+// take reads the body, checks its proof and parses its push.
 func (a *API) take(c echo.Context, f forge, refused error) (push.Push, string, error) {
 	ctx, r := c.Request().Context(), c.Request()
 	body := intake{memory: f.lane.memory}
@@ -114,15 +114,15 @@ func tooLarge(c echo.Context) error {
 	return problem.BodyTooLarge.New(fmt.Sprintf("The request body is larger than %d bytes.", maxBody))
 }
 
-// closeUnread lets the answer go out, and the connection end, without the rest of the
-// body; net/http would read it first, and wait for one that does not come.
+// closeUnread sends the answer and ends the connection without the rest of the body; net/http would read it first, and
+// wait for one that does not come.
 func closeUnread(c echo.Context) {
 	if c.Request().ContentLength != 0 {
 		c.Response().Header().Set("Connection", "close")
 	}
 }
 
-// toPushOutcome is the answer: what the push led to, or why nothing came of it.
+// toPushOutcome returns the answer: the effects of the push, or the reason why there are none.
 func toPushOutcome(o push.Outcome) api.PushOutcome {
 	if o.Skipped != "" {
 		yes, reason := api.PushOutcomeSkipped(true), api.PushOutcomeReason(o.Skipped)

@@ -17,10 +17,10 @@ import (
 // strangers is how many sockets a test leaves open.
 const strangers = 200
 
-// offered looks like a proof of forge B until the body is there.
+// offered looks like a proof of forge B until the body has arrived.
 var offered = "X-Hub-Signature-256: sha256=" + strings.Repeat("0", 64) + "\r\n"
 
-// sendPartially opens a socket, writes the beginning of a delivery and leaves it there.
+// sendPartially opens a socket, writes the beginning of a delivery and stops.
 func sendPartially(t testing.TB, p *controlplanetest.Plane, path, header, body string) net.Conn {
 	t.Helper()
 	host := strings.TrimPrefix(p.URL, "http://")
@@ -35,7 +35,7 @@ func sendPartially(t testing.TB, p *controlplanetest.Plane, path, header, body s
 	return conn
 }
 
-// readStatusCode reads the answer to a delivery that was left unfinished.
+// readStatusCode reads the answer to an unfinished delivery.
 func readStatusCode(t testing.TB, conn net.Conn) int {
 	t.Helper()
 	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
@@ -52,7 +52,7 @@ func readStatusCode(t testing.TB, conn net.Conn) int {
 	return r.StatusCode
 }
 
-// Strangers who leave deliveries unfinished keep no forge out.
+// Strangers who leave deliveries unfinished do not block a forge.
 func TestIdleStrangersKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
@@ -76,7 +76,7 @@ func TestIdleStrangersKeepNobodyOut(t *testing.T) {
 		}
 		want := 408
 		if c.path == pathA {
-			want = 401 // the token is a header: nothing is waited for
+			want = 401 // the token is a header: there is no wait
 		}
 		var wg sync.WaitGroup
 		for _, conn := range conns {
@@ -90,7 +90,7 @@ func TestIdleStrangersKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// Signed deliveries of forge A are strangers' too until the body is there.
+// Signed deliveries of forge A count as strangers' too until the body has arrived.
 func TestIdleSignersKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	const token = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
@@ -106,7 +106,7 @@ func TestIdleSignersKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// A body that trickles is ended long before the time that a whole one has.
+// A body that trickles in is ended long before the time allowed for a whole one.
 func TestTricklingBodyEnds(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)

@@ -35,7 +35,7 @@ var everyModel = []string{"JPCP", "MACK", "MCBOUND", "RUNTIMECLASS", "RUNTIMEREG
 
 type parsePayload = map[string]any
 
-// payloadFromSample is a payload in testdata with some members in place of its own; nil removes one.
+// payloadFromSample returns a payload from testdata with some members replaced; nil removes one.
 func payloadFromSample(t testing.TB, name string, over parsePayload) string {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/" + name)
@@ -63,7 +63,7 @@ func sampleB(t testing.TB, over parsePayload) string {
 	return payloadFromSample(t, "forge-b-push.json", over)
 }
 
-// pushA are the members of a payload of forge A with one commit of these files.
+// pushA returns the members of a payload of forge A with one commit of these files.
 func pushA(sha string, files ...string) parsePayload {
 	return parsePayload{
 		"after": sha, "checkout_sha": sha, "total_commits_count": 1,
@@ -71,18 +71,18 @@ func pushA(sha string, files ...string) parsePayload {
 	}
 }
 
-// headersA prove a delivery of forge A by the token.
+// headersA returns headers that authenticate a delivery of forge A by the token.
 func headersA(more ...string) []string {
 	return append([]string{"X-Gitlab-Token", secret, "X-Gitlab-Event", "Push Hook", "X-Gitlab-Event-UUID", uuid.NewString()}, more...)
 }
 
-// headersB prove a delivery of forge B, signed by another implementation than ours.
+// headersB returns headers that authenticate a delivery of forge B, signed by an independent implementation.
 func headersB(t testing.TB, body string, more ...string) []string {
 	t.Helper()
 	return append([]string{"X-GitHub-Event", "push", "X-GitHub-Delivery", uuid.NewString(), "X-Hub-Signature-256", "sha256=" + opensslHMAC(t, secret, body)}, more...)
 }
 
-// opensslHMAC is the hexadecimal HMAC-SHA256 as openssl computes it.
+// opensslHMAC returns the hexadecimal HMAC-SHA256 as openssl computes it.
 func opensslHMAC(t testing.TB, key, body string) string {
 	t.Helper()
 	out := runTool(t, body, "openssl", "dgst", "-sha256", "-hmac", key)
@@ -93,7 +93,7 @@ func opensslHMAC(t testing.TB, key, body string) string {
 	return sum
 }
 
-// pythonSignature is v1,<base64> of a signed delivery as Python computes it.
+// pythonSignature returns v1,<base64> of a signed delivery as Python computes it.
 func pythonSignature(t testing.TB, token, id, timestamp, body string) string {
 	t.Helper()
 	const program = `import base64, hashlib, hmac, sys
@@ -121,7 +121,7 @@ func startWithSecret(t testing.TB, env ...string) *controlplanetest.Plane {
 	return controlplanetest.Start(t, append([]string{"MODELREPO_WEBHOOK_SECRET=" + secret}, env...)...)
 }
 
-// deliverA sends a push of forge A, proven and new.
+// deliverA sends a push of forge A, authenticated and new.
 func deliverA(p *controlplanetest.Plane, body string, header ...string) parsePayload {
 	p.T.Helper()
 	return p.Want(200, "POST", pathA, "", body, headersA(header...)...).Object(p.T)
@@ -132,7 +132,7 @@ func deliverB(p *controlplanetest.Plane, body string, header ...string) parsePay
 	return p.Want(200, "POST", pathB, "", body, headersB(p.T, body, header...)...).Object(p.T)
 }
 
-// freshnessOf is a model's freshness.
+// freshnessOf returns a model's freshness.
 func freshnessOf(p *controlplanetest.Plane, model string) parsePayload {
 	p.T.Helper()
 	for _, m := range modelrepoStatus(p)["models"].([]any) {
@@ -159,7 +159,7 @@ func putConfig(p *controlplanetest.Plane, settings parsePayload) {
 	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Operator, settings)
 }
 
-// stringsOf gives the strings of a JSON array; none for anything else, so that a wrong answer fails one comparison.
+// stringsOf returns the strings of a JSON array; none for any other value, so that a wrong answer fails one comparison.
 func stringsOf(v any) []string {
 	list, _ := v.([]any)
 	out := []string{}

@@ -14,21 +14,19 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/push"
 )
 
-// notPush is why a delivery of another kind is skipped.
+// notPush is the reason to skip a delivery of another kind.
 const notPush = "not a push"
 
-// cutAt is the number of commits at which forge B's list may have been cut.
+// cutAt is the number of commits at which forge B's list may be truncated.
 const cutAt = 20
 
-// commitID is what names a commit: a digest in either length, and room for
-// forges that abbreviate.
+// commitID matches a commit id: a digest in either length, and room for forges that abbreviate.
 var commitID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// payload is a JSON object by its keys, exactly as they are written.
+// payload is a JSON object by its keys, exactly as written.
 type payload map[string]json.RawMessage
 
-// parsePayload reads a payload; the error is a 400. A key that is there twice is
-// refused: two readers would see two pushes.
+// parsePayload parses a payload; the error is a 400. A duplicate key is refused: two readers would see two pushes.
 func parsePayload(raw []byte) (payload, error) {
 	var p payload
 	if err := service.ParseForeignJSON(raw, &p, false); err != nil {
@@ -39,20 +37,19 @@ func parsePayload(raw []byte) (payload, error) {
 
 func malformedPayload(detail string) error { return fault.MalformedPayload.New(detail) }
 
-// read decodes the value of a key into dst, which stays as it is if the key is
-// absent or null.
+// read decodes the value of a key into dst, which stays unchanged if the key is absent or null.
 func (p payload) read(key string, dst any) error {
 	raw, ok := p[key]
 	if !ok {
 		return nil
 	}
 	if err := json.Unmarshal(raw, dst); err != nil {
-		return malformedPayload(fmt.Sprintf("%s: is not what a push holds there.", key))
+		return malformedPayload(fmt.Sprintf("%s: is not valid in a push.", key))
 	}
 	return nil
 }
 
-// commit is one of a push, as both forges tell it.
+// commit is one commit of a push, in the members that both forges send.
 type commit struct {
 	ID      string `json:"id"`
 	Message string `json:"message"`
@@ -72,7 +69,7 @@ func changedFiles(commits []commit) []string {
 	return out
 }
 
-// newPush makes the push; the branch is empty where ref names none.
+// newPush builds the push; the branch is empty if ref names none.
 func newPush(ref, sha, by string, commits []commit, cut bool) (push.Push, error) {
 	branch, ok := strings.CutPrefix(ref, "refs/heads/")
 	if !ok {
@@ -82,8 +79,7 @@ func newPush(ref, sha, by string, commits []commit, cut bool) (push.Push, error)
 		return push.Push{}, malformedPayload("The commit must be 1 to 128 letters, digits, '.', '_' or '-'.")
 	}
 	out := push.Push{CommitSHA: sha, Branch: branch, PushedBy: by, Source: push.Webhook, Files: changedFiles(commits)}
-	// A head that moved without any commit was set back to an older one: what
-	// that changed is not told.
+	// A head that moved without any commit was reset to an older one: the payload does not list the changed files.
 	out.FilesKnown = !cut && len(commits) > 0
 	for _, c := range commits { // the head's message, else the last one's
 		if out.Message = c.Message; c.ID == sha {
@@ -102,7 +98,7 @@ func firstNonEmpty(values ...string) string {
 	return ""
 }
 
-// parseA reads a push of forge A; skip says why it is none.
+// parseA parses a push of forge A; skip is the reason if it is not one.
 func parseA(h http.Header, p payload) (out push.Push, skip string, err error) {
 	var kind string
 	if err := p.read("object_kind", &kind); err != nil {
@@ -110,7 +106,7 @@ func parseA(h http.Header, p payload) (out push.Push, skip string, err error) {
 	}
 	switch event := h.Get("X-Gitlab-Event"); {
 	case event == "", strings.EqualFold(event, "Push Hook"):
-	case strings.EqualFold(event, "System Hook") && kind == "push": // a hook on the whole server
+	case strings.EqualFold(event, "System Hook") && kind == "push": // a hook for the whole server
 	default:
 		return out, notPush, nil
 	}
@@ -130,13 +126,13 @@ func parseA(h http.Header, p payload) (out push.Push, skip string, err error) {
 		last = commits[len(commits)-1]
 	}
 	out, err = newPush(ref, firstNonEmpty(checkout, after, last.ID), firstNonEmpty(user, last.Author.Name), commits, total > float64(len(commits)))
-	// The user name is unique at the forge; the name shown is whatever its bearer chose.
+	// The user name is unique at the forge; the display name is the user's choice.
 	out.Pusher = identity.Identity{Source: identity.ForgeA, Login: account}
 	out.DeliveryID = firstNonEmpty(h.Get(headerID), h.Get("Idempotency-Key"), h.Get("X-Gitlab-Event-UUID"))
 	return out, "", err
 }
 
-// parseB reads a push of forge B; skip says why it is none.
+// parseB parses a push of forge B; skip is the reason if it is not one.
 func parseB(h http.Header, p payload) (out push.Push, skip string, err error) {
 	if event := h.Get("X-GitHub-Event"); event != "" && !strings.EqualFold(event, "push") {
 		return out, notPush, nil
@@ -162,8 +158,8 @@ func parseB(h http.Header, p payload) (out push.Push, skip string, err error) {
 	if head == nil {
 		head = new(commit)
 	}
-	// A forced push also takes commits away, and a new branch differs from what was
-	// known by more than its own: their files are not told.
+	// A forced push also removes commits, and a new branch differs from the known state by more than its own commits:
+	// the payload does not list their files.
 	out, err = newPush(ref, firstNonEmpty(head.ID, after), pusher.Name, commits, forced || created || len(commits) >= cutAt)
 	if head.Message != "" {
 		out.Message = head.Message

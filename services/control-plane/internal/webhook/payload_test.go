@@ -9,8 +9,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/push"
 )
 
-// fuzzPayload holds both parsers to what they promise: a refusal is a 400, and a push
-// has a commit that can be stored or none.
+// fuzzPayload checks the promises of both parsers: a refusal is a 400, and a push has a commit that can be stored or
+// none.
 func fuzzPayload(f *testing.F, name string, parse func(http.Header, payload) (push.Push, string, error)) {
 	raw, err := os.ReadFile("testdata/" + name)
 	if err != nil {

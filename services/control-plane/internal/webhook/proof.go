@@ -15,8 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// tolerance is how far a signed delivery's clock may be off, and for how long a
-// recorded one could be sent again.
+// tolerance limits the clock difference of a signed delivery, and for how long a recorded one could be sent again.
 const tolerance = 300 * time.Second
 
 // Headers that carry a proof.
@@ -35,7 +34,7 @@ const (
 // signingPrefix begins a signing token.
 const signingPrefix = "whsec_"
 
-// SigningKey is the key in a token whsec_<base64>; nil for an empty token.
+// SigningKey returns the key in a token whsec_<base64>; nil for an empty token.
 func SigningKey(token service.Secret) ([]byte, error) {
 	if token == "" {
 		return nil, nil
@@ -48,13 +47,13 @@ func SigningKey(token service.Secret) ([]byte, error) {
 	return key, nil
 }
 
-// equalConstantTime compares in a time that tells nothing about either, nor about their lengths.
+// equalConstantTime compares in a time that reveals neither the values nor their lengths.
 func equalConstantTime(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// tokenProof reports whether one of the headers holds the secret.
+// tokenProof reports whether one of the headers has the secret.
 func tokenProof(h http.Header, secret string) bool {
 	found := false
 	for _, name := range tokenHeaders {
@@ -65,8 +64,8 @@ func tokenProof(h http.Header, secret string) bool {
 	return found
 }
 
-// signedProof checks a delivery signed by the scheme of standardwebhooks.com.
-// A nil body checks as much as can be known before it was read.
+// signedProof checks a delivery signed by the scheme of standardwebhooks.com. With a nil body it checks what can be
+// checked before the body is read.
 func signedProof(h http.Header, key []byte, body []byte, now time.Time) bool {
 	id, stamp, list := h.Get(headerID), h.Get(headerTimestamp), h.Get(headerSignature)
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
@@ -89,7 +88,7 @@ func signedProof(h http.Header, key []byte, body []byte, now time.Time) bool {
 	return found
 }
 
-// offeredSignatures are the HMACs offered by the headers of forge B.
+// offeredSignatures returns the HMACs in the headers of forge B.
 func offeredSignatures(h http.Header) [][]byte {
 	var out [][]byte
 	for _, name := range signatureHeaders {
@@ -103,7 +102,7 @@ func offeredSignatures(h http.Header) [][]byte {
 	return out
 }
 
-// hmacProof reports whether one of the headers holds the body's HMAC under the secret.
+// hmacProof reports whether one of the headers has the body's HMAC under the secret.
 func hmacProof(h http.Header, secret string, body []byte) bool {
 	want := signParts([]byte(secret), body)
 	found := false

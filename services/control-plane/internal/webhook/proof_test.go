@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// What proves a delivery, and what does not. Signatures are made by openssl and Python.
+// Valid and invalid proofs of a delivery. The signatures are made by openssl and Python.
 func TestProofs(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
@@ -66,14 +66,14 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// Where a signing token is set, forge A signs, and the token alone is refused.
+// With a signing token set, forge A must sign, and the token alone is refused.
 func TestSignedDeliveries(t *testing.T) {
 	t.Parallel()
 	key := []byte("0123456789abcdef0123456789abcdef")
 	token := "whsec_" + base64.StdEncoding.EncodeToString(key)
 	p := startWithSecret(t, "MODELREPO_WEBHOOK_SIGNING_TOKEN="+token)
 	body := sampleA(t, nil)
-	begin := time.Now() // one instant for all: a second that passes here must not make two stamps alike
+	begin := time.Now() // one instant for all: a second that passes here must not make two stamps equal
 	at := func(d time.Duration) string { return strconv.FormatInt(begin.Add(d).Unix(), 10) }
 	signed := func(id, stamp, signature string) []string {
 		return []string{"webhook-id", id, "webhook-timestamp", stamp, "webhook-signature", signature, "X-Gitlab-Event", "Push Hook"}
@@ -104,7 +104,7 @@ func TestSignedDeliveries(t *testing.T) {
 			t.Errorf(`%s: %d %s; want r.Status == 401 && r.Code() == "invalid_webhook_proof"`, name, r.Status, r.Body)
 		}
 	}
-	// One of several signatures is enough: that is how a key is changed.
+	// One of several signatures is enough: that is how a key is rotated.
 	out := p.Want(200, "POST", pathA, "", body, signed("msg_1", now, wrong+" "+good)...).Object(t)
 	if !slices.Equal(stringsOf(out["models_marked_stale"]), everyModel) {
 		t.Fatalf(`signed: %v; want slices.Equal(stringsOf(out["models_marked_stale"]), everyModel)`, out)
@@ -115,7 +115,7 @@ func TestSignedDeliveries(t *testing.T) {
 	if e := listEvents(p)[0]; e["delivery_id"] != "msg_1" {
 		t.Errorf(`event %v; want e["delivery_id"] == "msg_1"`, e)
 	}
-	// Forge B is proven as before.
+	// Forge B is authenticated as before.
 	if out := deliverB(p, sampleB(t, nil)); out["duplicate"] != false {
 		t.Errorf(`forge B: %v; want out["duplicate"] == false`, out)
 	}

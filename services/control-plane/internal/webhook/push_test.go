@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// A push of forge B, as it comes, names the head, the pusher and the files.
+// A real push of forge B names the head, the pusher and the files.
 func TestForgeB(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
@@ -30,7 +30,7 @@ func TestForgeB(t *testing.T) {
 	}
 }
 
-// What is no push of the watched branch is skipped and changes nothing.
+// A delivery that is not a push of the watched branch is skipped and changes nothing.
 func TestSkips(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
@@ -78,7 +78,7 @@ func TestSkips(t *testing.T) {
 	}
 }
 
-// Which member names the commit and the pusher, and which header the delivery.
+// The members for commit and pusher, and the header for the delivery.
 func TestFieldsOfAPush(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
@@ -133,7 +133,7 @@ func TestFieldsOfAPush(t *testing.T) {
 	}
 }
 
-// Under stale_scope touched, files that are not known touch every model.
+// Under stale_scope touched, unknown files touch every model.
 func TestFilesOfAPush(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
@@ -189,7 +189,7 @@ func TestFilesOfAPush(t *testing.T) {
 	}
 }
 
-// A payload near the bound, of very many commits and files, is read in full.
+// A payload near the size limit, with very many commits and files, is read in full.
 func TestHugePush(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
@@ -217,8 +217,8 @@ func TestHugePush(t *testing.T) {
 	}
 }
 
-// A new delivery of the head that is known is a duplicate: only models that were
-// not trained from it are stale, and nothing is asked for again.
+// A new delivery of the known head is a duplicate: only models not trained from it are stale, and no training is
+// requested again.
 func TestDuplicateHead(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
@@ -258,7 +258,7 @@ func TestDuplicateHead(t *testing.T) {
 	}
 }
 
-// One record per commit and branch, whatever number of deliveries tell of it, and also if the branch goes back and forth.
+// One record per commit and branch, however many deliveries report it, and also if the branch goes back and forth.
 func TestPushIsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
@@ -283,9 +283,8 @@ func TestPushIsRecordedOnce(t *testing.T) {
 	}
 }
 
-// stale_since is kept while pushes follow each other; a run of an older commit
-// leaves the model stale in scope all, and in scope touched only if a later push
-// touched it.
+// stale_since is kept across successive pushes; a run of an older commit leaves the model stale in scope all, and in
+// scope touched only if a later push touched it.
 func TestTrainedFromAnOlderCommit(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
@@ -326,7 +325,7 @@ func TestTrainedFromAnOlderCommit(t *testing.T) {
 	}
 }
 
-// Secrets that are placeholders, malformed or half set stop the start; short ones warn.
+// Secrets that are placeholders, malformed or half set prevent the start; short ones cause a warning.
 func TestSecretsOfWebhooks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ env, want string }{
@@ -348,7 +347,7 @@ func TestSecretsOfWebhooks(t *testing.T) {
 			t.Errorf("%s: the error holds the value: %v; want (len(v) <= 8 || !strings.Contains(err.Error(), v))", c.env, err)
 		}
 	}
-	// The pipeline's errors are told to the ledger, with the URL.
+	// The pipeline's errors are recorded in the ledger, with the URL.
 	if _, err := controlplane.LoadConfig([]string{
 		"PLATFORM_DATABASE_URL=postgres://platform@localhost/platform", "AI_PROD_GITLAB_PROJECT_ID=7", "AI_PROD_PIPELINE_TRIGGER_TOKEN=glptt-0123456789",
 		"GITLAB_URL=https://glpat-0123456789@forge.example",

@@ -20,8 +20,8 @@ const (
 	classFile = "models/performance_prediction/RuntimeClass/model.yaml"
 )
 
-// With auto_retrain and the gate approval a push asks for the training of the
-// models it touched, whatever becomes stale; a newer push takes its place.
+// With auto_retrain and the gate approval a push requests training of the models it touched, whatever becomes stale; a
+// newer push supersedes it.
 func TestAutoRetrainByApproval(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
@@ -48,7 +48,7 @@ func TestAutoRetrainByApproval(t *testing.T) {
 	if a := p.Approval(ids[0]); a["status"] != "expired" || !strings.HasPrefix(a["reject_reason"].(string), "superseded by") {
 		t.Errorf(`superseded: %v; want a["status"] == "expired" && strings.HasPrefix(a["reject_reason"].(string), "superseded by")`, a)
 	}
-	// Files that are not known ask for every model.
+	// Unknown files request training of every model.
 	unknown := deliverA(p, sampleA(t, parsePayload{"checkout_sha": strings.Repeat("0c", 20), "total_commits_count": 90}))
 	if len(stringsOf(unknown["approvals_created"])) != len(everyModel) {
 		t.Errorf(`unknown files: %v; want len(stringsOf(unknown["approvals_created"])) == len(everyModel)`, unknown)
@@ -63,8 +63,8 @@ func TestAutoRetrainByApproval(t *testing.T) {
 	}
 }
 
-// With the gate direct a push trains what it touched at once, under a key that
-// names commit, model and data set.
+// With the gate direct a push trains the models it touched immediately, under a key that names commit, model and data
+// set.
 func TestAutoRetrainDirect(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
@@ -96,8 +96,7 @@ func TestAutoRetrainDirect(t *testing.T) {
 	}
 }
 
-// The dispatch of one model that fails does not keep the others from theirs, and
-// none makes the webhook fail.
+// A failed dispatch of one model does not stop the others, and none makes the webhook fail.
 func TestFailuresAreIndependent(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
@@ -125,13 +124,12 @@ func TestFailuresAreIndependent(t *testing.T) {
 	}
 }
 
-// What a process that died left of a push, the leader does; what a later push
-// touched is left to that one.
+// The leader finishes the work of a push whose process died, except for models that a later push touched.
 func TestWorkIsResumed(t *testing.T) {
 	t.Parallel()
 	p := startWithSecret(t)
 	p.AwaitTarget()
-	// As the process leaves it that dies between the transaction and its dispatches.
+	// The state left by a process that dies between the transaction and its dispatches.
 	p.SQL(`insert into control_plane.pushes (commit_sha, branch, pushed_by, source, touched, touched_all, dispatch, trigger_ci, work_until, received_at)
 		values ($1, 'main', 'ada', 'webhook', '{JPCP,MACK}', false, true, true, now() - interval '1 second', now()),
 		       ($2, 'main', 'ada', 'webhook', '{MACK}', false, false, false, null, now())`, headA, headB)
@@ -152,7 +150,7 @@ func TestWorkIsResumed(t *testing.T) {
 	}
 }
 
-// A dispatch that finds the platform busy is done later, once.
+// A dispatch that finds the platform busy is retried later, once.
 func TestBusyDispatchIsDoneLater(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET="+secret)
@@ -178,7 +176,7 @@ func TestBusyDispatchIsDoneLater(t *testing.T) {
 	})
 }
 
-// A delivery is known as a repeat for 30 days.
+// A repeated delivery is recognised for 30 days.
 func TestDeliveriesAreForgotten(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET="+secret)
@@ -202,7 +200,7 @@ func TestDeliveriesAreForgotten(t *testing.T) {
 	}
 }
 
-// ci is a forge that is asked to run a pipeline.
+// ci is a forge that runs pipelines on request.
 type ci struct {
 	*httptest.Server
 	asked  chan url.Values
@@ -231,7 +229,7 @@ func newCI(t *testing.T) *ci {
 
 const triggerToken = "glptt-0123456789abcdef"
 
-// A new head triggers the pipeline; what comes of that never fails the webhook.
+// A new head triggers the pipeline; its outcome never fails the webhook.
 func TestPipelineIsTriggered(t *testing.T) {
 	t.Parallel()
 	f := newCI(t)

@@ -20,7 +20,7 @@ import (
 const (
 	// maxBody limits a payload, in bytes.
 	maxBody = 5 << 20
-	// parsers is how many bodies of each forge are hashed and parsed at once.
+	// parsers limits how many bodies of each forge are hashed and parsed in parallel.
 	parsers = 8
 	// waitTimeout is how long a delivery waits for memory, or for its turn to be parsed.
 	waitTimeout = 2 * time.Second
@@ -54,8 +54,8 @@ func newLane() lane {
 	return lane{memory: semaphore.NewWeighted(laneMemory), turns: make(chan struct{}, parsers)}
 }
 
-// New refuses all deliveries while secret is empty. count is called for each delivery;
-// the outcome is accepted, duplicate, skipped or the code of the error.
+// New returns an API; it refuses all deliveries while secret is empty. count is called for each delivery; the outcome
+// is accepted, duplicate, skipped or the code of the error.
 func New(pushes *push.Service, secret service.Secret, key []byte, count func(forge, outcome string), now func() time.Time) *API {
 	return &API{
 		pushes: pushes, secret: secret, key: key, count: count, now: now,
@@ -63,7 +63,7 @@ func New(pushes *push.Service, secret service.Secret, key []byte, count func(for
 	}
 }
 
-// forge holds what differs between the two forges.
+// forge describes the differences between the two forges.
 type forge struct {
 	name string
 	// offers reports whether the headers can contain a valid proof; proves decides when

@@ -13,11 +13,11 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 )
 
-// MaxBody bounds a request body, in bytes.
+// MaxBody limits a request body, in bytes.
 const MaxBody = 1 << 20
 
-// BoundBody refuses a body over MaxBody. It runs after credentials and rate
-// limit, so that a stranger learns about those first.
+// BoundBody refuses a body over MaxBody. It runs after credentials and rate limit, so that a stranger gets those
+// refusals first.
 func BoundBody(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
@@ -55,7 +55,7 @@ func decodeKeepingBody(c echo.Context, dst any, into func(echo.Context, any, boo
 		return err
 	}
 	if hasNUL(raw) {
-		return fault.Invalid("text holds the character U+0000, which cannot be stored", "body")
+		return fault.Invalid("text contains the character U+0000, which cannot be stored", "body")
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func FuzzNUL(f *testing.F) {
 		if containsNUL(v) && !found {
 			t.Fatalf("missed in %q; want (!containsNUL(v) || found)", raw)
 		}
-		// Of two equal keys decoding shows the last, so the scan may know more.
+		// Of two equal keys decoding shows the last, so the scan may find more.
 		if again, err := json.Marshal(v); err == nil && !containsNUL(v) && hasNUL(again) {
 			t.Fatalf("seen in %q, where there is none; want ((an error || containsNUL(v)) || !hasNUL(again))", again)
 		}

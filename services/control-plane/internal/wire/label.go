@@ -6,15 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// MaxLabel bounds a label, in bytes.
+// MaxLabel limits a label, in bytes.
 const MaxLabel = 128
 
-// LabelRule says what Label accepts.
+// LabelRule describes what Label accepts.
 const LabelRule = "must be 1 to 128 bytes of printable text without spaces around it"
 
-// Label reports whether s can name something that others gave its name, such as a
-// project, a cluster or a scheduler's job. U+FFFD is what Text made of bytes that
-// are no text.
+// Label reports whether s can name something named outside the platform, such as a project, a cluster or a scheduler's
+// job. U+FFFD is Text's replacement for bytes that are not text.
 func Label(s string) bool {
 	return s != "" && len(s) <= MaxLabel && utf8.ValidString(s) && s == strings.TrimSpace(s) &&
 		strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) < 0

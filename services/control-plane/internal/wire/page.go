@@ -6,7 +6,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// Page is one page of a list whose rows are ordered by K, which tells them apart.
+// Page is one page of a list whose rows are ordered by the unique key K.
 type Page[K any] struct {
 	route string // of the list
 	limit int
@@ -22,7 +22,7 @@ func PageOf[K any](c echo.Context) (Page[K], error) {
 	return PageUpTo[K](c, service.DefaultPageLimit, service.MaxPageLimit)
 }
 
-// PageUpTo is PageOf for lists with bounds of their own.
+// PageUpTo is PageOf for lists with their own limits.
 func PageUpTo[K any](c echo.Context, standard, most int) (Page[K], error) {
 	limit, err := service.PageLimitUpTo(c, standard, most)
 	if err != nil {
@@ -38,17 +38,16 @@ func PageUpTo[K any](c echo.Context, standard, most int) (Page[K], error) {
 	return p, nil
 }
 
-// Start is After, or for the first page the zero key, for lists in which every
-// key is greater.
+// Start returns After, or for the first page the zero key, for lists in which every key is greater.
 func (p Page[K]) Start() K { return Deref(p.After) }
 
-// Limit is how many rows the page holds at most.
+// Limit returns the maximum number of rows on the page.
 func (p Page[K]) Limit() int { return p.limit }
 
-// Fetch is how many rows to ask for: one more than the page, to know whether another follows.
+// Fetch returns how many rows to query: one more than the page, to see whether another follows.
 func (p Page[K]) Fetch() int32 { return int32(p.limit) + 1 }
 
-// CutPage gives the rows of the page, and the cursor of the next one or nil.
+// CutPage returns the rows of the page, and the cursor of the next one or nil.
 func CutPage[K, T any](p Page[K], rows []T, key func(T) K) ([]T, *string) {
 	if len(rows) <= p.limit {
 		return rows, nil
@@ -57,7 +56,7 @@ func CutPage[K, T any](p Page[K], rows []T, key func(T) K) ([]T, *string) {
 	return rows, p.Next(key(rows[len(rows)-1]))
 }
 
-// Next is the cursor of the page after the row with that key.
+// Next returns the cursor of the page after the row with that key.
 func (p Page[K]) Next(key K) *string {
 	next := service.EncodeCursor(p.route, position[K]{key})
 	return &next

@@ -8,7 +8,7 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// A cursor of another list, whose positions look alike, is refused.
+// A cursor of another list with the same kind of key is refused.
 func TestCursorOfAnotherList(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

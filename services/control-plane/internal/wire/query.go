@@ -43,7 +43,7 @@ func RequireStorableText(next echo.HandlerFunc) echo.HandlerFunc {
 		for i, v := range values {
 			if c.Request().URL.RawPath != "" {
 				if v, err = url.PathUnescape(v); err != nil {
-					return problem.BadRequest.New("The path holds an escape that is none.").WithCause(err)
+					return problem.BadRequest.New("The path contains an invalid escape.").WithCause(err)
 				}
 				values[i] = v
 			}
@@ -60,8 +60,8 @@ const queryRule = "must be pairs name=value joined by &, with % and ; escaped"
 
 const textRule = "must be UTF-8 without the character U+0000"
 
-// Parameters refuses query parameters that a route does not have: a filter that is
-// misspelt would else be left out, and the whole list be taken for the filtered one.
+// Parameters refuses query parameters that a route does not have: a misspelt filter would otherwise be ignored, and the
+// whole list be taken for the filtered one.
 func Parameters(known []string) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// However a path is escaped, it names one thing.
+// A path names the same object however it is escaped.
 func TestTextUnescapesParametersOnce(t *testing.T) {
 	t.Parallel()
 	e := echo.New()
@@ -32,7 +32,7 @@ func TestTextUnescapesParametersOnce(t *testing.T) {
 	}
 }
 
-// A filter is never left out because it cannot be read.
+// A filter that cannot be parsed is never ignored.
 func TestTextRefusesWhatIsNoQuery(t *testing.T) {
 	t.Parallel()
 	next := func(c echo.Context) error { return c.NoContent(http.StatusNoContent) }

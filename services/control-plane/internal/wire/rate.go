@@ -15,16 +15,15 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 )
 
-// window is what limits are counted over.
+// window is the period of the limits.
 const window = time.Minute
 
-// Limiter bounds how often a tenant may write. Counts are in the coordinator,
-// so that they hold over all replicas.
+// Limiter limits how often a tenant may write. Counts are in the coordinator, so that they apply across all replicas.
 type Limiter struct {
 	coord coord.Coordinator
 	log   *slog.Logger
 
-	mu    sync.Mutex // guards those below
+	mu    sync.Mutex // guards the fields below
 	local map[string]count
 }
 
@@ -34,14 +33,13 @@ type count struct {
 	endsAt time.Time
 }
 
-// NewLimiter counts in the coordinator.
+// NewLimiter returns a Limiter that counts in the coordinator.
 func NewLimiter(c coord.Coordinator, log *slog.Logger) *Limiter {
 	return &Limiter{coord: c, log: log, local: map[string]count{}}
 }
 
-// Per allows perMinute requests of the class to each tenant; 0 is no limit. When
-// the coordinator does not answer, a strict class refuses, and the others count
-// in this process alone: decisions must stay answerable.
+// Per allows perMinute requests of the class to each tenant; 0 is no limit. If the coordinator does not answer, a
+// strict class refuses, and the others count in this process alone: decisions must stay possible.
 func (l *Limiter) Per(class string, perMinute int, strict bool) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {

@@ -6,7 +6,7 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 )
 
-// CallerTenant is the tenant of whoever calls.
+// CallerTenant returns the caller's tenant.
 func CallerTenant(c echo.Context) string {
 	p, _ := auth.FromContext(c.Request().Context())
 	return p.Tenant

@@ -5,8 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Storable reports whether Postgres can store s as it is: it takes neither invalid
-// UTF-8 nor U+0000.
+// Storable reports whether Postgres can store s as is: it accepts neither invalid UTF-8 nor U+0000.
 func Storable(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
 // CleanText replaces what cannot be stored by U+FFFD.

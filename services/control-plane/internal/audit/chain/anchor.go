@@ -13,9 +13,8 @@ import (
 // AnchorFormat names the format of a file of anchors.
 const AnchorFormat = "platform-audit-anchors/v1"
 
-// Anchors are the last known checkpoint of each tenant's chain, kept apart from it.
-// Each tells truly of a past state, so that the chain must hold it for ever, whoever
-// wrote it down and however long ago.
+// Anchors are the last known checkpoint of each tenant's chain, kept apart from it. Each records a true past state, so
+// the chain must contain it for ever, no matter who wrote it down and how long ago.
 type Anchors map[string]Checkpoint
 
 type anchorFile struct {
@@ -41,9 +40,8 @@ func ReadAnchors(path string) (Anchors, error) {
 	return f.Anchors, nil
 }
 
-// RaiseAnchors writes the higher ones of each tenant into the file at path, which
-// changes as a whole or not at all. Of two processes that write at once one may win:
-// what stands there then is lower than it could be, and still true.
+// RaiseAnchors writes the higher anchors of each tenant into the file at path, atomically. Of two concurrent writers
+// one may win: the file then holds a lower anchor than it could, which is still true.
 func RaiseAnchors(path string, with Anchors) error {
 	have, err := ReadAnchors(path)
 	if err != nil {
@@ -64,8 +62,8 @@ func RaiseAnchors(path string, with Anchors) error {
 	return nil
 }
 
-// replaceFile writes v as JSON over the file at path, as a whole or not at all;
-// temporary is the pattern of the file's name until then.
+// replaceFile atomically replaces the file at path with v as JSON; temporary is the name pattern of the file until
+// then.
 func replaceFile(path, temporary string, v any) error {
 	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

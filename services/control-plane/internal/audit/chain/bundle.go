@@ -16,17 +16,15 @@ import (
 
 // BundleFormat names the format of a bundle.
 //
-// A bundle is NDJSON: a header, the entries of a stretch of one chain, its
-// checkpoints and a trailer. Each line is in the form of RFC 8785, so that no byte
-// can change without a trace, and an entry can be hashed as it stands. The trailer
-// tells how long the chain was and whether the server could verify it; version 1
-// did not, so that a cut chain looked like a short one.
+// A bundle is NDJSON: a header, the entries of a range of one chain, its checkpoints and a trailer. Each line is in RFC
+// 8785 form, so that no byte can change undetected, and an entry can be hashed as is. The trailer records the chain's
+// length and whether the server could verify it; version 1 did not, so a truncated chain looked like a short one.
 const BundleFormat = "platform-audit-bundle/v2"
 
-// BadFormat is the reason of a fault in a bundle that is none of the chain's own.
+// BadFormat is the reason of a fault in a bundle that is not one of the chain's.
 const BadFormat = "format"
 
-// maxLine bounds a line of a bundle, in bytes: the stream holds no larger event.
+// maxLine limits a line of a bundle, in bytes: the stream holds no larger event.
 const maxLine = 4 << 20
 
 // Header is the first line. FromSeq is 1 and ToSeq is 0 where nothing matched.
@@ -41,21 +39,20 @@ type Header struct {
 	Until     *string     `json:"until"`
 	CreatedAt string      `json:"created_at"`
 	Keys      []BundleKey `json:"keys"`
-	// Acknowledgements are those of failures of the chain, oldest first. The last one says from where on it is checked.
+	// Acknowledgements are those of failures of the chain, oldest first. The chain is checked from the last one on.
 	Acknowledgements []Acknowledgement `json:"acknowledgements,omitempty"`
 }
 
-// BundleKey is a public key that a bundle, or a table, brings along. It shows who is
-// said to have signed; trust needs a key from elsewhere, which this is or vouches
-// for it.
+// BundleKey is a public key that a bundle, or a table, includes. It names the claimed signer; trusting it needs a key
+// from elsewhere that equals it or vouches for it.
 type BundleKey struct {
 	KeyID     string  `json:"key_id"`
 	PublicKey []byte  `json:"public_key"`           // base64 in JSON
-	CreatedAt string  `json:"created_at,omitempty"` // as Time gives it
+	CreatedAt string  `json:"created_at,omitempty"` // in the format of Time
 	Vouches   []Vouch `json:"vouches,omitempty"`
 }
 
-// genuine reports whether the key is what it is called.
+// genuine reports whether the key's name is derived from the key.
 func (c BundleKey) genuine() bool {
 	return len(c.PublicKey) == ed25519.PublicKeySize && KeyID(c.PublicKey) == c.KeyID
 }
@@ -72,13 +69,13 @@ type checkpointLine struct {
 	Checkpoint
 }
 
-// Head is the last entry of a stretch.
+// Head is the last entry of a range.
 type Head struct {
 	Seq  int64  `json:"seq"`
 	Hash string `json:"hash"`
 }
 
-// Verification is what the server that exports found when it verified the whole chain.
+// Verification is the exporting server's result of verifying the whole chain.
 type Verification struct {
 	Verified    bool    `json:"verified"`
 	Checked     int64   `json:"checked"`
@@ -86,14 +83,14 @@ type Verification struct {
 	FirstBadSeq *int64  `json:"first_bad_seq"`
 	Reason      *string `json:"reason"`
 	SignedSeq   int64   `json:"signed_seq"`
-	VerifiedAt  string  `json:"verified_at"` // as Time gives it
+	VerifiedAt  string  `json:"verified_at"` // in the format of Time
 }
 
-// Ending is what the trailer tells beyond the lines before it.
+// Ending is the content of the trailer beyond the lines before it.
 type Ending struct {
 	LastSeq      int64 // the last entry that the chain ever had; 0: none
 	Verification Verification
-	Key          ed25519.PrivateKey // signs the trailer; nil: nobody does
+	Key          ed25519.PrivateKey // signs the trailer; nil: unsigned
 }
 
 type trailer struct {
@@ -108,8 +105,8 @@ type trailer struct {
 	Signature    []byte       `json:"signature"`
 }
 
-// signedText holds the digest of all lines before and, so that none of its members
-// can be changed either, the trailer without its signature.
+// signedText holds the digest of all lines before, and the trailer without its signature, so that none of its members
+// can be changed either.
 func (t trailer) signedText() ([]byte, error) {
 	t.Signature = []byte{}
 	form, err := canonicalOf(t)
@@ -128,7 +125,7 @@ type Writer struct {
 	head  Head
 }
 
-// NewWriter begins a bundle; Kind and Format of the header are filled in.
+// NewWriter begins a bundle and sets the header's Kind and Format.
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	b := &Writer{w: w, sum: sha256.New(), head: Head{h.FromSeq - 1, h.PrevHash}}
 	h.Kind, h.Format = "header", BundleFormat
@@ -153,8 +150,7 @@ func (b *Writer) raw(line []byte) error {
 	return err
 }
 
-// Entry adds an entry, whether it holds or not: an altered one must be found by
-// whoever gets the bundle.
+// Entry adds an entry, valid or not: the recipient of the bundle must be able to find an altered one.
 func (b *Writer) Entry(l Link) error {
 	b.count++
 	b.head = Head{l.Seq, l.Hash}
@@ -165,13 +161,13 @@ func (b *Writer) Entry(l Link) error {
 	return b.raw(raw)
 }
 
-// Checkpoint adds a checkpoint; all entries come before.
+// Checkpoint adds a checkpoint; all entries must precede it.
 func (b *Writer) Checkpoint(c Checkpoint) error {
 	b.marks++
 	return b.line(checkpointLine{"checkpoint", c})
 }
 
-// Close adds the trailer, without which a bundle is cut off.
+// Close adds the trailer; a bundle without one is truncated.
 func (b *Writer) Close(end Ending) error {
 	t := trailer{
 		Kind: "trailer", Count: b.count, Checkpoints: b.marks, Head: b.head, LastSeq: end.LastSeq, Verification: end.Verification,
@@ -188,7 +184,7 @@ func (b *Writer) Close(end Ending) error {
 	return b.line(t)
 }
 
-// Report is what a bundle proves.
+// Report is the result of verifying a bundle.
 type Report struct {
 	Tenant      string   `json:"tenant"`
 	Verified    bool     `json:"verified"`
@@ -196,15 +192,15 @@ type Report struct {
 	FromSeq     int64    `json:"from_seq"`
 	Head        Head     `json:"head"`
 	Checkpoints int64    `json:"checkpoints"`
-	SignedSeq   int64    `json:"signed_seq"` // the last entry under a signature; 0: none
+	SignedSeq   int64    `json:"signed_seq"` // the last signed entry; 0: none
 	KeyIDs      []string `json:"key_ids"`    // that signed
-	OwnKeys     bool     `json:"own_keys"`   // the bundle's own keys were used: nobody vouches for them
+	OwnKeys     bool     `json:"own_keys"`   // the bundle's own keys were used: no trusted key vouches for them
 	LastSeq     int64    `json:"last_seq"`   // the last entry that the chain ever had
-	Signed      bool     `json:"signed"`     // the trailer is
+	Signed      bool     `json:"signed"`     // reports whether the trailer is signed
 	FirstBadSeq *int64   `json:"first_bad_seq,omitempty"`
 	Reason      string   `json:"reason,omitempty"`
 	Detail      string   `json:"detail,omitempty"`
-	// Acknowledgements are those that the bundle names: of failures that two people have accepted.
+	// Acknowledgements lists the bundle's acknowledgements of failures, each accepted by two people.
 	Acknowledgements []Acknowledgement `json:"acknowledgements,omitempty"`
 }
 
@@ -217,16 +213,15 @@ type reader struct {
 	report Report
 	walk   Walk
 	to     int64
-	whole  bool             // the header asks for all entries to the end of the chain
+	whole  bool             // the header requests all entries to the end of the chain
 	hashes map[int64]string // of entries, for their checkpoints
 	marked int64            // the last checkpoint's sequence
-	base   Acknowledgement  // entries up to its Seq are compared with its digest alone
-	state  *Digester        // of those entries; nil once they are past
+	base   Acknowledgement  // entries up to its Seq are compared with its digest only
+	state  *Digester        // digest state of those entries; nil after them
 }
 
-// VerifyBundle reads a bundle and checks all of it, with trusted keys and those that
-// they vouch for, or with its own when trusted is nil. The error is that of reading; what is wrong
-// with the bundle stands in the report.
+// VerifyBundle reads a bundle and checks all of it, with trusted keys and those that they vouch for, or with its own
+// when trusted is nil. The error is a read error; faults of the bundle are in the report.
 func VerifyBundle(in io.Reader, trusted Keys) (Report, error) {
 	r := &reader{in: bufio.NewReaderSize(in, 1<<16), sum: sha256.New(), keys: trusted, hashes: map[int64]string{}, walk: Walk{Next: 1}}
 	r.report.OwnKeys, r.report.KeyIDs = trusted == nil, []string{}
@@ -240,7 +235,7 @@ func VerifyBundle(in io.Reader, trusted Keys) (Report, error) {
 	return r.report, err
 }
 
-// bad is a fault of the current line.
+// bad returns a fault at the current line.
 func (r *reader) bad(format string, a ...any) error {
 	return &Fault{r.walk.Next, BadFormat, fmt.Sprintf("line %d: ", r.line) + fmt.Sprintf(format, a...)}
 }
@@ -277,7 +272,7 @@ func (r *reader) all() error {
 	}
 }
 
-// next is one line without its LF.
+// next returns one line without its LF.
 func (r *reader) next() ([]byte, error) {
 	r.line++
 	var line []byte
@@ -303,8 +298,7 @@ func (r *reader) add(raw []byte) {
 	r.sum.Write([]byte{'\n'})
 }
 
-// decode reads a line into v, and refuses any other spelling of it than the one
-// that a Writer gives.
+// decode parses a line into v, and refuses any encoding but a Writer's.
 func (r *reader) decode(raw []byte, v any) error {
 	if err := json.Unmarshal(raw, v); err != nil {
 		return r.bad("%v", err)
@@ -330,7 +324,7 @@ func (r *reader) header() error {
 	}
 	switch {
 	case h.Kind != "header" || h.Format != BundleFormat:
-		return r.bad("it is no header of the format %s", BundleFormat)
+		return r.bad("it is not a header of the format %s", BundleFormat)
 	case h.FromSeq < 1 || h.ToSeq < h.FromSeq-1:
 		return r.bad("the range %d to %d is none", h.FromSeq, h.ToSeq)
 	case h.FromSeq == 1 && h.PrevHash != Genesis:
@@ -340,7 +334,7 @@ func (r *reader) header() error {
 		var own []ed25519.PublicKey
 		for _, k := range h.Keys {
 			if !k.genuine() {
-				return r.bad("the key %s is not what it is called", k.KeyID)
+				return r.bad("the key %s does not match its id", k.KeyID)
 			}
 			own = append(own, k.PublicKey)
 		}
@@ -392,7 +386,7 @@ func (r *reader) entry(raw []byte) error {
 	return nil
 }
 
-// acknowledged takes an entry that was accepted as it is.
+// acknowledged consumes an entry that was accepted as is.
 func (r *reader) acknowledged(raw []byte, l Link) error {
 	if l.Seq <= r.report.Head.Seq || l.Tenant != r.walk.Tenant {
 		return &Fault{l.Seq, BadLink, "the entry is out of order, or of another chain"}
@@ -403,7 +397,7 @@ func (r *reader) acknowledged(raw []byte, l Link) error {
 	return nil
 }
 
-// leaveAcknowledged goes on behind the entries that were accepted as they are. Their digest is that of the whole chain
+// leaveAcknowledged continues after the entries that were accepted as they are. Their digest is that of the whole chain
 // up to there: a bundle that begins or ends within relies on its signed trailer.
 func (r *reader) leaveAcknowledged(complete bool) error {
 	if r.state == nil {
@@ -430,7 +424,7 @@ func (r *reader) checkpoint(raw []byte) error {
 		return err
 	}
 	if c.Seq <= r.base.Seq {
-		r.report.Checkpoints++ // of entries that were accepted as they are
+		r.report.Checkpoints++ // of entries that were accepted as is
 		return nil
 	}
 	hash, ok := r.hashes[c.Seq]
@@ -462,13 +456,13 @@ func (r *reader) trailer(raw []byte) error {
 	}
 	switch {
 	case len(r.report.Acknowledgements) > 0 && t.KeyID == "":
-		return r.bad("the bundle names acknowledgements, and nobody has signed them")
+		return r.bad("the bundle names acknowledgements without a signature")
 	case t.Count != r.report.Checked || t.Head != r.report.Head:
-		return r.bad("the trailer tells of other entries than there are")
+		return r.bad("the trailer names other entries than the bundle has")
 	case t.Checkpoints != r.report.Checkpoints:
-		return r.bad("the trailer tells of %d checkpoints, there are %d", t.Checkpoints, r.report.Checkpoints)
+		return r.bad("the trailer names %d checkpoints, the bundle has %d", t.Checkpoints, r.report.Checkpoints)
 	case t.SHA256 != hex.EncodeToString(r.sum.Sum(nil)):
-		return r.bad("the bundle was changed: its digest is another")
+		return r.bad("the bundle was changed: its digest differs")
 	}
 	if err := r.signature(t); err != nil {
 		return err
@@ -484,8 +478,8 @@ func (r *reader) trailer(raw []byte) error {
 	return nil
 }
 
-// signature checks that of the trailer. A server without a key gives none, which
-// only counts where no key was asked for.
+// signature checks the trailer's signature. A server without a key gives none, which is accepted only where no key was
+// required.
 func (r *reader) signature(t trailer) error {
 	if t.KeyID == "" && len(t.Signature) == 0 {
 		if !r.report.OwnKeys {
@@ -508,8 +502,7 @@ func (r *reader) signature(t trailer) error {
 	return nil
 }
 
-// completeness holds the lines, which agree with each other by now, against what
-// the server knows of the chain.
+// completeness compares the lines, already checked against each other, with what the server knows of the chain.
 func (r *reader) completeness(t trailer) error {
 	r.report.LastSeq = t.LastSeq
 	v := t.Verification
@@ -523,9 +516,9 @@ func (r *reader) completeness(t trailer) error {
 		}
 		return f
 	case t.Count == 0 && t.LastSeq > r.base.Seq:
-		return &Fault{1, BadGap, fmt.Sprintf("the bundle is empty, the ledger is not: it went on to %d", t.LastSeq)}
+		return &Fault{1, BadGap, fmt.Sprintf("the bundle is empty, the ledger is not: it continued to %d", t.LastSeq)}
 	case r.whole && max(t.Head.Seq, r.base.Seq) < t.LastSeq:
-		return &Fault{t.Head.Seq + 1, BadGap, fmt.Sprintf("the entry is missing; the ledger went on to %d", t.LastSeq)}
+		return &Fault{t.Head.Seq + 1, BadGap, fmt.Sprintf("the entry is missing; the ledger continued to %d", t.LastSeq)}
 	}
 	return nil
 }

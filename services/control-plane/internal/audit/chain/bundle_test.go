@@ -16,7 +16,7 @@ import (
 
 var day = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 
-// makeLinks is a chain of n entries.
+// makeLinks returns a chain of n entries.
 func makeLinks(t testing.TB, n int) []chain.Link {
 	t.Helper()
 	out := make([]chain.Link, n)
@@ -76,7 +76,7 @@ func makeBundle(t testing.TB, all []chain.Link, from int) []byte {
 	return buf.Bytes()
 }
 
-// endingOf is what the trailer tells of a chain that holds.
+// endingOf returns the trailer's content for a valid chain.
 func endingOf(all []chain.Link, key ed25519.PrivateKey) chain.Ending {
 	last := all[len(all)-1]
 	return chain.Ending{LastSeq: last.Seq, Key: key, Verification: chain.Verification{
@@ -103,7 +103,7 @@ func TestABundleProvesItself(t *testing.T) {
 	}
 }
 
-// No byte of a bundle can change, go or come without being found.
+// No byte of a bundle can be changed, removed or added unnoticed.
 func TestEveryByteOfABundleCounts(t *testing.T) {
 	t.Parallel()
 	good := makeBundle(t, makeLinks(t, 2), 1)
@@ -142,7 +142,7 @@ func lineAt(b []byte, i int) []byte {
 	return b[from:min(from+40, len(b))]
 }
 
-// A fault is told by the entry it is at.
+// A fault is reported at its entry.
 func TestFaultsOfABundleNameTheEntry(t *testing.T) {
 	t.Parallel()
 	all := makeLinks(t, 12)
@@ -157,7 +157,7 @@ func TestFaultsOfABundleNameTheEntry(t *testing.T) {
 		"swapped": {func(l []chain.Link) []chain.Link { l[4], l[5] = l[5], l[4]; return l }, 5, chain.BadGap},
 		"link":    {func(l []chain.Link) []chain.Link { l[4].PrevHash = l[2].Hash; return l }, 5, chain.BadLink},
 		"tenant":  {func(l []chain.Link) []chain.Link { l[4].Tenant = "other"; return l }, 5, chain.BadLink},
-		"forged": {func(l []chain.Link) []chain.Link { // anew from the fifth entry on, links and all
+		"forged": {func(l []chain.Link) []chain.Link { // rewritten from the fifth entry on, links and all
 			prev := l[3].Hash
 			for i := 4; i < len(l); i++ {
 				l[i].Actor = "bob"
@@ -203,8 +203,8 @@ func FuzzVerifyBundle(f *testing.F) {
 	})
 }
 
-// TestTrailerTellsOfTheLedger: lines that agree with each other prove nothing of a
-// ledger that was cut, emptied or did not verify.
+// TestTrailerTellsOfTheLedger: consistent lines prove nothing about a ledger that was truncated, emptied or did not
+// verify.
 func TestTrailerTellsOfTheLedger(t *testing.T) {
 	t.Parallel()
 	all := makeLinks(t, 5)

@@ -34,10 +34,10 @@ func Sign(key ed25519.PrivateKey, tenant string, seq int64, hash string, at time
 	return c
 }
 
-// Keys are public keys by their id.
+// Keys maps key ids to public keys.
 type Keys map[string]ed25519.PublicKey
 
-// KeysOf are keys by the ids that they have, whatever was claimed.
+// KeysOf returns the keys by the ids computed from them, whatever ids were claimed.
 func KeysOf(public ...ed25519.PublicKey) Keys {
 	out := Keys{}
 	for _, p := range public {
@@ -46,7 +46,7 @@ func KeysOf(public ...ed25519.PublicKey) Keys {
 	return out
 }
 
-// Check says what is wrong with a checkpoint of tenant's chain by itself.
+// Check validates a checkpoint of tenant's chain without the chain's entries.
 func (k Keys) Check(tenant string, c Checkpoint) *Fault {
 	public, ok := k[c.KeyID]
 	switch {
@@ -61,7 +61,7 @@ func (k Keys) Check(tenant string, c Checkpoint) *Fault {
 // Covers checks that a checkpoint was made of the entry with this hash.
 func (c Checkpoint) Covers(hash string) *Fault {
 	if c.Hash != hash {
-		return &Fault{c.Seq, BadCheckpoint, "the checkpoint was made of another entry than the one that is there"}
+		return &Fault{c.Seq, BadCheckpoint, "the checkpoint is of another entry than the one in the chain"}
 	}
 	return nil
 }

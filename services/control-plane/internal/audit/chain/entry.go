@@ -1,8 +1,7 @@
-// Package chain is the form of the audit ledger, apart from where it is kept: the
-// canonical form of an entry, the hash that links it to the one before, signed
-// checkpoints, and bundles that prove themselves without this platform.
+// Package chain defines the form of the audit ledger, independent of its storage: the canonical form of an entry, the
+// hash that links it to the one before, signed checkpoints, and bundles that can be verified without this platform.
 //
-// It touches no network and no database; what it says holds for any copy.
+// It uses no network and no database, so its results are valid for any copy.
 package chain
 
 import (
@@ -25,23 +24,22 @@ const Version = 1
 // Genesis is the previous hash of a chain's first entry.
 var Genesis = strings.Repeat("0", 2*sha256.Size)
 
-// timeForm has microseconds, which is what Postgres keeps.
+// timeForm has microseconds, the precision of Postgres.
 const timeForm = "2006-01-02T15:04:05.000000Z"
 
-// Time is t as it stands in entries, checkpoints and bundles.
+// Time formats t for entries, checkpoints and bundles.
 func Time(t time.Time) string { return t.UTC().Format(timeForm) }
 
-// ParseTime reads what Time gives.
+// ParseTime parses the format of Time.
 func ParseTime(s string) (time.Time, error) { return time.Parse(timeForm, s) }
 
-// Entry is one fact at its place in the chain of its tenant. Its members are
-// what is hashed, no more and no less.
+// Entry is one fact at its position in the chain of its tenant. The hash covers exactly these members.
 type Entry struct {
 	V         int             `json:"v"`
 	Tenant    string          `json:"tenant"`
 	Seq       int64           `json:"seq"` // from 1, without gaps
 	EventID   uuid.UUID       `json:"event_id"`
-	TS        string          `json:"ts"` // as Time gives it
+	TS        string          `json:"ts"` // in the format of Time
 	Source    string          `json:"source"`
 	Actor     string          `json:"actor"`
 	Action    string          `json:"action"`
@@ -51,7 +49,7 @@ type Entry struct {
 	Details   json.RawMessage `json:"details"` // a JSON object in canonical form
 }
 
-// Canonical gives a JSON value the form of RFC 8785.
+// Canonical encodes a JSON value in RFC 8785 form.
 func Canonical(raw []byte) ([]byte, error) {
 	out, err := jcs.Transform(raw)
 	if err != nil {
@@ -60,7 +58,7 @@ func Canonical(raw []byte) ([]byte, error) {
 	return out, nil
 }
 
-// Object is Canonical for what must be a JSON object.
+// Object is Canonical for a value that must be a JSON object.
 func Object(raw []byte) (json.RawMessage, error) {
 	out, err := Canonical(raw)
 	if err == nil && (len(out) == 0 || out[0] != '{') {
@@ -69,7 +67,7 @@ func Object(raw []byte) (json.RawMessage, error) {
 	return out, err
 }
 
-// canonicalOf encodes v and gives it the canonical form.
+// canonicalOf encodes v in RFC 8785 form.
 func canonicalOf(v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -78,26 +76,26 @@ func canonicalOf(v any) ([]byte, error) {
 	return Canonical(raw)
 }
 
-// Canonical is the entry as it is hashed. Details in any other than their
-// canonical form are refused: two texts must not share a hash.
+// Canonical returns the hashed form of the entry. Details not in canonical form are refused: two texts must not share a
+// hash.
 func (e Entry) Canonical() ([]byte, error) {
 	out, err := canonicalOf(e)
 	if err != nil {
 		return nil, err
 	}
-	// The quotes of the name are bare, so that no text inside of the entry holds it.
+	// The quotes of the name are not escaped, so no text inside the entry can contain it.
 	if !bytes.Contains(out, append([]byte(`"details":`), e.Details...)) {
 		return nil, errors.New("the details are not in canonical form")
 	}
 	return out, nil
 }
 
-// Link is an entry with its place in the chain.
+// Link is an entry with its position in the chain.
 type Link struct {
 	Entry
 	PrevHash string
 	Hash     string // 64 hex digits
-	MAC      string // 64 hex digits; empty for an entry from before there were any
+	MAC      string // 64 hex digits; empty for an entry from before MACs were introduced
 }
 
 // Append links an entry to the hash before it.
@@ -122,22 +120,21 @@ const (
 	BadHash       = "hash"       // an entry's hash is not that of its members
 	BadLink       = "link"       // an entry does not follow the one before it
 	BadGap        = "gap"        // an entry is missing
-	BadCheckpoint = "checkpoint" // what was signed is not what is there
-	BadForged     = "forged"     // the ledger has not appended the entry
+	BadCheckpoint = "checkpoint" // the signed entry is not the one in the chain
+	BadForged     = "forged"     // the ledger did not append the entry
 )
 
 // Fault is the first thing wrong with a chain.
 type Fault struct {
 	Seq    int64
 	Reason string
-	Detail string // half a sentence for people
+	Detail string // for people: a clause without subject
 }
 
 func (f *Fault) Error() string { return fmt.Sprintf("entry %d: %s: %s", f.Seq, f.Reason, f.Detail) }
 
-// First is the fault with the lower sequence; of equals the former, but what was
-// changed says more than that the ledger has not appended it, or that another entry
-// stood there. Either may be nil.
+// First returns the fault with the lower sequence. At the same sequence it returns a, except that BadForged yields to
+// any other reason and BadGap to any but BadForged, which are more specific. Either may be nil.
 func First(a, b *Fault) *Fault {
 	if a == nil || b != nil && (b.Seq < a.Seq || b.Seq == a.Seq && (a.Reason == BadForged || a.Reason == BadGap && b.Reason != BadForged)) {
 		return b
@@ -145,8 +142,7 @@ func First(a, b *Fault) *Fault {
 	return a
 }
 
-// CheckHash recomputes the hash. It needs no neighbour, so that many can be
-// checked at once.
+// CheckHash recomputes the hash. It needs no other entry, so many can be checked in parallel.
 func (l Link) CheckHash() *Fault {
 	form, err := l.Canonical()
 	if err != nil {
@@ -161,11 +157,11 @@ func (l Link) CheckHash() *Fault {
 // Walk follows a chain, link by link.
 type Walk struct {
 	Tenant string
-	Next   int64  // the sequence that must come
-	Prev   string // the hash that it must name
+	Next   int64  // the next sequence
+	Prev   string // the hash that the next link must refer to
 }
 
-// Step checks that the link is the next one. It leaves the link's own hash to CheckHash.
+// Step checks that the link is the next one. It does not check the link's hash; see CheckHash.
 func (w *Walk) Step(l Link) *Fault {
 	switch {
 	case l.Seq != w.Next:
@@ -179,11 +175,11 @@ func (w *Walk) Step(l Link) *Fault {
 	return nil
 }
 
-// Ends checks that nothing is missing up to head, the last entry that there was.
+// Ends checks that nothing is missing up to head, the last entry there was.
 func (w *Walk) Ends(head int64, hash string) *Fault {
 	switch {
 	case w.Next <= head:
-		return &Fault{w.Next, BadGap, fmt.Sprintf("the entry is missing; the chain went on to %d", head)}
+		return &Fault{w.Next, BadGap, fmt.Sprintf("the entry is missing; the chain continued to %d", head)}
 	case w.Next == head+1 && w.Prev != hash:
 		return &Fault{head, BadLink, "the last entry is not the one that was appended last"}
 	}

@@ -13,13 +13,12 @@ import (
 	"time"
 )
 
-// Epoch says by its signature that from an entry on, all entries of a chain carry a
-// MAC of the key that signs. Entries before it are from a time without MACs, or from
-// the epoch of another key.
+// Epoch is a signed statement that, from an entry on, all entries of a chain carry a MAC of the signing key. Entries
+// before it are from a time without MACs, or from the epoch of another key.
 type Epoch struct {
-	Tenant    string `json:"tenant"` // empty: all chains that have no epoch of their own; see Seal
+	Tenant    string `json:"tenant"` // empty: all chains without a separate epoch; see Seal
 	FromSeq   int64  `json:"from_seq"`
-	TS        string `json:"ts"` // as Time gives it
+	TS        string `json:"ts"` // in the format of Time
 	KeyID     string `json:"key_id"`
 	Signature []byte `json:"signature"` // base64 in JSON
 }
@@ -35,8 +34,8 @@ func SignEpoch(key ed25519.PrivateKey, tenant string, fromSeq int64, at time.Tim
 	return e
 }
 
-// Seal says that every chain that existed without MACs has an epoch of its own by
-// now, so that a chain without one was put in by hand.
+// Seal states that every chain that existed without MACs now has its epoch, so that a chain without one was inserted by
+// hand.
 func Seal(key ed25519.PrivateKey, at time.Time) Epoch { return SignEpoch(key, "", 1, at) }
 
 // Signed reports whether one of the keys has signed the epoch.
@@ -45,11 +44,11 @@ func (k Keys) Signed(e Epoch) bool {
 	return ok && ed25519.Verify(public, e.signedText(), e.Signature)
 }
 
-// Epochs are those of one chain.
+// Epochs are the epochs of one chain.
 type Epochs []Epoch
 
-// At is the epoch that an entry belongs to. Of several that begin at the same entry
-// the latest counts: the earlier ones have not appended anything.
+// At returns the epoch of an entry. Of several that begin at the same entry the latest counts: nothing was appended in
+// the earlier ones.
 func (es Epochs) At(seq int64) (Epoch, bool) {
 	var at Epoch
 	for _, e := range es {
@@ -86,8 +85,7 @@ func ReadEpochs(path string) ([]Epoch, error) {
 	return f.Epochs, nil
 }
 
-// AddEpochs adds those that the file at path does not have yet; it changes as a
-// whole or not at all.
+// AddEpochs adds the epochs that the file at path lacks, atomically.
 func AddEpochs(path string, with ...Epoch) error {
 	have, err := ReadEpochs(path)
 	if err != nil {

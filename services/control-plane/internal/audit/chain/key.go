@@ -15,15 +15,15 @@ import (
 	"strings"
 )
 
-// maxKeyFile bounds what is read of a key file, in bytes.
+// maxKeyFile limits how much of a key file is read, in bytes.
 const maxKeyFile = 16 << 10
 
 // privateBlock is the PEM type of PKCS #8.
 const privateBlock = "PRIVATE KEY"
 
-// OpenKey reads the signing key at path, PKCS #8 in PEM. The first caller makes
-// it, for its user alone; of several at once one makes it and all get the same.
-// A file that others may read is refused: who has the key can rewrite the ledger.
+// OpenKey reads the signing key at path, PKCS #8 in PEM. The first caller creates it, readable by its user only; of
+// concurrent callers one creates it and all get the same. A file that others may read is refused: a holder of the key
+// can rewrite the ledger.
 func OpenKey(path string) (ed25519.PrivateKey, error) {
 	key, err := readKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +72,7 @@ func readKey(path string) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// makeKey writes a new key. It appears whole or not at all, and never over another.
+// makeKey writes a new key atomically, and never over another.
 func makeKey(path string) (err error) {
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -91,7 +91,7 @@ func makeKey(path string) (err error) {
 	if err := errors.Join(werr, tmp.Sync(), tmp.Close()); err != nil {
 		return err
 	}
-	// A link fails where a rename would replace.
+	// A link fails where a rename would overwrite.
 	if err := os.Link(tmp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}

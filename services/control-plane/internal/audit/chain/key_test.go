@@ -95,7 +95,7 @@ func TestParsePublic(t *testing.T) {
 	}
 }
 
-// Two texts must not share a hash, so that other spellings of details are refused.
+// Two texts must not share a hash, so details in another encoding are refused.
 func TestDetailsHaveOneSpelling(t *testing.T) {
 	t.Parallel()
 	e := vectorEntry(t)

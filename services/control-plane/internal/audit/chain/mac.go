@@ -9,10 +9,10 @@ import (
 	"fmt"
 )
 
-// macInfo separates the key of the entries from whatever else is derived of the signing key.
+// macInfo separates the MAC key from any other key derived from the signing key.
 const macInfo = "platform-audit-entry/v1"
 
-// DeriveMACKey gives the key of Link.MAC: HKDF-SHA256 of the signing key's seed, without salt.
+// DeriveMACKey derives the key of Link.MAC: HKDF-SHA256 of the signing key's seed, without salt.
 func DeriveMACKey(key ed25519.PrivateKey) ([]byte, error) {
 	out, err := hkdf.Key(sha256.New, key.Seed(), nil, macInfo, sha256.Size)
 	if err != nil {
@@ -21,7 +21,7 @@ func DeriveMACKey(key ed25519.PrivateKey) ([]byte, error) {
 	return out, nil
 }
 
-// computeMAC authenticates what the hash covers: prev, a line feed and the entry.
+// computeMAC authenticates the same text as the hash: prev, a line feed and the entry.
 func computeMAC(key []byte, prev string, form []byte) string {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(prev))
@@ -39,8 +39,8 @@ func AppendKeyed(e Entry, prev string, key []byte) (Link, error) {
 	return Link{Entry: e, PrevHash: prev, Hash: hashEntry(prev, form), MAC: computeMAC(key, prev, form)}, nil
 }
 
-// CheckKeyed recomputes hash and MAC. An entry without the right MAC was put in by
-// somebody who can write to the database but does not hold the signing key.
+// CheckKeyed recomputes hash and MAC. An entry without the right MAC was inserted by a writer to the database who does
+// not hold the signing key.
 func (l Link) CheckKeyed(key []byte) *Fault {
 	form, err := l.Canonical()
 	if err != nil {

@@ -16,19 +16,18 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// BadMemory is the reason of a fault in what is remembered of a chain, not in the chain.
+// BadMemory is the reason of a fault in the memory of a chain, not in the chain.
 const BadMemory = "memory"
 
-// MemoryTenant stands in a list of epochs for the file of memories: an epoch of it, signed, says that the file
-// exists since then, so that its absence is a loss.
+// MemoryTenant is the name of the memory file in a list of epochs: its signed epoch states since when the file exists,
+// so that its absence is a loss.
 const MemoryTenant = "~memory"
 
-// maxOpen limits the failures of one chain that are open at a time: one is enough to
-// keep it from verifying.
+// maxOpen limits the open failures of one chain: one is enough to make verification fail.
 const maxOpen = 16
 
-// Memory is what stays known of a chain whatever its tables say: the largest head that was ever verified, and every
-// verification that failed. It only grows, so that two copies, of whatever age, are merged without losing anything.
+// Memory is the state remembered of a chain independently of its tables: the largest head ever verified, and every
+// failed verification. It only grows, so two copies of any age merge without losing anything.
 type Memory struct {
 	Tenant           string            `json:"tenant"`
 	High             Head              `json:"high"`
@@ -42,27 +41,28 @@ type Failure struct {
 	Seq     int64  `json:"seq"`
 	Reason  string `json:"reason"`
 	Detail  string `json:"detail"`
-	FoundAt string `json:"found_at"` // as Time gives it
+	FoundAt string `json:"found_at"` // in the format of Time
 }
 
-// Fault is the failure as Verify found it.
+// Fault returns the failure as Verify found it.
 func (f Failure) Fault() *Fault { return &Fault{f.Seq, f.Reason, f.Detail} }
 
-// Acknowledgement is the statement of two people that failures are known. The chain is accepted as it was then, up to
-// Seq, and is checked from there on; Seq lies beyond every entry that there ever was, so that no number is used twice.
+// Acknowledgement is the statement of two people that failures are known. The chain up to Seq is accepted as it was
+// then, and checked from there on; Seq is greater than that of every entry there ever was, so that no number is used
+// twice.
 type Acknowledgement struct {
 	ID          string   `json:"id"`
 	Failures    []string `json:"failures"`
 	Reason      string   `json:"reason"`
 	RequestedBy string   `json:"requested_by"`
 	By          string   `json:"acknowledged_by"`
-	At          string   `json:"at"` // as Time gives it
+	At          string   `json:"at"` // in the format of Time
 	Seq         int64    `json:"seq"`
-	Hash        string   `json:"hash"`   // of the last entry that there is; the next one follows it
-	Digest      string   `json:"digest"` // of the entries that there are, as Digester makes it
+	Hash        string   `json:"hash"`   // of the last existing entry; the next one follows it
+	Digest      string   `json:"digest"` // of the existing entries, computed by Digester
 }
 
-// Open lists the failures that nobody has acknowledged.
+// Open lists the failures that are not acknowledged.
 func (m Memory) Open() []Failure {
 	out := []Failure{}
 	for _, f := range m.Failures {
@@ -73,10 +73,11 @@ func (m Memory) Open() []Failure {
 	return out
 }
 
-// Base is where the chain is checked from: the last acknowledgement. Its Seq is 0 if there is none.
+// Base returns the last acknowledgement, from which the chain is checked. Its Seq is 0 if there is none.
 func (m Memory) Base() Acknowledgement { return lastAcknowledgement(m.Acknowledgements) }
 
-// lastAcknowledgement is that of the largest number, and of several the latest: it has accepted what the others did not.
+// lastAcknowledgement returns the one with the greatest number, and of several the latest: it accepted what the others
+// did not.
 func lastAcknowledgement(all []Acknowledgement) (last Acknowledgement) {
 	last.Hash = Genesis
 	for _, a := range all {
@@ -87,7 +88,7 @@ func lastAcknowledgement(all []Acknowledgement) (last Acknowledgement) {
 	return last
 }
 
-// WithFailure adds a failure, unless one of the same place and reason is open.
+// WithFailure adds a failure, unless one with the same position and reason is open.
 func (m Memory) WithFailure(f Failure) (Memory, bool) {
 	open := m.Open()
 	if len(open) >= maxOpen || slices.ContainsFunc(open, func(o Failure) bool { return o.Seq == f.Seq && o.Reason == f.Reason }) {
@@ -97,7 +98,7 @@ func (m Memory) WithFailure(f Failure) (Memory, bool) {
 	return m, true
 }
 
-// Merge returns what either of the two knows.
+// Merge returns the union of both memories.
 func (m Memory) Merge(other Memory) Memory {
 	if other.High.Seq > m.High.Seq {
 		m.High = other.High
@@ -142,7 +143,7 @@ func (m Memory) signedText() ([]byte, error) {
 	return fmt.Appendf(nil, "platform-audit-memory/v1\n%s\n", form), nil
 }
 
-// SignMemory signs what is remembered.
+// SignMemory signs a memory.
 func SignMemory(key ed25519.PrivateKey, m Memory) (SignedMemory, error) {
 	text, err := m.signedText()
 	if err != nil {
@@ -182,9 +183,8 @@ func ReadMemories(path string) (map[string]SignedMemory, error) {
 	return f.Chains, nil
 }
 
-// WriteMemory puts what change makes of a chain's memory into the file at path, 0600, which changes as a whole or not
-// at all; a lock keeps other processes from writing meanwhile. Without a file, one is made only if begin says so: a
-// lost one must be missed.
+// WriteMemory applies change to a chain's memory in the file at path, mode 0600, atomically and under a lock between
+// processes. A missing file is created only if begin is set: the loss of a file must be noticed.
 func WriteMemory(path, tenant string, begin bool, change func(SignedMemory) (SignedMemory, error)) error {
 	lock := flock.New(path + ".lock")
 	if err := lock.Lock(); err != nil {
@@ -209,7 +209,7 @@ func WriteMemory(path, tenant string, begin bool, change func(SignedMemory) (Sig
 	return nil
 }
 
-// Digester makes the digest of entries as they are, whether they hold or not: hex SHA-256 of their lines in a bundle.
+// Digester computes the digest of entries as is, valid or not: hex SHA-256 of their lines in a bundle.
 type Digester struct{ sum hash.Hash }
 
 // NewDigester begins at the first entry of a chain.
@@ -230,11 +230,11 @@ func (d *Digester) addLine(raw []byte) {
 	d.sum.Write([]byte{'\n'})
 }
 
-// Sum is the digest of what was added.
+// Sum returns the digest of the added entries.
 func (d *Digester) Sum() string { return hex.EncodeToString(d.sum.Sum(nil)) }
 
-// lineOf is an entry's line in a bundle. Details that an administrator wrote in a form that RFC 8785 cannot express
-// become a text: such an entry never holds, and must be found by whoever gets the bundle.
+// lineOf returns an entry's line in a bundle. Details that an administrator wrote in a form that RFC 8785 cannot
+// express become a string: such an entry is never valid, and the recipient of the bundle must be able to find it.
 func lineOf(l Link) ([]byte, error) {
 	raw, err := canonicalOf(entryLine{"entry", l.Entry, l.PrevHash, l.Hash})
 	if err == nil {

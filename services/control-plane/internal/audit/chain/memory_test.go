@@ -6,7 +6,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 )
 
-// Of two acknowledgements that end at one number the later counts, in whatever order they come.
+// Of two acknowledgements that end at the same number the later counts, in either order.
 func TestTheLaterOfEqualAcknowledgementsCounts(t *testing.T) {
 	t.Parallel()
 	early := chain.Acknowledgement{ID: "a", Seq: 7, Hash: "early", At: "2026-01-02T03:04:05.000000Z"}

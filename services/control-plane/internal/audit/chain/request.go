@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Request is what somebody asks a second person for. Signed, it cannot be told to be somebody else's, or for something
-// else, by whoever owns the database that keeps it meanwhile.
+// Request is a request for a second person's decision. Its signature prevents the owner of the database that stores it
+// meanwhile from changing its requester or its content.
 type Request struct {
 	ID          string `json:"id"`
 	Kind        string `json:"kind"`
@@ -24,13 +24,13 @@ func (r Request) signedText() ([]byte, error) {
 	return fmt.Appendf(nil, "platform-audit-request/v1\n%s\n", form), nil
 }
 
-// RequestSignature is that of the key of whoever took a request.
+// RequestSignature is the signature of the ledger that took a request.
 type RequestSignature struct {
 	KeyID     string `json:"key_id"`
 	Signature []byte `json:"signature"` // base64 in JSON
 }
 
-// SignRequest signs what is asked.
+// SignRequest signs a request.
 func SignRequest(key ed25519.PrivateKey, r Request) (RequestSignature, error) {
 	text, err := r.signedText()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Vouch is what the key By says by its signature: that another key is genuine.
+// Vouch is the statement of the key By, with its signature, that another key is genuine.
 type Vouch struct {
 	By        string `json:"by"`
 	Signature []byte `json:"signature"` // base64 in JSON
@@ -18,13 +18,13 @@ func vouchText(public ed25519.PublicKey, createdAt string) []byte {
 	return fmt.Appendf(nil, "platform-audit-key/v1\n%s\n%s\n%s\n", KeyID(public), base64.StdEncoding.EncodeToString(public), createdAt)
 }
 
-// VouchFor signs a public key that was made at createdAt, as Time gives it.
+// VouchFor signs a public key created at createdAt, in the format of Time.
 func VouchFor(key ed25519.PrivateKey, public ed25519.PublicKey, createdAt string) Vouch {
 	return Vouch{KeyID(key.Public().(ed25519.PublicKey)), ed25519.Sign(key, vouchText(public, createdAt))}
 }
 
-// Reach adds to k those of the keys that one of k vouches for, or one that is
-// reached so. A key that nobody vouches for is worth nothing, wherever it stands.
+// Reach adds to k the keys that one of k vouches for, directly or through others. A key without such a voucher is never
+// trusted, wherever it is stored.
 func (k Keys) Reach(keys []BundleKey) Keys {
 	out := maps.Clone(k)
 	for more := true; more; {
@@ -47,13 +47,13 @@ func (k Keys) vouches(c BundleKey) bool {
 	return false
 }
 
-// Has reports whether a key is one of k, to the byte.
+// Has reports whether k contains exactly this key.
 func (k Keys) Has(public ed25519.PublicKey) bool {
 	mine, ok := k[KeyID(public)]
 	return ok && mine.Equal(public)
 }
 
-// ParseKeys reads public keys in hex or base64 with commas between them.
+// ParseKeys parses comma-separated public keys in hex or base64.
 func ParseKeys(list string) (Keys, error) {
 	out := Keys{}
 	for text := range strings.SplitSeq(list, ",") {

@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 )
 
-// keyFromSeedByte is a key of the seed n n … n.
+// keyFromSeedByte returns a key of the seed n n … n.
 func keyFromSeedByte(n byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, ed25519.SeedSize))
 }
@@ -87,7 +87,7 @@ func TestTrustIsReachedBySignatures(t *testing.T) {
 	}
 }
 
-// A bundle's keys count when the given one vouches for them, and else not.
+// A bundle's keys count only if the given one vouches for them.
 func TestABundleOfTwoKeys(t *testing.T) {
 	t.Parallel()
 	first, second, alien := keyFromSeedByte(1), keyFromSeedByte(2), keyFromSeedByte(9)
@@ -122,7 +122,7 @@ func TestABundleOfTwoKeys(t *testing.T) {
 		if err := w.Close(endingOf(all, second)); err != nil {
 			t.Fatal(err)
 		}
-		if what == "vouched for" { // which the verifier in another language judges as well
+		if what == "vouched for" { // which the verifier in another language checks as well
 			golden, err := os.ReadFile("testdata/two-keys.ndjson")
 			if err != nil || !bytes.Equal(golden, buf.Bytes()) {
 				t.Errorf("testdata/two-keys.ndjson is not\n%s%v; want bytes.Equal(golden, buf.Bytes())", &buf, err)

@@ -1,5 +1,4 @@
-// Package offline is the command "audit verify": it checks an exported bundle with
-// nothing but a public key.
+// Package offline is the command "audit verify": it checks an exported bundle with only a public key.
 package offline
 
 import (
@@ -14,14 +13,14 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 )
 
-// Usage is how the command is called.
+// Usage is the usage text of the command.
 const Usage = "usage: control-plane audit verify <bundle.ndjson> [--key <public key: file, hex or base64>]... [--json]"
 
 // Exit codes.
 const (
 	ok     = 0
 	faulty = 1 // the bundle does not verify
-	failed = 2 // the question was not answered
+	failed = 2 // the verification could not be done
 )
 
 type options struct {
@@ -30,8 +29,7 @@ type options struct {
 	json   bool
 }
 
-// Run verifies the bundle that args, after "audit", name; "-" is in. It returns the
-// exit code.
+// Run verifies the bundle named by args, the arguments after "audit"; "-" reads from in. It returns the exit code.
 func Run(args []string, in io.Reader, out, errs io.Writer) int {
 	opt, err := parseArguments(args, errs)
 	if err != nil {
@@ -63,7 +61,7 @@ func Run(args []string, in io.Reader, out, errs io.Writer) int {
 	return ok
 }
 
-// parseArguments takes flags before and after the bundle.
+// parseArguments accepts flags before and after the bundle.
 func parseArguments(args []string, errs io.Writer) (options, error) {
 	var o options
 	if len(args) == 0 || args[0] != "verify" {
@@ -121,7 +119,7 @@ func verifyBundle(o options, in io.Reader) (chain.Report, error) {
 	return chain.VerifyBundle(in, trusted)
 }
 
-// printReport says what a report means.
+// printReport explains a report.
 func printReport(out io.Writer, r chain.Report) error {
 	var b strings.Builder
 	if !r.Verified {
@@ -131,7 +129,7 @@ func printReport(out io.Writer, r chain.Report) error {
 		fmt.Fprintf(&b, "VERIFIED: %d entries of the chain of %q, from %d to %d, head %s\n", r.Checked, r.Tenant, r.FromSeq, r.Head.Seq, r.Head.Hash)
 		switch {
 		case r.SignedSeq == 0 && r.Checked > 0:
-			fmt.Fprintln(&b, "No checkpoint: the entries agree with each other, and nobody has signed them.")
+			fmt.Fprintln(&b, "No checkpoint: the entries are consistent, but unsigned.")
 		case r.SignedSeq > 0:
 			fmt.Fprintf(&b, "%d checkpoints, signed by %s: entries up to %d are signed, %d after it are not.\n",
 				r.Checkpoints, strings.Join(r.KeyIDs, ", "), r.SignedSeq, r.Head.Seq-r.SignedSeq)
@@ -142,10 +140,10 @@ func printReport(out io.Writer, r chain.Report) error {
 			a.At, a.By, a.RequestedBy, a.Reason, a.Seq, a.Seq+1)
 	}
 	if r.Verified && !r.Signed {
-		fmt.Fprintln(&b, "The trailer is not signed: how long the ledger was is only claimed.")
+		fmt.Fprintln(&b, "The trailer is not signed: the ledger's length is not proven.")
 	}
 	if r.OwnKeys {
-		fmt.Fprintln(&b, "The keys are the bundle's own: give --key to learn whether it is yours that signed.")
+		fmt.Fprintln(&b, "The keys are the bundle's own: give --key to check that a key you trust signed it.")
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

@@ -19,8 +19,7 @@ import (
 
 var key = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
 
-// writeBundleFile writes two entries, the first signed, of a ledger that has last ones, and
-// gives the file.
+// writeBundleFile writes a bundle of two entries, the first signed, with a full trailer, and returns the file.
 func writeBundleFile(t *testing.T, last int64, change func([]byte) []byte) string {
 	t.Helper()
 	var buf bytes.Buffer
@@ -86,7 +85,7 @@ func TestVerify(t *testing.T) {
 		{[]string{"verify", bad, "--key", public}, 1, "NOT VERIFIED: entry 1 of the chain of \"default\": hash", ""},
 		{[]string{"verify", bad, "--key", public, "--json"}, 1, `"first_bad_seq": 1`, ""},
 		{[]string{"verify", cut, "--key", public}, 1, "NOT VERIFIED: entry 3 of the chain of \"default\": gap", ""},
-		{[]string{"verify", good}, 1, "checkpoint", ""}, // it brings no keys
+		{[]string{"verify", good}, 1, "checkpoint", ""}, // it includes no keys
 		{[]string{"verify", good, "--key", strings.Repeat("00", 32)}, 1, "unknown key", ""},
 		{[]string{"verify", good, "--key", "nothing"}, 2, "", "32 bytes"},
 		{[]string{"verify", good, bad}, 2, "", "one bundle"},

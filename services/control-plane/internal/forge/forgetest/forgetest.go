@@ -1,5 +1,4 @@
-// Package forgetest serves real git repositories to tests: commits are made by
-// git, and git's own server hands them out.
+// Package forgetest serves real git repositories to tests: git makes the commits, and git's own server serves them.
 package forgetest
 
 import (
@@ -22,7 +21,7 @@ type Project struct {
 	Bare string
 }
 
-// New is an empty repository, and a bare one that it pushes to.
+// New creates an empty repository, and a bare one that it pushes to.
 func New(t testing.TB) *Project {
 	t.Helper()
 	p := &Project{t: t, Dir: t.TempDir(), Bare: filepath.Join(t.TempDir(), "models.git")}
@@ -35,7 +34,7 @@ func New(t testing.TB) *Project {
 // Git runs git in the working tree.
 func (p *Project) Git(args ...string) string { p.t.Helper(); return p.Run(p.Dir, "git", args...) }
 
-// Run runs a command in dir and returns what it printed.
+// Run runs a command in dir and returns its output.
 func (p *Project) Run(dir, name string, args ...string) string {
 	p.t.Helper()
 	cmd := exec.Command(name, args...)
@@ -75,7 +74,7 @@ func (p *Project) Commit(message string, files map[string]string) string {
 type Server struct {
 	*httptest.Server
 	Requests atomic.Int64
-	Handle   atomic.Pointer[http.HandlerFunc] // instead of git, if set
+	Handle   atomic.Pointer[http.HandlerFunc] // replaces git, if set
 }
 
 // Serve serves the bare repository until the test ends.
@@ -101,7 +100,7 @@ func (p *Project) Serve() *Server {
 // Address is the URL of the repository.
 func (s *Server) Address() string { return s.URL + "/models.git" }
 
-// Tree writes git objects as no git command would: entries may have any name.
+// Tree writes git objects that no git command would: entries may have any name.
 func (p *Project) Tree(entries ...string) string {
 	p.t.Helper()
 	var raw strings.Builder
@@ -123,7 +122,7 @@ func (p *Project) Object(kind, content string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Point makes main of the served repository a commit of the tree.
+// Point sets main of the served repository to a commit of the tree.
 func (p *Project) Point(tree string) string {
 	p.t.Helper()
 	sha := p.Run(p.Bare, "git", "commit-tree", tree, "-m", "made by hand")

@@ -21,18 +21,18 @@ const (
 	RefDelta = 7
 )
 
-// Object is one of a pack, as somebody who means harm would write it.
+// Object is one of a pack, as an attacker would write it.
 type Object struct {
 	Type int
-	// Size is what the header says; 0: what Body has.
+	// Size is the size in the header; 0: the size of Body.
 	Size int64
 	Base [20]byte // of a RefDelta
 	Body []byte
-	// Zeros follow the body without being held.
+	// Zeros is the number of zero bytes after Body, which are not held in memory.
 	Zeros int64
 }
 
-// Pack is git's format of these objects. count is what its header says; 0: how many there are.
+// Pack encodes these objects in git's format. count is the count in its header; 0: the number of objects.
 func Pack(count uint32, objects ...Object) []byte {
 	var b bytes.Buffer
 	if count == 0 {
@@ -67,8 +67,8 @@ func Pack(count uint32, objects ...Object) []byte {
 	return append(b.Bytes(), sum[:]...)
 }
 
-// deflate is o as a zlib stream (RFC 1950). A chunk of zeros is compressed once and repeated: a flushed block refers to
-// nothing before it, and compressing half a gibibyte takes a minute under the race detector.
+// deflate returns o as a zlib stream (RFC 1950). A chunk of zeros is compressed once and repeated: a flushed block
+// refers to nothing before it, and compressing half a gibibyte takes a minute under the race detector.
 func deflate(o Object) []byte {
 	const size = 1 << 20
 	chunk := make([]byte, size)
@@ -96,7 +96,7 @@ func deflate(o Object) []byte {
 	return sum.Sum(append(out, 1, 0, 0, 0xff, 0xff)) // the last block is stored and empty
 }
 
-// HashOf is git's name of an object.
+// HashOf returns git's name of an object.
 func HashOf(kind string, body []byte, zeros int64) (out [20]byte) {
 	h := sha1.New() // #nosec G401 -- git's own
 	fmt.Fprintf(h, "%s %d\x00", kind, int64(len(body))+zeros)
@@ -109,7 +109,7 @@ func HashOf(kind string, body []byte, zeros int64) (out [20]byte) {
 	return out
 }
 
-// CopyDelta is a delta whose result is the base, times over: size bytes of base, n times.
+// CopyDelta returns a delta whose result is n times the base, size bytes each.
 func CopyDelta(size int64, n int) []byte {
 	varint := func(v int64) (out []byte) {
 		for ; v >= 0x80; v >>= 7 {
@@ -127,7 +127,7 @@ func CopyDelta(size int64, n int) []byte {
 	return out
 }
 
-// ServePack serves a repository whose branch main is at sha, and whose every pack is this one.
+// ServePack serves a repository whose branch main is at sha, and that answers every fetch with this pack.
 func ServePack(t testing.TB, sha string, pack []byte) (url string) {
 	t.Helper()
 	line := func(s string) string { return fmt.Sprintf("%04x%s", len(s)+4, s) }
