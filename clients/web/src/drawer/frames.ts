@@ -17,6 +17,8 @@ export interface Prompt {
   alwaysConfirm: boolean;
   expiresAt: string;
   digest: string;
+  /** Where it acts; empty if the assistant has one cluster. */
+  cluster: string;
   /** What it acts on, as the prompt's words list it. */
   affected: string[];
 }
@@ -110,6 +112,7 @@ function readPrompt(choice: Json): Prompt | undefined {
     alwaysConfirm: choice.always_confirm === true,
     expiresAt: textOf(choice.expires_at),
     digest: textOf(choice.digest),
+    cluster: textOf(choice.cluster),
     affected: isObject(choice.delta) ? readAffected(textOf(choice.delta.content)) : [],
   };
 }
