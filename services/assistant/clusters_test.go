@@ -1,8 +1,11 @@
 package assistant_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -42,12 +45,16 @@ func serveSite(t *testing.T, name string) *site {
 		t.Fatal(err)
 	}
 	s := &site{}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at) }, Transport: cfg.Transport, FlushInterval: -1}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at) }, Transport: cfg.Transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0)}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.down.Load() {
-			w.WriteHeader(http.StatusBadGateway)
-			return
+			panic(http.ErrAbortHandler)
 		}
+		body, err := io.ReadAll(r.Body) // a pipe in memory takes the request as a whole
+		if err != nil {
+			panic(http.ErrAbortHandler) // its client is gone
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
@@ -159,6 +166,9 @@ func TestClusters(t *testing.T) {
 	asked := b.sayIn("", operator, "two", scaleWebTo(5))
 	b.contains(asked, "This change in cluster `west` waits for approval")
 	wantPieces(t, string(asked.raw), `"cluster":"west"`)
+	if len(asked.prompts()) != 1 {
+		t.Fatalf("got %d prompts, want 1", len(asked.prompts()))
+	}
 	id := asked.prompts()[0].ActionID
 	if got := b.action(operator, "two", id)["cluster"]; got != "west" {
 		t.Errorf("got an action of %v, want west", got)
