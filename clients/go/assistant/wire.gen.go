@@ -297,9 +297,12 @@ type Action struct {
 	AlwaysConfirm        bool               `json:"always_confirm"`
 	AlwaysConfirmReasons []string           `json:"always_confirm_reasons"`
 	Basis                *ActionBasis       `json:"basis,omitempty"`
-	DecidedAt            *time.Time         `json:"decided_at,omitempty"`
-	DecidedBy            *string            `json:"decided_by,omitempty"`
-	DecidedRole          *ActionDecidedRole `json:"decided_role,omitempty"`
+
+	// Cluster Absent where clusters are not configured by name
+	Cluster     *string            `json:"cluster,omitempty"`
+	DecidedAt   *time.Time         `json:"decided_at,omitempty"`
+	DecidedBy   *string            `json:"decided_by,omitempty"`
+	DecidedRole *ActionDecidedRole `json:"decided_role,omitempty"`
 
 	// Diff Live to result, redacted
 	Diff string `json:"diff"`
@@ -527,7 +530,12 @@ type ModelListObject string
 
 // NamespaceList defines model for NamespaceList.
 type NamespaceList struct {
-	Namespaces []string `json:"namespaces"`
+	// Cluster Absent where clusters are not configured by name
+	Cluster *string `json:"cluster,omitempty"`
+
+	// Clusters All that are configured by name, the default first
+	Clusters   *[]string `json:"clusters,omitempty"`
+	Namespaces []string  `json:"namespaces"`
 }
 
 // Problem defines model for Problem.
@@ -554,6 +562,8 @@ type Readiness struct {
 
 // Session defines model for Session.
 type Session struct {
+	// Cluster Absent where clusters are not configured by name
+	Cluster   *string          `json:"cluster,omitempty"`
 	CreatedAt time.Time        `json:"created_at"`
 	Messages  []SessionMessage `json:"messages"`
 
@@ -572,6 +582,8 @@ type Session struct {
 
 // SessionHead defines model for SessionHead.
 type SessionHead struct {
+	// Cluster Absent where clusters are not configured by name
+	Cluster   *string   `json:"cluster,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 
 	// Namespace Default scope; may be empty
@@ -606,6 +618,9 @@ type SessionPage struct {
 	NextCursor *string       `json:"next_cursor"`
 }
 
+// ClusterHeader defines model for ClusterHeader.
+type ClusterHeader = string
+
 // Cursor defines model for Cursor.
 type Cursor = string
 
@@ -638,6 +653,9 @@ type ChatParams struct {
 	// XSessionID The session, 1 to 128 of A-Z a-z 0-9 . _ : -; generated if absent
 	XSessionID *SessionHeader `json:"X-Session-ID,omitempty"`
 
+	// XCluster One of the configured clusters; the first if absent. A session stays with the one that it began with
+	XCluster *ClusterHeader `json:"X-Cluster,omitempty"`
+
 	// XStreamProfile openai requests only chat-completions chunks
 	XStreamProfile *Profile `json:"X-Stream-Profile,omitempty"`
 
@@ -667,6 +685,12 @@ type ReplayParams struct {
 
 	// LastEventID Only frames after this id are sent
 	LastEventID *LastEventId `json:"Last-Event-ID,omitempty"`
+}
+
+// ListNamespacesParams defines parameters for ListNamespaces.
+type ListNamespacesParams struct {
+	// XCluster One of the configured clusters; the first if absent. A session stays with the one that it began with
+	XCluster *ClusterHeader `json:"X-Cluster,omitempty"`
 }
 
 // ListSessionsParams defines parameters for ListSessions.
@@ -1571,8 +1595,8 @@ func (c *Client) GetModel(ctx context.Context, model string, editors ...RequestE
 }
 
 // ListNamespaces calls GET /v1/namespaces.
-func (c *Client) ListNamespaces(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
-	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/v1/namespaces")}, editors...)
+func (c *Client) ListNamespaces(ctx context.Context, params *ListNamespacesParams, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/v1/namespaces"), Params: params}, editors...)
 }
 
 // ListSessions calls GET /v1/sessions.

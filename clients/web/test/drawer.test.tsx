@@ -21,6 +21,7 @@ const prompt: Prompt = {
   alwaysConfirm: false,
   expiresAt: '2099-01-01T00:00:00Z',
   digest: 'sha256:25358a84e591',
+  cluster: '',
   affected: ['pod/web-1 in shop'],
 };
 
@@ -102,6 +103,7 @@ describe('the frame reader', () => {
       always_confirm: true,
       expires_at: '2026-11-23T00:25:18Z',
       digest: 'sha256:01',
+      cluster: 'west',
     };
     const read = frame(token(words, asks));
     expect(read).toEqual({
@@ -113,6 +115,7 @@ describe('the frame reader', () => {
         alwaysConfirm: true,
         expiresAt: '2026-11-23T00:25:18Z',
         digest: 'sha256:01',
+        cluster: 'west',
         affected: ['pod/web-1 in shop', 'pod/web-2 in shop'],
       },
     });

@@ -19,8 +19,9 @@ func chatCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "chat", Usage: "ask the cluster assistant, and approve the changes that it shows", ArgsUsage: "[question...]", Flags: []cli.Flag{
 		&cli.StringFlag{Name: "session", Usage: "continue this conversation (default: a new one)"},
 		&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Usage: "the namespace that the conversation is about"},
+		&cli.StringFlag{Name: "cluster", Usage: "the cluster that a new conversation is about, where the assistant has several (default: its first)"},
 	}, Action: func(c *cli.Context) error {
-		o := chatOptions{session: c.String("session"), namespace: c.String("namespace"), question: strings.Join(c.Args().Slice(), " ")}
+		o := chatOptions{session: c.String("session"), namespace: c.String("namespace"), cluster: c.String("cluster"), question: strings.Join(c.Args().Slice(), " ")}
 		if o.question == "" && !env.InTTY {
 			text, err := awaitRead(c.Context, func() ([]byte, error) { return io.ReadAll(io.LimitReader(env.In, maxQuestion+1)) })
 			switch {
@@ -46,7 +47,7 @@ func chatCommand(env *Env) *cli.Command {
 	}}
 }
 
-type chatOptions struct{ session, namespace, question string }
+type chatOptions struct{ session, namespace, cluster, question string }
 
 // conversation is one session with the assistant.
 type conversation struct {
@@ -54,11 +55,12 @@ type conversation struct {
 	s         *remote
 	session   string
 	namespace string // said with the first question; the assistant remembers it
+	cluster   string // empty: that of the session, or the assistant's first
 	lines     *typedLines
 }
 
 func newConversation(env *Env, s *remote, o chatOptions) *conversation {
-	return &conversation{env: env, s: s, session: o.session, namespace: o.namespace}
+	return &conversation{env: env, s: s, session: o.session, namespace: o.namespace, cluster: o.cluster}
 }
 
 // run answers one question, or all that a person asks at a terminal.

@@ -136,6 +136,9 @@ func (c *conversation) open(ctx context.Context, message string) (io.ReadCloser,
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
 	req.Header.Set("X-Session-ID", c.session)
+	if c.cluster != "" {
+		req.Header.Set("X-Cluster", c.cluster)
+	}
 	req.Header.Set("X-Request-ID", uuid.Must(uuid.NewV7()).String())
 	if c.s.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.s.token)

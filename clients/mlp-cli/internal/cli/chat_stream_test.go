@@ -55,3 +55,27 @@ func TestChatGivesUpASilentAssistant(t *testing.T) {
 		})
 	}
 }
+
+// The cluster of the command line goes with every message, so that an assistant refuses one that is not the session's.
+func TestChatNamesTheCluster(t *testing.T) {
+	t.Parallel()
+	for _, cluster := range []string{"", "west"} {
+		var sent http.Header
+		answer := roundTrip(func(r *http.Request) (*http.Response, error) {
+			sent = r.Header
+			header := http.Header{"Content-Type": {"text/event-stream"}}
+			return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader("data: [DONE]\n\n")), Request: r}, nil
+		})
+		c := newConversation(&Env{Out: io.Discard, Err: io.Discard}, &remote{key: "assistant", url: "http://localhost", http: &http.Client{Transport: answer}}, chatOptions{session: "s", cluster: cluster})
+		body, err := c.open(t.Context(), "what is wrong?")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := body.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := sent.Get("X-Cluster"); got != cluster {
+			t.Errorf("got X-Cluster %q, want %q", got, cluster)
+		}
+	}
+}

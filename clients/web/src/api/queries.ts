@@ -450,6 +450,7 @@ export const snapshotQuery = (token: string) =>
 /** A change that the assistant proposed, in its wire form; see clients/go/assistant/openapi.yaml. */
 export interface AssistantAction {
   action_id: string;
+  cluster?: string;
   state: 'pending' | 'approved' | 'denied' | 'expired' | 'stale' | 'executing' | 'succeeded' | 'failed' | 'unknown';
   human_summary: string;
   risk_level: string;

@@ -62,6 +62,7 @@ export function ActionCard({ prompt, session, actions, onRun }: ActionCardProps)
   const state = stateOf(prompt, action, now.getTime());
   const expires = parseTime(action?.expires_at ?? prompt.expiresAt);
   const command = action?.human_summary ?? prompt.command;
+  const cluster = action?.cluster ?? prompt.cluster;
   const risk = action?.risk_level ?? prompt.risk;
   const pending = state === 'pending';
   const title = pending && !mayDecide ? words.titles.viewer : words.titles[state];
@@ -94,6 +95,7 @@ export function ActionCard({ prompt, session, actions, onRun }: ActionCardProps)
                 <span className="muted">{reasonsOf(prompt, action)}</span>
               </>,
             ],
+            cluster ? [words.cluster, cluster] : undefined,
             prompt.affected.length ? [words.affects, <Affected objects={prompt.affected} />] : undefined,
             ...(action?.notes ?? []).map((note) => [words.note, note] as const),
             [

@@ -17,6 +17,8 @@ export interface Prompt {
   alwaysConfirm: boolean;
   expiresAt: string;
   digest: string;
+  /** The cluster it acts on; empty if the assistant has one cluster. */
+  cluster: string;
   /** The objects it acts on, as listed in the prompt's text. */
   affected: string[];
 }
@@ -110,6 +112,7 @@ function readPrompt(choice: Json): Prompt | undefined {
     alwaysConfirm: choice.always_confirm === true,
     expiresAt: textOf(choice.expires_at),
     digest: textOf(choice.digest),
+    cluster: textOf(choice.cluster),
     affected: isObject(choice.delta) ? readAffected(textOf(choice.delta.content)) : [],
   };
 }

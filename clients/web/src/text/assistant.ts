@@ -78,6 +78,7 @@ export const assistant = {
       model_choice: 'a language model or another program chose part of it',
       no_dry_run: 'the API server cannot rehearse it',
     } as Record<string, string>,
+    cluster: 'Cluster',
     affects: 'Affects',
     more: (n: number) => `and ${n} more`,
     digest: 'Digest',

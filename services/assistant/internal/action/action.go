@@ -45,6 +45,7 @@ const (
 type Action struct {
 	ID            uuid.UUID      `json:"action_id"`
 	Session       string         `json:"session_id"`
+	Cluster       string         `json:"cluster,omitempty"` // empty: clusters are not configured by name
 	Turn          int32          `json:"turn"`
 	State         State          `json:"state"`
 	Command       string         `json:"human_summary"`
@@ -98,7 +99,7 @@ func (a Action) requester() event.Who {
 
 func fromRow(r store.Action) (Action, error) {
 	a := Action{
-		ID: r.ID, Session: r.SessionID, Turn: r.Turn, State: State(r.State), Command: r.Command, Risk: operation.Risk(r.Risk),
+		ID: r.ID, Session: r.SessionID, Cluster: r.Cluster, Turn: r.Turn, State: State(r.State), Command: r.Command, Risk: operation.Risk(r.Risk),
 		AlwaysConfirm: r.AlwaysConfirm, Confirms: r.Confirms, Notes: r.Notes, Digest: r.Digest, Diff: r.Diff,
 		Requester: r.Requester, ProposedAt: r.ProposedAt, ExpiresAt: r.ExpiresAt,
 		Basis: Basis(stringOrEmpty(r.Basis)), Decider: stringOrEmpty(r.Decider), DeciderRole: guard.Role(stringOrEmpty(r.DeciderRole)), DecidedAt: r.DecidedAt,
@@ -127,14 +128,14 @@ func stringOrEmpty(s *string) string {
 // the name of the event, act that of the audit fact.
 func actionEvents(w event.Who, now time.Time, name, act, outcome string, a Action) []outbox.Event {
 	payload := event.Action{
-		ID: a.ID, Session: a.Session, State: string(a.State), Digest: a.Digest, Command: a.Command, Risk: string(a.Risk),
+		ID: a.ID, Session: a.Session, Cluster: a.Cluster, State: string(a.State), Digest: a.Digest, Command: a.Command, Risk: string(a.Risk),
 		AlwaysConfirm: a.AlwaysConfirm, Requester: a.Requester, Decider: a.Decider, Basis: string(a.Basis), Reason: a.Reason, Result: a.Result,
 	}
 	details := map[string]any{
 		"action_id": a.ID, "session": a.Session, "state": a.State, "digest": a.Digest, "command": a.Command, "risk": a.Risk,
 		"always_confirm": a.AlwaysConfirm, "requester": a.Requester,
 	}
-	for k, v := range map[string]string{"decider": a.Decider, "basis": string(a.Basis), "reason": a.Reason, "result": a.Result} {
+	for k, v := range map[string]string{"cluster": a.Cluster, "decider": a.Decider, "basis": string(a.Basis), "reason": a.Reason, "result": a.Result} {
 		if v != "" {
 			details[k] = v
 		}

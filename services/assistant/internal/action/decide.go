@@ -41,7 +41,11 @@ func (s *Service) Decide(ctx context.Context, w event.Who, id uuid.UUID, d Decis
 	if !d.Approve {
 		return s.settle(ctx, w, a, Denied, d)
 	}
-	plan, err := s.Cluster.Plan(ctx, w.Role, a.Ops())
+	target, err := s.Target(a.Cluster)
+	if err != nil {
+		return a, err
+	}
+	plan, err := target.Plan(ctx, w.Role, a.Ops())
 	plan.Verdict = plan.Verdict.Recall(w.Role, a.Confirms)
 	switch {
 	case err != nil:
@@ -205,7 +209,7 @@ func (s *Service) replace(ctx context.Context, a Action, plan Plan) (Action, err
 		if a.AlwaysConfirm {
 			plan.Verdict.Answer = guard.AlwaysAsk
 		}
-		p := Proposal{Session: a.Session, Turn: a.Turn, Who: a.requester(), Plan: plan}
+		p := Proposal{Session: a.Session, Cluster: a.Cluster, Turn: a.Turn, Who: a.requester(), Plan: plan}
 		same, err := tx.PendingWithDigest(ctx, store.PendingWithDigestParams{SessionID: a.Session, Digest: plan.Digest, Now: now})
 		switch {
 		case err == nil:

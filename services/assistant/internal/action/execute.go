@@ -40,7 +40,13 @@ func (s *Service) Execute(ctx context.Context, id uuid.UUID, verifying func()) (
 	if a.State != Approved {
 		return a, notApproved(a)
 	}
-	observed, why := s.observe(ctx, a)
+	observed, why := a.Operations, ""
+	target, err := s.Target(a.Cluster)
+	if err != nil {
+		why = err.Error() + " Nothing was written."
+	} else {
+		observed, why = s.observe(ctx, target, a)
+	}
 	a, err = s.claim(ctx, a, observed)
 	if err != nil {
 		return a, err
@@ -48,7 +54,7 @@ func (s *Service) Execute(ctx context.Context, id uuid.UUID, verifying func()) (
 	if why != "" {
 		return s.finish(ctx, a, Failed, why)
 	}
-	return s.run(ctx, a, verifying)
+	return s.run(ctx, target, a, verifying)
 }
 
 func notApproved(a Action) error {
@@ -57,11 +63,11 @@ func notApproved(a Action) error {
 
 // observe reads the targets again. why is set when nothing may be written; the action still
 // continues, so that its row records the reason.
-func (s *Service) observe(ctx context.Context, a Action) (observed []operation.Expanded, why string) {
+func (s *Service) observe(ctx context.Context, target Target, a Action) (observed []operation.Expanded, why string) {
 	if a.DecidedAt != nil && s.Now().Sub(*a.DecidedAt) > s.TTL {
 		return a.Operations, "Approved too long ago and never carried out; nothing was written. Ask for it again."
 	}
-	plan, err := s.Cluster.Plan(ctx, a.DeciderRole, a.Ops())
+	plan, err := target.Plan(ctx, a.DeciderRole, a.Ops())
 	plan.Verdict = plan.Verdict.Recall(a.DeciderRole, a.Confirms)
 	switch {
 	case err != nil:
@@ -101,14 +107,14 @@ func (s *Service) claim(ctx context.Context, a Action, observed []operation.Expa
 }
 
 // run makes the call under the claimed lease and records the outcome.
-func (s *Service) run(ctx context.Context, a Action, verifying func()) (Action, error) {
+func (s *Service) run(ctx context.Context, target Target, a Action, verifying func()) (Action, error) {
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCall)
 	kept := make(chan struct{})
 	go func() {
 		defer close(kept)
 		s.keep(call, a, cancel)
 	}()
-	answer, err := s.Cluster.Execute(call, a)
+	answer, err := target.Execute(call, a)
 	cancel()
 	<-kept
 	switch {
@@ -120,9 +126,9 @@ func (s *Service) run(ctx context.Context, a Action, verifying func()) (Action, 
 		if verifying != nil {
 			verifying()
 		}
-		return s.verify(ctx, a), nil
+		return s.verify(ctx, target, a), nil
 	case errors.Is(err, ErrNoAnswer) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-		return s.unanswered(ctx, a, answer)
+		return s.unanswered(ctx, target, a, answer)
 	}
 	return s.finish(ctx, a, Failed, err.Error())
 }
@@ -162,10 +168,10 @@ const (
 // unanswered records the outcome of a call without an answer, from the state of the target. The
 // call may still arrive, so an unchanged target proves nothing here. before is the answer to
 // earlier calls of the same action.
-func (s *Service) unanswered(ctx context.Context, a Action, before string) (Action, error) {
+func (s *Service) unanswered(ctx context.Context, target Target, a Action, before string) (Action, error) {
 	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
-	effect, err := s.Probe.Probe(look, a)
+	effect, err := target.Probe(look, a)
 	if err != nil {
 		s.Log.WarnContext(ctx, "no look at the target after an unanswered write", slog.Any("err", err), slog.String("action", a.ID.String()))
 	}
@@ -174,7 +180,7 @@ func (s *Service) unanswered(ctx context.Context, a Action, before string) (Acti
 		if err != nil {
 			return a, err
 		}
-		return s.verify(ctx, a), nil
+		return s.verify(ctx, target, a), nil
 	}
 	return s.finish(ctx, a, Unknown, strings.TrimSpace(before+" "+unknownResult))
 }
@@ -218,13 +224,13 @@ func (s *Service) finish(ctx context.Context, a Action, to State, result string)
 
 // verify adds what was observed after a write; a failed observation is reported in the text,
 // not as an error.
-func (s *Service) verify(ctx context.Context, a Action) Action {
+func (s *Service) verify(ctx context.Context, target Target, a Action) Action {
 	if a.State != Succeeded || len(a.Observed) == 0 {
 		return a
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxVerify)
 	defer cancel()
-	seen, err := s.Cluster.Verify(ctx, a)
+	seen, err := target.Verify(ctx, a)
 	if err != nil {
 		s.Log.WarnContext(ctx, "a write could not be verified", slog.Any("err", err), slog.String("action", a.ID.String()))
 		seen = "The result could not be read back."

@@ -29,6 +29,7 @@ func (r *Refused) Error() string { return r.Reason }
 // Proposal is a requested write.
 type Proposal struct {
 	Session string
+	Cluster string
 	Turn    int32
 	Who     event.Who
 	Plan    Plan
@@ -81,7 +82,7 @@ func (s *Service) Propose(ctx context.Context, p Proposal) (Action, error) {
 func (s *Service) refuseProposal(ctx context.Context, p Proposal) error {
 	v := p.Plan.Verdict
 	refused := Action{
-		ID: uuid.Must(uuid.NewV7()), Session: p.Session, State: Denied, Digest: p.Plan.Digest, Command: p.Plan.Command, Risk: v.Risk,
+		ID: uuid.Must(uuid.NewV7()), Session: p.Session, Cluster: p.Cluster, State: Denied, Digest: p.Plan.Digest, Command: p.Plan.Command, Risk: v.Risk,
 		AlwaysConfirm: alwaysConfirms(v), Requester: p.Who.Principal, Reason: v.Reason,
 	}
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
@@ -158,7 +159,7 @@ func insertProposal(ctx context.Context, tx store.Tx, p Proposal, basis Basis, n
 		notes[i] = store.Text(n)
 	}
 	params := store.InsertActionParams{
-		ID: uuid.Must(uuid.NewV7()), SessionID: p.Session, Turn: p.Turn, State: string(Pending), Operations: ops,
+		ID: uuid.Must(uuid.NewV7()), SessionID: p.Session, Cluster: p.Cluster, Turn: p.Turn, State: string(Pending), Operations: ops,
 		Digest: p.Plan.Digest, Command: store.Text(p.Plan.Command), Risk: string(v.Risk), AlwaysConfirm: alwaysConfirms(v),
 		Confirms: confirms, Notes: notes, Diff: store.Text(p.Plan.Diff),
 		Requester: p.Who.Principal, RequesterRole: string(p.Who.Role), RequesterUser: store.Text(p.Who.User), RequestID: p.Who.RequestID,

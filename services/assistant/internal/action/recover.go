@@ -51,8 +51,12 @@ func (s *Service) Rescue(ctx context.Context, a Action) (Action, error) {
 	if a, err = fromRow(row); err != nil {
 		return a, err
 	}
+	target, err := s.Target(a.Cluster)
+	if err != nil { // nobody will ever be able to look
+		return s.finish(ctx, a, Unknown, err.Error()+" "+unknownResult)
+	}
 	look, cancel := context.WithTimeout(ctx, s.Lease/2) // the call needs some of the lease, too
-	effect, err := s.Probe.Probe(look, a)
+	effect, err := target.Probe(look, a)
 	cancel()
 	if err != nil {
 		return a, err // the lease runs out again
@@ -60,12 +64,12 @@ func (s *Service) Rescue(ctx context.Context, a Action) (Action, error) {
 	s.Log.InfoContext(ctx, "took over an action whose executor died", slog.String("action", a.ID.String()), slog.Int("effect", int(effect)))
 	switch effect {
 	case Unmoved:
-		return s.run(ctx, a, nil)
+		return s.run(ctx, target, a, nil)
 	case Present:
 		if a, err = s.finish(ctx, a, Succeeded, observedResult); err != nil {
 			return a, err
 		}
-		return s.verify(ctx, a), nil
+		return s.verify(ctx, target, a), nil
 	}
 	return s.finish(ctx, a, Unknown, unknownResult)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
 const lease = time.Minute
@@ -208,4 +209,113 @@ func TestKilledProcess(t *testing.T) {
 			b.wantEvents(a.ID, "action_executed", "assistant.action.executed", 1)
 		})
 	}
+}
+
+// twoClusters lets the service of b change a second cluster, west, beside its own.
+func twoClusters(t *testing.T, b *bundle) (west *bundle, target func(string) (action.Target, error)) {
+	t.Helper()
+	there := *b
+	there.cluster = &assistanttest.Cluster{Pool: assistanttest.OpenPool(t, assistanttest.NewDatabase(t, names...))}
+	target = func(name string) (action.Target, error) {
+		if name == "west" {
+			return there.cluster, nil
+		}
+		return b.cluster, nil
+	}
+	b.Target = target
+	return &there, target
+}
+
+// An action whose executor dies is settled in its own cluster, by a replica whose default is another.
+func TestAbandonedInItsOwnCluster(t *testing.T) {
+	t.Parallel()
+	b := setup(t, action.Config{Lease: lease})
+	west, target := twoClusters(t, b)
+	p := west.proposal(ann, "api", 3)
+	p.Cluster = "west"
+	a, err := b.Propose(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err = b.Decide(t.Context(), bob, a.ID, yes); err != nil {
+		t.Fatal(err)
+	}
+	wake := executeAsleep(t, west, a, false)
+	rescuer := b.replica(action.Config{Lease: lease})
+	west.cluster.Before = nil // of the replica that lives
+	rescuer.Target = target
+	b.clock.Forward(lease + time.Second)
+	if err := rescuer.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.wantState(a.ID, action.Succeeded); got.Cluster != "west" {
+		t.Errorf("got an action of %q, want west", got.Cluster)
+	}
+	if _, err := wake(); err != nil {
+		t.Fatal(err)
+	}
+	west.wantWrites("api", 1)
+	b.wantWrites("api", 0)
+}
+
+// What is of a cluster that is not configured any more is carried out nowhere, and its row says so.
+func TestClusterThatIsNotConfigured(t *testing.T) {
+	t.Parallel()
+	b := setup(t, action.Config{Lease: lease})
+	west, target := twoClusters(t, b)
+	propose := func(name string) action.Action {
+		t.Helper()
+		p := west.proposal(ann, name, 3)
+		p.Cluster = "west"
+		a, err := b.Propose(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	approve := func(a action.Action) action.Action {
+		t.Helper()
+		a, err := b.Decide(t.Context(), bob, a.ID, yes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	abandoned, approved := approve(propose("api")), approve(propose("web"))
+	wake := executeAsleep(t, west, abandoned, false)
+	b.Target = func(name string) (action.Target, error) {
+		if name == "west" {
+			return nil, operation.Refuse(operation.Unavailable, "cluster", "The cluster west is not configured any more.")
+		}
+		return target(name)
+	}
+	const says = "The cluster west is not configured any more."
+	if got, err := b.Execute(t.Context(), approved.ID, nil); err != nil || got.State != action.Failed || !strings.Contains(got.Result, says) {
+		t.Errorf("got %s, %q, %v; want it failed for its cluster", got.State, got.Result, err)
+	}
+	b.clock.Forward(lease + time.Second)
+	if err := b.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.wantState(abandoned.ID, action.Unknown); !strings.Contains(got.Result, says) {
+		t.Errorf("got the result %q, want that its cluster is not configured", got.Result)
+	}
+	if _, err := wake(); err != nil {
+		t.Fatal(err)
+	}
+	waiting := west.proposal(ann, "web", 4)
+	waiting.Cluster = "west"
+	a, err := b.Propose(t.Context(), waiting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Decide(t.Context(), bob, a.ID, yes); err == nil || err.Error() != says {
+		t.Errorf("got %v; want a refusal for its cluster", err)
+	}
+	if a, err = b.Decide(t.Context(), bob, a.ID, no); err != nil || a.State != action.Denied {
+		t.Errorf("got %s, %v; want it denied", a.State, err)
+	}
+	b.wantWrites("api", 0)
+	b.wantWrites("web", 0)
+	west.wantWrites("web", 0)
 }

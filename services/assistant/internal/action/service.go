@@ -64,6 +64,12 @@ type Probe interface {
 	Probe(ctx context.Context, a Action) (Effect, error)
 }
 
+// Target is the cluster of an action.
+type Target interface {
+	Cluster
+	Probe
+}
+
 // Config holds the settings.
 type Config struct {
 	TTL      time.Duration // time to decide an action, and to execute it once approved; 0 means 1 h
@@ -73,9 +79,10 @@ type Config struct {
 
 // Deps holds what the service depends on.
 type Deps struct {
-	Store   *store.Store
-	Cluster Cluster
-	Probe   Probe
+	Store *store.Store
+	// Target returns the cluster that an action names. Its error, a sentence for the reader, means that it is not served any
+	// more: the action is then carried out nowhere.
+	Target func(cluster string) (Target, error)
 	// Judge returns, without calling the cluster, the most that a role may do.
 	Judge func(role guard.Role, ops []operation.Expanded) guard.Verdict
 	Now   func() time.Time `part:"optional"` // nil means time.Now

@@ -91,7 +91,7 @@ func (b *bundle) replica(c action.Config) *bundle {
 func (b *bundle) session(id string) {
 	b.t.Helper()
 	if err := b.Store.InTx(b.t.Context(), func(tx store.Tx) error {
-		_, err := session.Enter(b.t.Context(), tx, ann, id, nil, b.clock.Now())
+		_, err := session.Enter(b.t.Context(), tx, session.Entry{ID: id, Who: ann}, b.clock.Now())
 		return err
 	}); err != nil {
 		b.t.Fatal(err)

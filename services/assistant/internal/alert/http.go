@@ -31,6 +31,7 @@ func (s *Service) Serve(c echo.Context) error {
 	if err := n.check(); err != nil {
 		return err
 	}
+	n.cluster = n.clusterOf(s.Clusters)
 	id, err := s.take(c.Request().Context(), caller.Who(c), n)
 	if err != nil {
 		return err

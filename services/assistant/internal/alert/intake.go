@@ -80,6 +80,9 @@ func (s *Service) take(ctx context.Context, who event.Who, n notification) (sess
 // by a new one.
 func join(ctx context.Context, tx store.Tx, who event.Who, n notification, digest []byte, now time.Time) (session, outcome string, err error) {
 	key := n.key(who.Principal)
+	open := func(id string) error {
+		return openSession(ctx, tx, store.InsertSessionParams{ID: id, Owner: who.Principal, Cluster: n.cluster, Seed: []byte("[]"), Now: now})
+	}
 	outcome = outcomeChanged
 	if n.Status == resolved {
 		outcome = outcomeResolved
@@ -98,7 +101,7 @@ func join(ctx context.Context, tx store.Tx, who event.Who, n notification, diges
 			if n.Status == firing {
 				outcome = outcomeNew
 			}
-			return session, outcome, openSession(ctx, tx, who, session, now)
+			return session, outcome, open(session)
 		}
 		group, err = tx.LockAlertGroup(ctx, key) // another request has made it meanwhile
 	}
@@ -115,7 +118,7 @@ func join(ctx context.Context, tx store.Tx, who event.Who, n notification, diges
 		if n.Status == firing {
 			outcome = outcomeNew
 		}
-		if err := openSession(ctx, tx, who, session, now); err != nil {
+		if err := open(session); err != nil {
 			return "", "", err
 		}
 	case bytes.Equal(group.Digest, digest):
@@ -129,9 +132,9 @@ func join(ctx context.Context, tx store.Tx, who event.Who, n notification, diges
 func newSession() string { return uuid.Must(uuid.NewV7()).String() }
 
 // openSession makes the session, so that it can be read as soon as its id is told.
-func openSession(ctx context.Context, tx store.Tx, who event.Who, id string, now time.Time) error {
-	if _, err := tx.InsertSession(ctx, store.InsertSessionParams{ID: id, Owner: who.Principal, Seed: []byte("[]"), Now: now}); err != nil {
+func openSession(ctx context.Context, tx store.Tx, p store.InsertSessionParams) error {
+	if _, err := tx.InsertSession(ctx, p); err != nil {
 		return err
 	}
-	return tx.ShareSession(ctx, id)
+	return tx.ShareSession(ctx, p.ID)
 }

@@ -20,7 +20,8 @@ type investigation struct {
 	engine   turn.Investigator
 	alerts   kept
 	subjects []subject
-	notRead  bool // the cluster did not answer, so that no label was looked up
+	notRead  bool   // the cluster did not answer, so that no label was looked up
+	where    string // which cluster is looked at; empty if there is one without a name
 }
 
 // asked are the questions' subjects, and how many are left out.
@@ -62,7 +63,7 @@ func (i investigation) namespace() string {
 
 // Investigate is part of turn.Investigator. Whatever the engine wants to change is left out.
 func (i investigation) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
-	told := i.alerts.tell()
+	told := i.alerts.tell() + i.where
 	sink.Token(told)
 	for _, q := range tools.Runbooks(i.alerts.subjects()...) {
 		text := "\n\n" + investigate.QuoteRunbook(q)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/assistant/internal/clustername"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
@@ -40,6 +41,8 @@ type notification struct {
 	Truncated int     `json:"truncatedAlerts"`
 	Status    string  `json:"status"`
 	Alerts    []alert `json:"alerts"`
+
+	cluster string // that is looked at, as it is stored
 }
 
 type alert struct {
@@ -92,10 +95,35 @@ func (n notification) check() error {
 	return nil
 }
 
-// key identifies the group among those of all senders.
+// key identifies the group among those of all senders. A group whose alerts come to name another cluster is another group,
+// since its session is of one cluster.
 func (n notification) key(principal string) []byte {
-	sum := sha256.Sum256([]byte(principal + "\x00" + n.GroupKey))
+	text := principal + "\x00" + n.GroupKey
+	if n.cluster != "" {
+		text += "\x00" + n.cluster
+	}
+	sum := sha256.Sum256([]byte(text))
 	return sum[:]
+}
+
+// clusterLabel is the label of an alert that names the cluster it is about.
+const clusterLabel = "cluster"
+
+// clusterOf returns the cluster to look at: the one that all labels name, of those that are configured. Alerts that name
+// several are for the default, as are those that name none.
+func (n notification) clusterOf(names clustername.Names) string {
+	found := ""
+	for _, a := range n.Alerts {
+		name, ok := names.Choose(a.Labels[clusterLabel])
+		switch {
+		case !ok || a.Labels[clusterLabel] == "":
+		case found == "":
+			found = name
+		case found != name:
+			return names.Default()
+		}
+	}
+	return cmp.Or(found, names.Default())
 }
 
 // digest is the same for a notification that says nothing new. Of a group that fires, the alerts that are over do not
@@ -133,11 +161,12 @@ type kept struct {
 	Firing    int     `json:"firing"`   // of all alerts, with those that are not kept
 	Resolved  int     `json:"resolved"` // likewise
 	Truncated int     `json:"truncated"`
-	Alerts    []alert `json:"alerts"` // those that fire first, the oldest of them first
+	Cluster   string  `json:"cluster,omitempty"` // that is looked at
+	Alerts    []alert `json:"alerts"`            // those that fire first, the oldest of them first
 }
 
 func (n notification) keep() kept {
-	k := kept{Status: n.Status, Truncated: n.Truncated}
+	k := kept{Status: n.Status, Truncated: n.Truncated, Cluster: n.cluster}
 	k.Firing, k.Resolved = n.count()
 	all := slices.Clone(n.Alerts)
 	slices.SortStableFunc(all, func(a, b alert) int {

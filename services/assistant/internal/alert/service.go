@@ -8,16 +8,18 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/assistant/internal/clustername"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
 // Config holds the settings; a zero means the default.
 type Config struct {
-	TTL     time.Duration // how long a group is kept after its last notification, 30 days
-	Workers int           // investigations at once in this process, 2
-	Lease   time.Duration // a worker without a heartbeat for this long counts as dead, 30 s
-	Poll    time.Duration // how often a worker looks for what other replicas took in, 1 s
+	TTL      time.Duration // how long a group is kept after its last notification, 30 days
+	Workers  int           // investigations at once in this process, 2
+	Lease    time.Duration // a worker without a heartbeat for this long counts as dead, 30 s
+	Poll     time.Duration // how often a worker looks for what other replicas took in, 1 s
+	Clusters clustername.Names
 	// Patience is how long a notification waits for a cluster that does not answer, 10 min.
 	Patience time.Duration
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/clustername"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/investigate"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -41,9 +42,9 @@ func (s subject) question() string {
 
 // subjects looks up what the labels of the alerts that fire name. With none of it there, the cluster is the subject.
 func (s *Service) subjects(ctx context.Context, who event.Who, k kept) ([]subject, error) {
-	box := turn.ReadWith(s.Tools, turn.Turn{Who: who})
+	box := turn.ReadWith(s.Tools, turn.Turn{Who: who, Cluster: k.Cluster})
 	var found []subject
-	for _, place := range placesOf(k) {
+	for _, place := range placesOf(k.here(s.Clusters)) {
 		snapshot, err := box.Snapshot(ctx, place.namespace)
 		var refused *operation.Fault
 		if place.namespace != "" && errors.As(err, &refused) && refused.Reason == operation.NotFound {
@@ -58,6 +59,42 @@ func (s *Service) subjects(ctx context.Context, who event.Who, k kept) ([]subjec
 		found = []subject{{}}
 	}
 	return found, nil
+}
+
+// here returns the notification without the alerts that a label assigns to another configured cluster: there a name can be
+// that of another object.
+func (k kept) here(names clustername.Names) kept {
+	k.Alerts = slices.DeleteFunc(slices.Clone(k.Alerts), func(a alert) bool {
+		name, ok := names.Choose(a.Labels[clusterLabel])
+		return a.Labels[clusterLabel] != "" && ok && name != k.Cluster
+	})
+	return k
+}
+
+// whichCluster says which cluster the session is about, and which labels name others; empty if there is one without a name.
+func (k kept) whichCluster(names clustername.Names) string {
+	if k.Cluster == "" || k.Status == resolved {
+		return ""
+	}
+	var elsewhere, unknown []string
+	for _, a := range k.Alerts {
+		label := a.Labels[clusterLabel]
+		list := &unknown
+		if _, ok := names.Choose(label); ok {
+			list = &elsewhere
+		}
+		if label != "" && label != k.Cluster && !slices.Contains(*list, label) {
+			*list = append(*list, label)
+		}
+	}
+	text := "\n\nThis is about the cluster " + engine.QuoteCode(k.Cluster) + "."
+	if len(elsewhere) > 0 {
+		text += " Alerts with another cluster in their labels are not looked at: " + engine.QuoteCodes(elsewhere) + "."
+	}
+	if len(unknown) > 0 {
+		text += " The labels also name clusters that are not configured: " + engine.QuoteCodes(unknown) + "."
+	}
+	return text
 }
 
 // place is a namespace, or none, with the names that alerts of it have by kind.

@@ -139,7 +139,7 @@ func (s *Service) work(ctx context.Context, n store.AlertNotification) (again ti
 			return retryAbsent, nil
 		}
 	}
-	found := investigation{engine: s.Engine, alerts: k, subjects: subjects, notRead: notRead}
+	found := investigation{engine: s.Engine, alerts: k, subjects: subjects, notRead: notRead, where: k.whichCluster(s.Clusters)}
 	reader, err := s.Turns.Begin(ctx, turn.Request{
 		Session: n.SessionID, Who: who, RequestID: n.ID.String(),
 		Chat:    chat.Request{Query: found.query(), NoDecisions: true, Context: chat.Context{Namespace: found.namespace()}},

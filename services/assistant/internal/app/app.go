@@ -20,6 +20,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/clustername"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/limit"
 	"github.com/mlp-platform/platform/services/assistant/internal/mcpclient"
@@ -68,7 +69,7 @@ type parts struct {
 	sessions *session.Service
 	streams  *turn.Streams
 	alerts   *alert.Service
-	reach    *reach
+	clusters *clusters
 	servers  *mcpclient.Client
 }
 
@@ -88,13 +89,13 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	}
 	addChecks(f.Server, p)
 	drainOnStop(f.Server, p, time.Duration(cfg.DrainSeconds)*time.Second, log)
-	f.Server.Go("cluster", p.reach.cluster.Run)
+	f.Server.Go("cluster", p.clusters.run)
 	f.Server.Go("servers", p.servers.Run)
 	f.Server.Go("actions", p.actions.Run)
 	f.Server.Go("turns", p.turns.Run)
 	f.Server.Go("sessions", p.sessions.Run)
 	f.Server.Go("alerts", p.alerts.Run)
-	f.Server.Go("runbooks", p.reach.runbooks.Run)
+	f.Server.Go("runbooks", p.clusters.runbooks.Run)
 	return f.Run(ctx)
 }
 
@@ -114,20 +115,24 @@ func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Fou
 	if p.servers, err = connectServers(ctx, cfg, db, log); err != nil {
 		return nil, err
 	}
-	if p.reach, err = connectCluster(ctx, cfg, policy, p.servers, counted, log); err != nil {
+	if p.clusters, err = connectClusters(ctx, cfg, clusterDeps{policy: policy, servers: p.servers, counted: counted, log: log}); err != nil {
 		return nil, err
 	}
-	f.OnClose(p.reach.cluster.Close)
+	f.OnClose(p.clusters.close)
+	if err := p.clusters.nameStored(ctx, db); err != nil {
+		return nil, err
+	}
+	fleet, names := p.clusters.fleet, p.clusters.names
 	watch := observe.New(counted, f.Tracing, cfg.ModelName, cfg.LLMModel)
 	p.actions, err = action.New(action.Config{TTL: cfg.ActionTTL, FourEyes: cfg.ApprovalPolicy == policyFourEyes}, action.Deps{
-		Store: db, Cluster: p.reach.changes, Probe: p.reach.changes, Judge: p.reach.changes.Judge, Log: log, Moved: counted.Moved,
+		Store: db, Target: fleet.Target, Judge: p.clusters.all[0].changes.Judge, Log: log, Moved: counted.Moved,
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.turns, err = turn.New(turn.Config{Model: cfg.ModelName, Limit: cfg.TurnTimeout, Orphan: cfg.OrphanTimeout, Notice: p.reach.notice, Cluster: p.reach.cluster.Name()}, turn.Deps{
-		Store: db, Actions: p.actions, Engine: watch.Engine(p.reach.engine), Tools: watch.Tools(p.reach.tools),
-		Planner: watch.Planner(p.reach.planner), Log: log, Finished: counted.Turn,
+	p.turns, err = turn.New(turn.Config{Model: cfg.ModelName, Limit: cfg.TurnTimeout, Orphan: cfg.OrphanTimeout, Notice: p.clusters.notice(), Clusters: names}, turn.Deps{
+		Store: db, Actions: p.actions, Engine: watch.Engine(fleet), Tools: watch.Tools(fleet),
+		Planner: watch.Planner(fleet), Log: log, Finished: counted.Turn,
 	})
 	if err != nil {
 		return nil, err
@@ -143,14 +148,14 @@ func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Fou
 	if err != nil {
 		return nil, err
 	}
-	programs, err := mcpserver.New(mcpserver.Config{MaxBody: cfg.MaxBody, Notice: p.reach.notice}, mcpserver.Deps{
-		Registry: registry.New(cfg.sources()...), Tools: watch.Tools(p.reach.tools), Turns: p.turns, Store: db, Slots: slots, Now: time.Now, Log: log,
+	programs, err := mcpserver.New(mcpserver.Config{MaxBody: cfg.MaxBody, Notice: p.clusters.notice(), Clusters: names}, mcpserver.Deps{
+		Registry: registry.New(cfg.sources()...), Tools: watch.Tools(fleet), Turns: p.turns, Store: db, Slots: slots, Now: time.Now, Log: log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.alerts, err = alert.New(alert.Config{TTL: cfg.SessionTTL}, alert.Deps{
-		Store: db, Turns: p.turns, Engine: watch.Engine(p.reach.engine), Tools: watch.Tools(p.reach.tools), Received: counted.Alerted, Now: time.Now, Log: log,
+	p.alerts, err = alert.New(alert.Config{TTL: cfg.SessionTTL, Clusters: names}, alert.Deps{
+		Store: db, Turns: p.turns, Engine: watch.Engine(fleet), Tools: watch.Tools(fleet), Received: counted.Alerted, Now: time.Now, Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -167,8 +172,8 @@ func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Fou
 		f.Server.Echo.Use(crossOrigin(origins))
 	}
 	handlers{
-		sample: p.reach.cluster.Seeded(), access: access, streams: p.streams, models: chat.NewModels(cfg.ModelName, time.Now()),
-		namespaces: cluster.NamespacesHandler(p.reach.cluster, policy.Visible), demoKeys: callers.MintHandler(db, time.Now),
+		sample: p.clusters.sample(), access: access, streams: p.streams, models: chat.NewModels(cfg.ModelName, time.Now()),
+		namespaces: cluster.NamespacesHandler(names, p.clusters.listers(), policy.Visible), demoKeys: callers.MintHandler(db, time.Now),
 		sessions: p.sessions, actions: p.actions, mcp: programs, alerts: p.alerts,
 	}.mount(f.Server.Echo)
 	return p, nil
@@ -178,7 +183,7 @@ func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Fou
 func crossOrigin(origins []string) echo.MiddlewareFunc {
 	return middleware.CORSWithConfig(middleware.CORSConfig{
 		AllowOrigins: origins, MaxAge: 600,
-		AllowHeaders: []string{"Authorization", "Content-Type", chat.SessionHeader, chat.RequestIDHeader, "X-Stream-Profile", "X-Stream-Ids", "Last-Event-ID",
+		AllowHeaders: []string{"Authorization", "Content-Type", chat.SessionHeader, clustername.Header, chat.RequestIDHeader, "X-Stream-Profile", "X-Stream-Ids", "Last-Event-ID",
 			"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"},
 		ExposeHeaders: []string{chat.SessionHeader, chat.RequestIDHeader, "Retry-After", "X-RateLimit-Limit"},
 	})
@@ -195,15 +200,40 @@ func addChecks(server *service.Server, p *parts) {
 	if p.servers.Configured() {
 		server.CheckLocal("mcp_servers", p.servers.Check)
 	}
+	names := p.clusters.names.List()
+	if names == nil {
+		server.CheckLocal("cluster", p.clusters.all[0].check)
+		return
+	}
+	// One that is down keeps nobody from being answered about the others.
+	for i, name := range names {
+		server.CheckLocal("cluster "+name, func() service.Check {
+			c := p.clusters.all[i].check()
+			if c.Status == service.Fail {
+				c.Status = service.Warn
+			}
+			return c
+		})
+	}
 	server.CheckLocal("cluster", func() service.Check {
-		switch seen := p.reach.cluster.Seen(); {
-		case seen.IsZero():
-			return service.Check{Status: service.Fail, Detail: "the cluster has not answered yet"}
-		case time.Since(seen) > clusterSeen:
-			return service.Check{Status: service.Fail, Detail: fmt.Sprintf("the cluster has not answered for %s", time.Since(seen).Round(time.Second))}
+		for _, r := range p.clusters.all {
+			if r.check().Status == service.OK {
+				return service.Check{Status: service.OK}
+			}
 		}
-		return service.Check{Status: service.OK}
+		return service.Check{Status: service.Fail, Detail: "no cluster answers"}
 	})
+}
+
+// check reports whether the cluster has answered lately.
+func (r *reach) check() service.Check {
+	switch seen := r.cluster.Seen(); {
+	case seen.IsZero():
+		return service.Check{Status: service.Fail, Detail: "the cluster has not answered yet"}
+	case time.Since(seen) > clusterSeen:
+		return service.Check{Status: service.Fail, Detail: fmt.Sprintf("the cluster has not answered for %s", time.Since(seen).Round(time.Second))}
+	}
+	return service.Check{Status: service.OK}
 }
 
 // drainOnStop ends turns and streams when the stop begins. Engines stop immediately, and a started write gets as much time

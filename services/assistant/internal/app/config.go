@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/mcpclient"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -59,6 +61,9 @@ type Config struct {
 
 	// Kubeconfig is a file or a list of files; if empty, the cluster the service runs in.
 	Kubeconfig string `env:"KUBECONFIG"`
+	// Contexts are the names of contexts of Kubeconfig: a cluster each, and the first is the default of sessions that name none.
+	// If empty, there is one cluster, that of the current context.
+	Contexts []string `env:"ASSISTANT_CONTEXTS"`
 	// Cluster is sample to answer about an in-process sample cluster where there is no other, of which each replica has its
 	// own; recorded:PATH to answer about the recording in a directory or archive, whatever else there is; if empty and
 	// there is no cluster, the service refuses to start.
@@ -179,11 +184,51 @@ func (c *Config) Validate() error {
 	if _, err := c.servers(); err != nil {
 		fault("ASSISTANT_MCP_SERVERS: %w", err)
 	}
+	c.checkContexts(fault)
 	c.checkEngine(fault)
 	c.checkNames(fault)
 	c.checkNumbers(fault)
 	return errors.Join(faults...)
 }
+
+// checkContexts checks the names of clusters, and what there may not be beside them.
+func (c *Config) checkContexts(fault func(string, ...any)) {
+	names := c.clusters()
+	if len(names) == 0 {
+		return
+	}
+	for name, set := range map[string]bool{
+		"ASSISTANT_CLUSTER": c.Cluster != "", "ASSISTANT_CLUSTER_NAME": c.ClusterName != "",
+		// A store does not tell which cluster its series and lines are of.
+		"PROMETHEUS_URL": c.PrometheusURL != "", "LOKI_URL": c.LokiURL != "",
+	} {
+		if set {
+			fault("ASSISTANT_CONTEXTS is set, so %s must be empty: it is for one cluster", name)
+		}
+	}
+	if c.Kubeconfig == "" {
+		fault("ASSISTANT_CONTEXTS is set, so KUBECONFIG must be too")
+		return
+	}
+	known, err := cluster.Contexts(c.Kubeconfig)
+	if err != nil {
+		fault("ASSISTANT_CONTEXTS: %w", err)
+		return
+	}
+	for i, name := range names {
+		switch {
+		case slices.Contains(names[:i], name):
+			fault("ASSISTANT_CONTEXTS names %q twice", name)
+		case !slices.Contains(known, name):
+			fault("ASSISTANT_CONTEXTS: the kubeconfig %s has no context %q; it has %s", c.Kubeconfig, name, strings.Join(known, ", "))
+		case len(name) > 253 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || r == '`' }):
+			fault("ASSISTANT_CONTEXTS: %q must be 1 to 253 visible characters of ASCII, without a backtick; rename the context", name)
+		}
+	}
+}
+
+// clusters returns the configured names of clusters.
+func (c *Config) clusters() []string { return trimEntries(c.Contexts) }
 
 func (c *Config) checkEngine(fault func(string, ...any)) {
 	switch c.Engine {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +45,7 @@ func TestDefaults(t *testing.T) {
 		"ASSISTANT_HIDDEN_NAMESPACES":    {len(c.HiddenNamespaces), 0},
 		"ASSISTANT_ALLOWED_ORIGINS":      {len(c.AllowedOrigins), 0},
 		"KUBECONFIG":                     {c.Kubeconfig, ""},
+		"ASSISTANT_CONTEXTS":             {len(c.Contexts), 0},
 		"ASSISTANT_CLUSTER_NAME":         {c.ClusterName, ""},
 		"PROMETHEUS_URL":                 {c.PrometheusURL.Reveal(), ""},
 		"LOKI_URL":                       {c.LokiURL.Reveal(), ""},
@@ -131,6 +134,38 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// Each fault of the names of clusters is told, and nothing that is for one cluster goes with several.
+func TestContexts(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "config")
+	text := `{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],
+"contexts":[{"name":"a","context":{"cluster":"c"}},{"name":"b","context":{"cluster":"c"}},{"name":"b c","context":{"cluster":"c"}}]}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range map[string]struct {
+		set  map[string]string
+		want string // part of the error; empty: none
+	}{
+		"two":             {map[string]string{"KUBECONFIG": file, "ASSISTANT_CONTEXTS": "a, b"}, ""},
+		"unknown":         {map[string]string{"KUBECONFIG": file, "ASSISTANT_CONTEXTS": "a,x"}, `has no context "x"; it has a, b, b c`},
+		"twice":           {map[string]string{"KUBECONFIG": file, "ASSISTANT_CONTEXTS": "a,b,a"}, `ASSISTANT_CONTEXTS names "a" twice`},
+		"no header":       {map[string]string{"KUBECONFIG": file, "ASSISTANT_CONTEXTS": "b c"}, "visible characters"},
+		"no kubeconfig":   {map[string]string{"ASSISTANT_CONTEXTS": "a"}, "KUBECONFIG must be too"},
+		"no file":         {map[string]string{"KUBECONFIG": file + "x", "ASSISTANT_CONTEXTS": "a"}, "does not exist or has no context"},
+		"a sample":        {map[string]string{"KUBECONFIG": file, "ASSISTANT_CONTEXTS": "a", "ASSISTANT_CLUSTER": "sample"}, "ASSISTANT_CLUSTER must be empty"},
+		"a recording":     {map[string]string{"KUBECONFIG": file, "ASSISTANT_CONTEXTS": "a", "ASSISTANT_CLUSTER": "recorded:/x"}, "ASSISTANT_CLUSTER must be empty"},
+		"a name":          {map[string]string{"KUBECONFIG": file, "ASSISTANT_CONTEXTS": "a", "ASSISTANT_CLUSTER_NAME": "n"}, "ASSISTANT_CLUSTER_NAME must be empty"},
+		"a metrics store": {map[string]string{"KUBECONFIG": file, "ASSISTANT_CONTEXTS": "a", "PROMETHEUS_URL": "http://127.0.0.1:1"}, "PROMETHEUS_URL must be empty"},
+		"a log store":     {map[string]string{"KUBECONFIG": file, "ASSISTANT_CONTEXTS": "a", "LOKI_URL": "http://127.0.0.1:1"}, "LOKI_URL must be empty"},
+	} {
+		_, err := LoadConfig(testEnvironment(row.set))
+		if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
+			t.Errorf("%s: got %v, want %q", name, err, row.want)
+		}
+	}
+}
+
 func TestEngineChoice(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -166,9 +201,11 @@ func TestNoClusterIsRefusedUnlessTheSampleIsAskedFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := connectCluster(t.Context(), cfg, cfg.policy(), servers, metrics.New(prometheus.NewRegistry(), cfg.engine()), slog.New(slog.DiscardHandler))
+		c, err := connectClusters(t.Context(), cfg, clusterDeps{
+			policy: cfg.policy(), servers: servers, counted: metrics.New(prometheus.NewRegistry(), cfg.engine()), log: slog.New(slog.DiscardHandler),
+		})
 		if err == nil {
-			r.cluster.Close()
+			c.close()
 		}
 		if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) {
 			t.Errorf("ASSISTANT_CLUSTER=%q: got %v, want %q", value, err, want)

@@ -20,7 +20,7 @@ func TestMissingParts(t *testing.T) {
 	t.Parallel()
 	log, db := slog.New(slog.DiscardHandler), store.Open(nil)
 	for want, build := range map[string]func() error{
-		"action: missing parts: Cluster, Probe, Judge": func() error {
+		"action: missing parts: Target, Judge": func() error {
 			_, err := action.New(action.Config{}, action.Deps{Store: db, Log: log})
 			return err
 		},

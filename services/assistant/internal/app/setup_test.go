@@ -27,6 +27,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/clustername"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/limit"
@@ -174,7 +175,7 @@ func setup(t *testing.T, o opt) *bundle {
 	}
 	b.routes = handlers{
 		access: access, streams: streams, models: chat.NewModels("cluster-assistant", b.clock.Now()),
-		namespaces: cluster.NamespacesHandler(o.names, guard.Policy{Hidden: []string{"vault"}}.Visible),
+		namespaces: cluster.NamespacesHandler(clustername.Names{}, []cluster.NamespaceLister{o.names}, guard.Policy{Hidden: []string{"vault"}}.Visible),
 		demoKeys:   callers.MintHandler(actions.Store, b.clock.Now), sessions: sessions, actions: actions,
 	}
 	b.serve(log)

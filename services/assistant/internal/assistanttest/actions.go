@@ -77,7 +77,7 @@ func NewReplica(t testing.TB, url string, now func() time.Time, c action.Config)
 func NewActions(pool *pgxpool.Pool, now func() time.Time, c action.Config, log *slog.Logger) (*action.Service, *Cluster) {
 	cluster := &Cluster{Pool: pool}
 	s, err := action.New(c, action.Deps{
-		Store: store.Open(pool), Cluster: cluster, Probe: cluster, Judge: JudgeRole, Now: now, Log: log,
+		Store: store.Open(pool), Target: cluster.Target, Judge: JudgeRole, Now: now, Log: log,
 	})
 	if err != nil {
 		panic(err) // every part is above
@@ -117,6 +117,9 @@ func (c *Cluster) read(ctx context.Context, name string) (deployment, error) {
 		Scan(&d.uid, &d.rv, &d.generation, &d.replicas)
 	return d, err
 }
+
+// Target returns this cluster whatever its name.
+func (c *Cluster) Target(string) (action.Target, error) { return c, nil }
 
 // Plan implements action.Cluster.
 func (c *Cluster) Plan(ctx context.Context, role guard.Role, ops []operation.Operation) (action.Plan, error) {

@@ -47,6 +47,7 @@ type Approval struct {
 	AlwaysConfirm bool
 	ExpiresAt     time.Time
 	Digest        string // sha256:<hex>
+	Cluster       string // left out if empty
 }
 
 // Usage counts the tokens of a language model; zero if none took part.
@@ -199,5 +200,9 @@ func appendApproval(dst []byte, a Approval) []byte {
 	dst = strconv.AppendBool(append(dst, `,"always_confirm":`...), a.AlwaysConfirm)
 	dst = append(dst, `,"expires_at":"`...)
 	dst = append(a.ExpiresAt.UTC().AppendFormat(dst, time.RFC3339), '"')
-	return appendString(append(dst, `,"digest":`...), a.Digest)
+	dst = appendString(append(dst, `,"digest":`...), a.Digest)
+	if a.Cluster == "" {
+		return dst
+	}
+	return appendString(append(dst, `,"cluster":`...), a.Cluster)
 }

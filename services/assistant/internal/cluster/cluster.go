@@ -101,9 +101,7 @@ func (c *Cluster) config(o Options) (*rest.Config, error) {
 		return o.Config, nil
 	}
 	if o.Kubeconfig != "" {
-		loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-			&clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(o.Kubeconfig), WarnIfAllMissing: false},
-			&clientcmd.ConfigOverrides{CurrentContext: o.Context})
+		loader := load(o.Kubeconfig, o.Context)
 		raw, err := loader.RawConfig()
 		if err != nil {
 			return nil, fmt.Errorf("read the kubeconfig %s: %w", o.Kubeconfig, err)
@@ -139,6 +137,25 @@ func (c *Cluster) config(o Options) (*rest.Config, error) {
 	c.stop, c.seeded = l.close, true
 	c.setName("seeded")
 	return l.config(), nil
+}
+
+// load reads the files of a kubeconfig when it is asked for them.
+func load(kubeconfig, context string) clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(kubeconfig), WarnIfAllMissing: false},
+		&clientcmd.ConfigOverrides{CurrentContext: context})
+}
+
+// Contexts returns the names of the contexts of a kubeconfig, sorted.
+func Contexts(kubeconfig string) ([]string, error) {
+	raw, err := load(kubeconfig, "").RawConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig %s: %w", kubeconfig, err)
+	}
+	if len(raw.Contexts) == 0 {
+		return nil, fmt.Errorf("the kubeconfig %s does not exist or has no context", kubeconfig)
+	}
+	return slices.Sorted(maps.Keys(raw.Contexts)), nil
 }
 
 func (c *Cluster) setName(name string) {

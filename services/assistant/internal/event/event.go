@@ -43,6 +43,7 @@ type Who struct {
 // Turn is the data of assistant.turn_finished.
 type Turn struct {
 	Session    string    `json:"session"`
+	Cluster    string    `json:"cluster,omitempty"`
 	Turn       int32     `json:"turn"`
 	ID         uuid.UUID `json:"id"`
 	Role       string    `json:"role"`
@@ -55,6 +56,7 @@ type Turn struct {
 type Action struct {
 	ID            uuid.UUID `json:"id"`
 	Session       string    `json:"session"`
+	Cluster       string    `json:"cluster,omitempty"`
 	State         string    `json:"state"`
 	Digest        string    `json:"digest"`
 	Command       string    `json:"command"`
@@ -73,7 +75,9 @@ type ToolCall struct {
 	// Server is the other server that the assistant called; empty: a program called a tool of the assistant.
 	Server string `json:"server,omitempty"`
 	// Session is the session whose answer called it.
-	Session    string `json:"session,omitempty"`
+	Session string `json:"session,omitempty"`
+	// Cluster is the cluster that was read or is to be changed, where clusters are configured by name.
+	Cluster    string `json:"cluster,omitempty"`
 	Role       string `json:"role"`
 	Outcome    string `json:"outcome"`
 	DurationMS int64  `json:"duration_ms"`

@@ -26,6 +26,7 @@ var (
 	TurnActive      = problem.Kind{Code: "turn_active", Status: http.StatusConflict, Title: "Session is answering"}
 	AlreadyDecided  = problem.Kind{Code: "already_decided", Status: http.StatusConflict, Title: "Already decided"}
 	ActionExecuting = problem.Kind{Code: "action_executing", Status: http.StatusConflict, Title: "Action is being executed"}
+	OtherCluster    = problem.Kind{Code: "other_cluster", Status: http.StatusConflict, Title: "Session is of another cluster"}
 
 	ActionExpired = problem.Kind{Code: "action_expired", Status: http.StatusGone, Title: "Action expired"}
 	ActionStale   = problem.Kind{Code: "action_stale", Status: http.StatusGone, Title: "Target has changed"}

@@ -47,11 +47,15 @@ func setupWriter(t *testing.T) *writer {
 	}
 	changes := w.Changes(noCluster{})
 	var err error
-	w.actions, err = action.New(action.Config{}, action.Deps{Store: w.pool, Cluster: changes, Probe: changes, Judge: changes.Judge, Log: slog.New(slog.DiscardHandler)})
+	w.actions, err = action.New(action.Config{}, action.Deps{Store: w.pool, Target: targetOf(changes), Judge: changes.Judge, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return w
+}
+
+func targetOf(t action.Target) func(string) (action.Target, error) {
+	return func(string) (action.Target, error) { return t, nil }
 }
 
 func (w *writer) addPage(about string) {
@@ -201,7 +205,7 @@ func TestWriteIsBoundToTheTool(t *testing.T) {
 	again := setup(t, mcpclient.Server{Name: "pager", URL: w.url, Writes: []string{"page"}})
 	again.wait("mcp_pager_page")
 	changes := again.Changes(noCluster{})
-	actions, err := action.New(action.Config{}, action.Deps{Store: store.Open(w.pool.Pool()), Cluster: changes, Probe: changes, Judge: changes.Judge, Log: slog.New(slog.DiscardHandler)})
+	actions, err := action.New(action.Config{}, action.Deps{Store: store.Open(w.pool.Pool()), Target: targetOf(changes), Judge: changes.Judge, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,7 @@ type proposeArguments struct {
 type Proposal struct {
 	ActionID      string    `json:"action_id"`
 	SessionID     string    `json:"session_id"`
+	Cluster       string    `json:"cluster,omitempty"`
 	State         string    `json:"state" jsonschema:"pending: nothing has changed"`
 	Command       string    `json:"command"`
 	Risk          string    `json:"risk_level"`
@@ -57,13 +58,25 @@ const maxReason = 500 // characters
 
 var proposeSchemas = struct{ arguments, proposal *jsonschema.Schema }{registry.SchemaFor[proposeArguments](), registry.SchemaFor[Proposal]()}
 
-func proposeTool() *mcp.Tool {
+// proposeTool is the tool as it is offered for clusters that are configured by name, or for one that is not.
+func proposeTool(clusters []string) *mcp.Tool {
 	destructive, closed := true, false
+	arguments, proposal := proposeSchemas.arguments, proposeSchemas.proposal
+	if clusters == nil {
+		proposal = registry.WithoutCluster(proposal)
+	} else {
+		arguments = arguments.CloneSchemas()
+		of := &jsonschema.Schema{Type: "string", Description: "The cluster; left out: that of the session, or " + clusters[0] + "."}
+		for _, name := range clusters {
+			of.Enum = append(of.Enum, name)
+		}
+		arguments.Properties[registry.ClusterArgument] = of
+	}
 	return &mcp.Tool{
 		Name: proposeName,
 		Description: "Propose one change of the cluster: it is checked, rehearsed on the server and shown with its diff, and waits until a person approves it elsewhere. " +
 			"Nothing changes by this call. Operations: " + strings.Join(writes(), ", ") + ".",
-		InputSchema: proposeSchemas.arguments, OutputSchema: proposeSchemas.proposal,
+		InputSchema: arguments, OutputSchema: proposal,
 		// Whatever the approved change does; the call itself only proposes.
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: &destructive, OpenWorldHint: &closed},
 	}
@@ -128,14 +141,18 @@ func (s *Server) propose(ctx context.Context, who event.Who, raw json.RawMessage
 	defer cancel()
 	began := s.Now()
 	a, text, err := s.proposeChange(ctx, who, raw)
-	s.record(ctx, who, proposeName, s.Now().Sub(began), err)
+	s.record(ctx, who, event.ToolCall{Tool: proposeName, Cluster: a.Cluster, DurationMS: s.Now().Sub(began).Milliseconds()}, err)
 	if err != nil {
 		return s.failed(ctx, err)
 	}
-	return s.answer(text, proposalOf(a))
+	return s.answer(a.Cluster, text, proposalOf(a))
 }
 
 func (s *Server) proposeChange(ctx context.Context, who event.Who, raw json.RawMessage) (made action.Action, text string, err error) {
+	cluster, raw, err := s.cutCluster(raw)
+	if err != nil {
+		return made, "", err
+	}
 	arguments, err := decodeArguments(raw)
 	if err != nil {
 		return made, "", err
@@ -154,7 +171,7 @@ func (s *Server) proposeChange(ctx context.Context, who event.Who, raw json.RawM
 	}
 	results := make(chan result, 1) // the turn outlives a caller that leaves
 	reader, err := s.Turns.Begin(ctx, turn.Request{
-		Session: session, Who: who, Chat: chat.Request{Query: "Proposed over the Model Context Protocol: " + redact.Typed(kubectl.Render(op)), NoDecisions: true},
+		Session: session, Cluster: cluster, Who: who, Chat: chat.Request{Query: "Proposed over the Model Context Protocol: " + redact.Typed(kubectl.Render(op)), NoDecisions: true},
 		Program: &turn.Program{
 			Kind: turn.KindProposal, Engine: proposer{op, redact.Typed(arguments.Reason)},
 			Proposed: func(a action.Action, err error) {
@@ -208,7 +225,7 @@ func (p proposer) Investigate(_ context.Context, t turn.Turn, _ turn.Toolbox, si
 
 func proposalOf(a action.Action) Proposal {
 	return Proposal{
-		ActionID: a.ID.String(), SessionID: a.Session, State: string(a.State), Command: a.Command, Risk: string(a.Risk), AlwaysConfirm: a.AlwaysConfirm,
+		ActionID: a.ID.String(), SessionID: a.Session, Cluster: a.Cluster, State: string(a.State), Command: a.Command, Risk: string(a.Risk), AlwaysConfirm: a.AlwaysConfirm,
 		Notes: append([]string{}, a.Notes...), Diff: a.Diff, Digest: a.Digest, ExpiresAt: a.ExpiresAt.UTC(),
 		Approve: fmt.Sprintf("A person approves or denies it in the chat of session %s with `approve %s` or `deny %s`, in the dashboard, or with POST /v1/sessions/%s/actions/%s.", a.Session, a.ID, a.ID, a.Session, a.ID),
 	}
@@ -216,7 +233,11 @@ func proposalOf(a action.Action) Proposal {
 
 func proposalText(a action.Action) string {
 	p := proposalOf(a)
-	text := fmt.Sprintf("Nothing has changed yet. The change waits for a person until %s:\n\n    %s\n\nRisk: %s.\n", p.ExpiresAt.Format(time.RFC3339), p.Command, p.Risk)
+	in := ""
+	if p.Cluster != "" {
+		in = " in cluster " + p.Cluster
+	}
+	text := fmt.Sprintf("Nothing has changed yet. The change%s waits for a person until %s:\n\n    %s\n\nRisk: %s.\n", in, p.ExpiresAt.Format(time.RFC3339), p.Command, p.Risk)
 	for _, n := range p.Notes {
 		text += "- " + n + "\n"
 	}

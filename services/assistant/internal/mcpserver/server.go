@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
+	"github.com/mlp-platform/platform/services/assistant/internal/clustername"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
@@ -40,7 +42,8 @@ const instructions = `Tools that read a Kubernetes cluster and diagnose it. Star
 type Config struct {
 	MaxBody int64 // of one request, in bytes
 	// Notice stands below every result; empty: none.
-	Notice string
+	Notice   string
+	Clusters clustername.Names
 }
 
 // Deps holds what the server depends on.
@@ -58,8 +61,9 @@ type Deps struct {
 type Server struct {
 	Config
 	Deps
-	handler http.Handler
-	schemas *mcp.SchemaCache
+	handler     http.Handler
+	schemas     *mcp.SchemaCache
+	proposeTool *mcp.Tool // one for all requests, as the cache of schemas goes by the pointer
 }
 
 // New returns a server, or an error that names the missing parts.
@@ -67,7 +71,13 @@ func New(c Config, d Deps) (*Server, error) {
 	if err := service.RequireParts("mcp server", d); err != nil {
 		return nil, err
 	}
-	s := &Server{Config: c, Deps: d, schemas: mcp.NewSchemaCache()}
+	s := &Server{Config: c, Deps: d, schemas: mcp.NewSchemaCache(), proposeTool: proposeTool(c.Clusters.List())}
+	if names := c.Clusters.List(); names != nil {
+		var err error
+		if s.Registry, err = d.Registry.ForClusters(names); err != nil {
+			return nil, err
+		}
+	}
 	s.handler = mcp.NewStreamableHTTPHandler(s.serverFor, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, Logger: d.Log, MaxRequestBodyBytes: c.MaxBody, PropagateRequestCancellation: true,
 		// The access control in front of it checks Host and Origin where no key does.
@@ -136,7 +146,7 @@ func (s *Server) serverFor(r *http.Request) *mcp.Server {
 		})
 	}
 	if who.Role != guard.Readonly {
-		m.AddTool(proposeTool(), func(ctx context.Context, q *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		m.AddTool(s.proposeTool, func(ctx context.Context, q *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return s.propose(ctx, who, q.Params.Arguments), nil
 		})
 	}
@@ -148,18 +158,49 @@ func (s *Server) read(ctx context.Context, who event.Who, name string, arguments
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	began := s.Now()
-	out, err := s.Registry.Call(ctx, turn.ReadWith(s.Tools, turn.Turn{Who: who}), name, arguments)
-	s.record(ctx, who, name, s.Now().Sub(began), err)
+	cluster, arguments, err := s.cutCluster(arguments)
+	cluster = cmp.Or(cluster, s.Clusters.Default())
+	var out registry.Result
+	if err == nil {
+		out, err = s.Registry.Call(ctx, turn.ReadWith(s.Tools, turn.Turn{Who: who, Cluster: cluster}), name, arguments)
+	}
+	s.record(ctx, who, event.ToolCall{Tool: name, Cluster: cluster, DurationMS: s.Now().Sub(began).Milliseconds()}, err)
 	if err != nil {
 		return s.failed(ctx, err)
 	}
-	return s.answer(out.Text, out)
+	return s.answer(cluster, out.Text, out.In(cluster))
+}
+
+// cutCluster takes the name of the cluster out of the arguments of a tool; it is empty if there is none. Where clusters are
+// not configured by name, the arguments are left to the tool as they are.
+func (s *Server) cutCluster(raw json.RawMessage) (cluster string, rest json.RawMessage, err error) {
+	members, asked := map[string]json.RawMessage{}, ""
+	if s.Clusters.List() == nil || len(raw) == 0 || json.Unmarshal(raw, &members) != nil {
+		return "", raw, nil // the tool says what is wrong with them
+	}
+	named, has := members[registry.ClusterArgument]
+	if !has {
+		return "", raw, nil
+	}
+	if err := json.Unmarshal(named, &asked); err != nil {
+		return "", nil, operation.Refuse(operation.InvalidArgument, registry.ClusterArgument, "The name of a cluster is a text.")
+	}
+	if cluster, has = s.Clusters.Choose(asked); !has {
+		return "", nil, operation.Refuse(operation.InvalidArgument, registry.ClusterArgument, "There is no cluster %s; the clusters are %s.", operation.Quote(asked), strings.Join(s.Clusters.List(), ", "))
+	}
+	delete(members, registry.ClusterArgument)
+	rest, err = json.Marshal(members)
+	return cluster, rest, err
 }
 
 // answer is a result with its text and its structured form.
-func (s *Server) answer(text string, structured any) *mcp.CallToolResult {
-	if s.Notice != "" {
-		text += "\n" + s.Notice
+func (s *Server) answer(cluster, text string, structured any) *mcp.CallToolResult {
+	notice := s.Notice
+	if notice == "" && cluster != "" {
+		notice = "Cluster: " + cluster
+	}
+	if notice != "" {
+		text += "\n" + notice
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: structured}
 }
@@ -192,20 +233,22 @@ func (s *Server) failed(ctx context.Context, err error) *mcp.CallToolResult {
 
 // record writes the fact that a tool was called, without its arguments and result. The result goes out even if that
 // fails: it has shown nothing that chat would not.
-func (s *Server) record(ctx context.Context, who event.Who, name string, took time.Duration, failed error) {
+func (s *Server) record(ctx context.Context, who event.Who, of event.ToolCall, failed error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	outcome := event.OK
+	of.Role, of.Outcome = string(who.Role), event.OK
 	var denied *action.Refused
 	if errors.As(failed, &denied) {
-		outcome = event.Denied
+		of.Outcome = event.Denied
 	} else if failed != nil {
-		outcome = event.Failed
+		of.Outcome = event.Failed
+	}
+	details := map[string]any{"tool": of.Tool, "duration_ms": of.DurationMS}
+	if of.Cluster != "" {
+		details["cluster"] = of.Cluster
 	}
 	err := s.Store.InTx(ctx, func(tx store.Tx) error {
-		return tx.Emit(ctx, event.Facts(who, s.Now(), "tool_called", "tool.called", name, "tool:"+name, outcome,
-			event.ToolCall{Tool: name, Role: string(who.Role), Outcome: outcome, DurationMS: took.Milliseconds()},
-			map[string]any{"tool": name, "duration_ms": took.Milliseconds()})...)
+		return tx.Emit(ctx, event.Facts(who, s.Now(), "tool_called", "tool.called", of.Tool, "tool:"+of.Tool, of.Outcome, of, details)...)
 	})
 	if err != nil {
 		s.Log.WarnContext(ctx, "a call of a tool could not be recorded", slog.Any("err", err))

@@ -58,7 +58,7 @@ func TestStored(t *testing.T) {
 	actions, cluster := assistanttest.NewReplica(t, url, clock.Now, action.Config{})
 	ann := event.Who{Principal: "ann", Role: guard.Operator}
 	if err := actions.Store.InTx(t.Context(), func(tx store.Tx) error {
-		_, err := session.Enter(t.Context(), tx, ann, "s-1", nil, clock.Now())
+		_, err := session.Enter(t.Context(), tx, session.Entry{ID: "s-1", Who: ann}, clock.Now())
 		return err
 	}); err != nil {
 		t.Fatal(err)

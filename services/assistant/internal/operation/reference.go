@@ -2,6 +2,8 @@ package operation
 
 // Reference names the source of a result, so that an answer can cite it.
 type Reference struct {
+	// Cluster is the one that the object is in, where clusters are configured by name.
+	Cluster   string `json:"cluster,omitempty"`
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`

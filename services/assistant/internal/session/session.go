@@ -65,6 +65,7 @@ type Message struct {
 type Head struct {
 	ID        string    `json:"session_id"`
 	Owner     string    `json:"owner"`
+	Cluster   string    `json:"cluster,omitempty"` // empty: clusters are not configured by name
 	Namespace string    `json:"namespace"`
 	Turns     int32     `json:"turns"`
 	CreatedAt time.Time `json:"created_at"`
@@ -81,7 +82,7 @@ type Document struct {
 }
 
 func headOf(r store.Session) Head {
-	return Head{r.ID, r.Owner, r.Namespace, r.LastTurn, r.CreatedAt, r.UsedAt}
+	return Head{r.ID, r.Owner, r.Cluster, r.Namespace, r.LastTurn, r.CreatedAt, r.UsedAt}
 }
 
 func notFoundError() error { return fault.SessionNotFound.New("There is no such session.") }
@@ -245,13 +246,22 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
+// Entry is what a request brings to its session. Seed and Cluster count for a new one alone.
+type Entry struct {
+	ID      string
+	Who     event.Who
+	Cluster string
+	Seed    []chat.Message
+}
+
 // Enter locks the session in the transaction of a new turn, and creates it if there is none.
-func Enter(ctx context.Context, tx store.Tx, w event.Who, id string, seed []chat.Message, now time.Time) (store.Session, error) {
-	doc, err := json.Marshal(newestMessages(seed))
+func Enter(ctx context.Context, tx store.Tx, e Entry, now time.Time) (store.Session, error) {
+	id, w := e.ID, e.Who
+	doc, err := json.Marshal(newestMessages(e.Seed))
 	if err != nil {
 		return store.Session{}, fmt.Errorf("first messages: %w", err)
 	}
-	if _, err := tx.InsertSession(ctx, store.InsertSessionParams{ID: id, Owner: w.Principal, Seed: doc, Now: now}); err != nil {
+	if _, err := tx.InsertSession(ctx, store.InsertSessionParams{ID: id, Owner: w.Principal, Cluster: e.Cluster, Seed: doc, Now: now}); err != nil {
 		return store.Session{}, err
 	}
 	r, err := tx.LockSession(ctx, id)

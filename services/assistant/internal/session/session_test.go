@@ -51,7 +51,7 @@ func setup(t *testing.T) *bundle {
 func (b *bundle) enter(w event.Who, id string, seed ...chat.Message) {
 	b.t.Helper()
 	if err := b.Store.InTx(b.t.Context(), func(tx store.Tx) error {
-		_, err := session.Enter(b.t.Context(), tx, w, id, seed, b.clock.Now())
+		_, err := session.Enter(b.t.Context(), tx, session.Entry{ID: id, Who: w, Seed: seed}, b.clock.Now())
 		return err
 	}); err != nil {
 		b.t.Fatal(err)
@@ -227,7 +227,7 @@ func TestDeletedIDStaysItsOwners(t *testing.T) {
 	}
 	enter := func(w event.Who) error {
 		return b.Store.InTx(t.Context(), func(tx store.Tx) error {
-			_, err := session.Enter(t.Context(), tx, w, "s-1", nil, b.clock.Now())
+			_, err := session.Enter(t.Context(), tx, session.Entry{ID: "s-1", Who: w}, b.clock.Now())
 			return err
 		})
 	}

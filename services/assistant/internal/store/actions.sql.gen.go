@@ -14,7 +14,7 @@ import (
 )
 
 const abandonedActions = `-- name: AbandonedActions :many
-select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification from actions where state = 'executing' and lease_until <= $1 order by lease_until limit $2
+select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification, cluster from actions where state = 'executing' and lease_until <= $1 order by lease_until limit $2
 `
 
 type AbandonedActionsParams struct {
@@ -65,6 +65,7 @@ func (q *Queries) AbandonedActions(ctx context.Context, arg AbandonedActionsPara
 			&i.FinishedAt,
 			&i.Result,
 			&i.Verification,
+			&i.Cluster,
 		); err != nil {
 			return nil, err
 		}
@@ -77,7 +78,7 @@ func (q *Queries) AbandonedActions(ctx context.Context, arg AbandonedActionsPara
 }
 
 const actionsDecidedIn = `-- name: ActionsDecidedIn :many
-select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification from actions where session_id = $1 and decided_turn = $2::int order by decided_at, id
+select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification, cluster from actions where session_id = $1 and decided_turn = $2::int order by decided_at, id
 `
 
 type ActionsDecidedInParams struct {
@@ -128,6 +129,7 @@ func (q *Queries) ActionsDecidedIn(ctx context.Context, arg ActionsDecidedInPara
 			&i.FinishedAt,
 			&i.Result,
 			&i.Verification,
+			&i.Cluster,
 		); err != nil {
 			return nil, err
 		}
@@ -140,7 +142,7 @@ func (q *Queries) ActionsDecidedIn(ctx context.Context, arg ActionsDecidedInPara
 }
 
 const actionsIn = `-- name: ActionsIn :many
-select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification from actions where session_id = $1 and state = $2 order by proposed_at, id
+select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification, cluster from actions where session_id = $1 and state = $2 order by proposed_at, id
 `
 
 type ActionsInParams struct {
@@ -191,6 +193,7 @@ func (q *Queries) ActionsIn(ctx context.Context, arg ActionsInParams) ([]Action,
 			&i.FinishedAt,
 			&i.Result,
 			&i.Verification,
+			&i.Cluster,
 		); err != nil {
 			return nil, err
 		}
@@ -203,7 +206,7 @@ func (q *Queries) ActionsIn(ctx context.Context, arg ActionsInParams) ([]Action,
 }
 
 const actionsPage = `-- name: ActionsPage :many
-select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification from actions
+select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification, cluster from actions
 where session_id = $1 and (not $2::bool or (proposed_at, id) > ($3::timestamptz, $4::uuid))
 order by proposed_at, id limit $5
 `
@@ -265,6 +268,7 @@ func (q *Queries) ActionsPage(ctx context.Context, arg ActionsPageParams) ([]Act
 			&i.FinishedAt,
 			&i.Result,
 			&i.Verification,
+			&i.Cluster,
 		); err != nil {
 			return nil, err
 		}
@@ -280,7 +284,7 @@ const claimAction = `-- name: ClaimAction :one
 update actions set state = 'executing', executor = $1, fence = fence + 1, lease_until = $2,
     observed = $3, started_at = $4
 where id = $5 and state = 'approved'
-returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification
+returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification, cluster
 `
 
 type ClaimActionParams struct {
@@ -335,6 +339,7 @@ func (q *Queries) ClaimAction(ctx context.Context, arg ClaimActionParams) (Actio
 		&i.FinishedAt,
 		&i.Result,
 		&i.Verification,
+		&i.Cluster,
 	)
 	return i, err
 }
@@ -354,7 +359,7 @@ const decideAction = `-- name: DecideAction :one
 update actions set state = $1, basis = $2, decider = $3, decider_role = $4, decided_at = $5,
     decided_turn = $6, reason = $7
 where id = $8 and state = 'pending' and expires_at > $5
-returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification
+returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification, cluster
 `
 
 type DecideActionParams struct {
@@ -415,13 +420,14 @@ func (q *Queries) DecideAction(ctx context.Context, arg DecideActionParams) (Act
 		&i.FinishedAt,
 		&i.Result,
 		&i.Verification,
+		&i.Cluster,
 	)
 	return i, err
 }
 
 const expireAction = `-- name: ExpireAction :one
 update actions set state = 'expired', decided_at = $1 where id = $2 and state = 'pending' and expires_at <= $1
-returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification
+returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification, cluster
 `
 
 type ExpireActionParams struct {
@@ -466,6 +472,7 @@ func (q *Queries) ExpireAction(ctx context.Context, arg ExpireActionParams) (Act
 		&i.FinishedAt,
 		&i.Result,
 		&i.Verification,
+		&i.Cluster,
 	)
 	return i, err
 }
@@ -475,7 +482,7 @@ update actions set state = 'expired', decided_at = $1
 where id in (
     select a.id from actions a where a.state = 'pending' and a.expires_at <= $1
     order by a.expires_at limit $2 for update skip locked)
-returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification
+returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification, cluster
 `
 
 type ExpireActionsParams struct {
@@ -526,6 +533,7 @@ func (q *Queries) ExpireActions(ctx context.Context, arg ExpireActionsParams) ([
 			&i.FinishedAt,
 			&i.Result,
 			&i.Verification,
+			&i.Cluster,
 		); err != nil {
 			return nil, err
 		}
@@ -540,7 +548,7 @@ func (q *Queries) ExpireActions(ctx context.Context, arg ExpireActionsParams) ([
 const expireSessionActions = `-- name: ExpireSessionActions :many
 update actions set state = 'expired', decided_at = $1
 where session_id = $2 and state = 'pending' and expires_at <= $1
-returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification
+returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification, cluster
 `
 
 type ExpireSessionActionsParams struct {
@@ -591,6 +599,7 @@ func (q *Queries) ExpireSessionActions(ctx context.Context, arg ExpireSessionAct
 			&i.FinishedAt,
 			&i.Result,
 			&i.Verification,
+			&i.Cluster,
 		); err != nil {
 			return nil, err
 		}
@@ -605,7 +614,7 @@ func (q *Queries) ExpireSessionActions(ctx context.Context, arg ExpireSessionAct
 const finishAction = `-- name: FinishAction :one
 update actions set state = $1, finished_at = $2, result = $3, lease_until = null
 where id = $4 and state = 'executing' and fence = $5
-returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification
+returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification, cluster
 `
 
 type FinishActionParams struct {
@@ -659,12 +668,13 @@ func (q *Queries) FinishAction(ctx context.Context, arg FinishActionParams) (Act
 		&i.FinishedAt,
 		&i.Result,
 		&i.Verification,
+		&i.Cluster,
 	)
 	return i, err
 }
 
 const getAction = `-- name: GetAction :one
-select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification from actions where id = $1
+select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification, cluster from actions where id = $1
 `
 
 func (q *Queries) GetAction(ctx context.Context, id uuid.UUID) (Action, error) {
@@ -704,21 +714,23 @@ func (q *Queries) GetAction(ctx context.Context, id uuid.UUID) (Action, error) {
 		&i.FinishedAt,
 		&i.Result,
 		&i.Verification,
+		&i.Cluster,
 	)
 	return i, err
 }
 
 const insertAction = `-- name: InsertAction :one
-insert into actions (id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff,
+insert into actions (id, session_id, cluster, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff,
     requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
-    $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
-returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+    $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)
+returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification, cluster
 `
 
 type InsertActionParams struct {
 	ID            uuid.UUID
 	SessionID     string
+	Cluster       string
 	Turn          int32
 	State         string
 	Operations    json.RawMessage
@@ -746,6 +758,7 @@ func (q *Queries) InsertAction(ctx context.Context, arg InsertActionParams) (Act
 	row := q.db.QueryRow(ctx, insertAction,
 		arg.ID,
 		arg.SessionID,
+		arg.Cluster,
 		arg.Turn,
 		arg.State,
 		arg.Operations,
@@ -803,6 +816,7 @@ func (q *Queries) InsertAction(ctx context.Context, arg InsertActionParams) (Act
 		&i.FinishedAt,
 		&i.Result,
 		&i.Verification,
+		&i.Cluster,
 	)
 	return i, err
 }
@@ -833,7 +847,7 @@ func (q *Queries) KeepAction(ctx context.Context, arg KeepActionParams) (int64, 
 }
 
 const linkAction = `-- name: LinkAction :one
-update actions set replaced_by = $1 where id = $2 and state = 'stale' returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification
+update actions set replaced_by = $1 where id = $2 and state = 'stale' returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification, cluster
 `
 
 type LinkActionParams struct {
@@ -878,6 +892,7 @@ func (q *Queries) LinkAction(ctx context.Context, arg LinkActionParams) (Action,
 		&i.FinishedAt,
 		&i.Result,
 		&i.Verification,
+		&i.Cluster,
 	)
 	return i, err
 }
@@ -905,6 +920,19 @@ func (q *Queries) LockUnfinished(ctx context.Context, sessionID string) ([]strin
 		return nil, err
 	}
 	return items, nil
+}
+
+const nameActions = `-- name: NameActions :execrows
+update actions set cluster = $1 where cluster = ''
+`
+
+// Actions from before clusters were configured by name.
+func (q *Queries) NameActions(ctx context.Context, cluster string) (int64, error) {
+	result, err := q.db.Exec(ctx, nameActions, cluster)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const pendingAmong = `-- name: PendingAmong :many
@@ -940,7 +968,7 @@ func (q *Queries) PendingAmong(ctx context.Context, arg PendingAmongParams) ([]s
 }
 
 const pendingWithDigest = `-- name: PendingWithDigest :one
-select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification from actions where session_id = $1 and digest = $2 and state = 'pending' and expires_at > $3
+select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification, cluster from actions where session_id = $1 and digest = $2 and state = 'pending' and expires_at > $3
 `
 
 type PendingWithDigestParams struct {
@@ -986,6 +1014,7 @@ func (q *Queries) PendingWithDigest(ctx context.Context, arg PendingWithDigestPa
 		&i.FinishedAt,
 		&i.Result,
 		&i.Verification,
+		&i.Cluster,
 	)
 	return i, err
 }
@@ -1009,7 +1038,7 @@ func (q *Queries) SpendAction(ctx context.Context, arg SpendActionParams) error 
 const staleAction = `-- name: StaleAction :one
 update actions set state = 'stale', decided_at = $1
 where id = $2 and state = 'pending' and expires_at > $1
-returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification
+returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification, cluster
 `
 
 type StaleActionParams struct {
@@ -1054,6 +1083,7 @@ func (q *Queries) StaleAction(ctx context.Context, arg StaleActionParams) (Actio
 		&i.FinishedAt,
 		&i.Result,
 		&i.Verification,
+		&i.Cluster,
 	)
 	return i, err
 }
@@ -1061,7 +1091,7 @@ func (q *Queries) StaleAction(ctx context.Context, arg StaleActionParams) (Actio
 const takeOverAction = `-- name: TakeOverAction :one
 update actions set executor = $1, fence = fence + 1, lease_until = $2
 where id = $3 and state = 'executing' and fence = $4 and lease_until <= $5
-returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification
+returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification, cluster
 `
 
 type TakeOverActionParams struct {
@@ -1116,6 +1146,7 @@ func (q *Queries) TakeOverAction(ctx context.Context, arg TakeOverActionParams) 
 		&i.FinishedAt,
 		&i.Result,
 		&i.Verification,
+		&i.Cluster,
 	)
 	return i, err
 }

@@ -45,6 +45,7 @@ type Action struct {
 	FinishedAt    *time.Time
 	Result        *string
 	Verification  *string
+	Cluster       string
 }
 
 type AlertGroup struct {
@@ -93,6 +94,7 @@ type Session struct {
 	CreatedAt time.Time
 	UsedAt    time.Time
 	Shared    bool
+	Cluster   string
 }
 
 type StandingApproval struct {

@@ -62,7 +62,7 @@ func (q *Queries) DropStandingApproval(ctx context.Context, arg DropStandingAppr
 }
 
 const getSession = `-- name: GetSession :one
-select id, owner, namespace, seed, last_turn, created_at, used_at, shared from sessions where id = $1
+select id, owner, namespace, seed, last_turn, created_at, used_at, shared, cluster from sessions where id = $1
 `
 
 func (q *Queries) GetSession(ctx context.Context, id string) (Session, error) {
@@ -77,6 +77,7 @@ func (q *Queries) GetSession(ctx context.Context, id string) (Session, error) {
 		&i.CreatedAt,
 		&i.UsedAt,
 		&i.Shared,
+		&i.Cluster,
 	)
 	return i, err
 }
@@ -98,22 +99,24 @@ func (q *Queries) HasStandingApproval(ctx context.Context, arg HasStandingApprov
 }
 
 const insertSession = `-- name: InsertSession :execrows
-insert into sessions (id, owner, namespace, seed, created_at, used_at)
-values ($1, $2, '', $3, $4, $4)
+insert into sessions (id, owner, cluster, namespace, seed, created_at, used_at)
+values ($1, $2, $3, '', $4, $5, $5)
 on conflict (id) do nothing
 `
 
 type InsertSessionParams struct {
-	ID    string
-	Owner string
-	Seed  json.RawMessage
-	Now   time.Time
+	ID      string
+	Owner   string
+	Cluster string
+	Seed    json.RawMessage
+	Now     time.Time
 }
 
 func (q *Queries) InsertSession(ctx context.Context, arg InsertSessionParams) (int64, error) {
 	result, err := q.db.Exec(ctx, insertSession,
 		arg.ID,
 		arg.Owner,
+		arg.Cluster,
 		arg.Seed,
 		arg.Now,
 	)
@@ -124,7 +127,7 @@ func (q *Queries) InsertSession(ctx context.Context, arg InsertSessionParams) (i
 }
 
 const listSessions = `-- name: ListSessions :many
-select id, owner, namespace, seed, last_turn, created_at, used_at, shared from sessions
+select id, owner, namespace, seed, last_turn, created_at, used_at, shared, cluster from sessions
 where ($1::bool or owner = $2 or shared) and (not $3::bool or (used_at, id) < ($4::timestamptz, $5::text))
 order by used_at desc, id desc limit $6
 `
@@ -163,6 +166,7 @@ func (q *Queries) ListSessions(ctx context.Context, arg ListSessionsParams) ([]S
 			&i.CreatedAt,
 			&i.UsedAt,
 			&i.Shared,
+			&i.Cluster,
 		); err != nil {
 			return nil, err
 		}
@@ -175,7 +179,7 @@ func (q *Queries) ListSessions(ctx context.Context, arg ListSessionsParams) ([]S
 }
 
 const lockSession = `-- name: LockSession :one
-select id, owner, namespace, seed, last_turn, created_at, used_at, shared from sessions where id = $1 for update
+select id, owner, namespace, seed, last_turn, created_at, used_at, shared, cluster from sessions where id = $1 for update
 `
 
 // Orders turns, proposals and the end of one session.
@@ -191,8 +195,22 @@ func (q *Queries) LockSession(ctx context.Context, id string) (Session, error) {
 		&i.CreatedAt,
 		&i.UsedAt,
 		&i.Shared,
+		&i.Cluster,
 	)
 	return i, err
+}
+
+const nameSessions = `-- name: NameSessions :execrows
+update sessions set cluster = $1 where cluster = ''
+`
+
+// Sessions from before clusters were configured by name.
+func (q *Queries) NameSessions(ctx context.Context, cluster string) (int64, error) {
+	result, err := q.db.Exec(ctx, nameSessions, cluster)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const putStandingApproval = `-- name: PutStandingApproval :exec

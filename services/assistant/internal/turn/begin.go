@@ -1,11 +1,13 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"time"
 
@@ -143,7 +145,11 @@ func (s *Service) enter(ctx context.Context, q Request) (entered, error) {
 		if q.alert() {
 			return s.enterAlert(ctx, tx, q, hash[:], &e)
 		}
-		if e.session, err = session.Enter(ctx, tx, q.Who, q.Session, q.Chat.History, now); err != nil {
+		chosen := cmp.Or(q.Cluster, s.Clusters.Default())
+		if e.session, err = session.Enter(ctx, tx, session.Entry{ID: q.Session, Who: q.Who, Cluster: chosen, Seed: q.Chat.History}, now); err != nil {
+			return err
+		}
+		if err := s.keepCluster(q, e.session); err != nil && e.own(q) { // of others, admit tells only those who may enter
 			return err
 		}
 		if q.RequestID != "" {
@@ -157,6 +163,9 @@ func (s *Service) enter(ctx context.Context, q Request) (entered, error) {
 			}
 		}
 		if e.session, err = s.admit(ctx, tx, q, e.session, word); err != nil {
+			return err
+		}
+		if err := s.keepCluster(q, e.session); err != nil {
 			return err
 		}
 		e.turn, err = tx.ActiveTurn(ctx, q.Session)
@@ -189,6 +198,20 @@ func (s *Service) enter(ctx context.Context, q Request) (entered, error) {
 	return e, err
 }
 
+// keepCluster refuses a request that names another cluster than its session's, or whose cluster is not served any more:
+// what was said and approved in a session is about one cluster.
+func (s *Service) keepCluster(q Request, row store.Session) error {
+	name := s.Clusters.Stored(row.Cluster)
+	_, err := s.Clusters.Index(name)
+	switch {
+	case err != nil:
+		err = fault.OtherCluster.New(err.Error() + " This session cannot go on; begin another one.")
+	case q.Cluster != "" && q.Cluster != name:
+		err = fault.OtherCluster.New(fmt.Sprintf("This session is of the cluster %s, and stays so; begin another one for %s.", name, q.Cluster)).With(map[string]any{"cluster": name})
+	}
+	return err
+}
+
 // newTurn is what differs between the turns that are inserted for a request.
 type newTurn struct {
 	number      int32
@@ -217,6 +240,9 @@ func (s *Service) enterAlert(ctx context.Context, tx store.Tx, q Request, hash [
 	e.session, err = tx.LockSession(ctx, q.Session)
 	if store.None(err) {
 		return fault.SessionNotFound.New("There is no such session.")
+	}
+	if err == nil {
+		err = s.keepCluster(q, e.session)
 	}
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ func (r *running) close(outcome, why string) error {
 	if r.said() == "" {
 		r.say("There is nothing to add.")
 	}
-	if n := r.s.Notice; n != "" && !strings.HasSuffix(r.said(), n) { // a prompt, which comes last, contains it
+	if n := r.notice; n != "" && !strings.HasSuffix(r.said(), n) { // a prompt, which comes last, contains it
 		r.say(r.apart() + n)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), storeTime)
@@ -65,7 +65,7 @@ func (r *running) closeOnce(ctx context.Context, outcome, why string) error {
 		if err := l.write(ctx, tx.Queries, entries); err != nil {
 			return err
 		}
-		return r.s.finish(ctx, tx, r.row, r.turn.Who, outcome, why, r.said())
+		return r.s.finish(ctx, tx, ended{r.row, r.turn.Cluster, outcome, why, r.said()}, r.turn.Who)
 	})
 	if err != nil {
 		return err
@@ -90,12 +90,18 @@ func completionOf(e *chat.Encoder, pending []action.Action, include bool, spent 
 	return e.Completion(nil, first, &spent)
 }
 
+// ended is a turn with how it ended.
+type ended struct {
+	row                           store.Turn
+	cluster, outcome, why, answer string
+}
+
 // finish closes the row under its fence and reports the outcome.
-func (s *Service) finish(ctx context.Context, tx store.Tx, t store.Turn, w event.Who, outcome, why, answer string) error {
-	now := s.Now()
+func (s *Service) finish(ctx context.Context, tx store.Tx, e ended, w event.Who) error {
+	now, t, outcome, why := s.Now(), e.row, e.outcome, e.why
 	n, err := tx.FinishTurn(ctx, store.FinishTurnParams{
 		SessionID: t.SessionID, Number: t.Number, Fence: t.Fence, Outcome: &outcome, Reason: store.Opt(why),
-		Answer: store.Text(answer), Now: &now,
+		Answer: store.Text(e.answer), Now: &now,
 	})
 	if err != nil {
 		return err
@@ -108,9 +114,13 @@ func (s *Service) finish(ctx context.Context, tx store.Tx, t store.Turn, w event
 	if outcome == failed || outcome == interrupted {
 		told = event.Failed
 	}
+	details := map[string]any{"turn": t.Number, "outcome": outcome, "reason": why, "status": 200, "duration_ms": took.Milliseconds()}
+	if e.cluster != "" {
+		details["cluster"] = e.cluster
+	}
 	return tx.Emit(ctx, event.Facts(w, now, "turn_finished", "turn.finished", t.SessionID, "session:"+t.SessionID, told, event.Turn{
-		Session: t.SessionID, Turn: t.Number, ID: t.ID, Role: t.Role, Outcome: outcome, Reason: why, DurationMS: took.Milliseconds(),
-	}, map[string]any{"turn": t.Number, "outcome": outcome, "reason": why, "status": 200, "duration_ms": took.Milliseconds()})...)
+		Session: t.SessionID, Cluster: e.cluster, Turn: t.Number, ID: t.ID, Role: t.Role, Outcome: outcome, Reason: why, DurationMS: took.Milliseconds(),
+	}, details)...)
 }
 
 // writeDelay is how long frames wait to be stored together with others.

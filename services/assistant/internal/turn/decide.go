@@ -130,7 +130,7 @@ func (r *running) decided(a action.Action, err error) error {
 		return nil
 	}
 	if a.State == action.Denied {
-		r.say(newParagraph("Denied: `" + a.Command + "`. It does not run."))
+		r.say(newParagraph("Denied: " + commandText(a) + ". It does not run."))
 	}
 	r.settledOf(a, nil)
 	return nil
@@ -161,7 +161,7 @@ func (r *running) execute(ctx context.Context, k *sink) error {
 
 // carryOut runs one approved action and reports what was observed.
 func (r *running) carryOut(ctx context.Context, k *sink, a action.Action) error {
-	k.Status(chat.Executing, "Running: "+a.Command)
+	k.Status(chat.Executing, "Running: "+a.Command+inCluster(a))
 	a, err := r.s.Actions.Execute(ctx, a.ID, func() { k.Status(chat.Verifying, "Reading back what it did") })
 	if text, ok := problemDetail(err); ok {
 		r.say(newParagraph(text))
@@ -209,7 +209,7 @@ func (r *running) propose(ctx context.Context, k *sink, out Outcome) (ran bool, 
 		rehearsed(nil)
 	}
 	a, err := r.s.Actions.Propose(ctx, action.Proposal{
-		Session: r.turn.Session, Turn: r.turn.Number, Who: r.turn.Who, Plan: plan, AutoApprove: r.turn.AutoApprove && !r.turn.Unspoken,
+		Session: r.turn.Session, Cluster: r.turn.Cluster, Turn: r.turn.Number, Who: r.turn.Who, Plan: plan, AutoApprove: r.turn.AutoApprove && !r.turn.Unspoken,
 		Unspoken: r.turn.Unspoken,
 	})
 	var refused *action.Refused
@@ -239,8 +239,8 @@ func (r *running) prompt(a action.Action) { r.ask(a, promptText(a, r.turn.NoDeci
 func (r *running) ask(a action.Action, text string) {
 	text = r.apart() + text
 	r.mu.Lock()
-	if r.s.Notice != "" {
-		text += "\n\n" + r.s.Notice
+	if r.notice != "" {
+		text += "\n\n" + r.notice
 	}
 	r.answer.WriteString(text)
 	r.shown = true
@@ -267,6 +267,6 @@ func (r *running) remind(ctx context.Context) error {
 func approvalOf(a action.Action) chat.Approval {
 	return chat.Approval{
 		ActionID: a.ID.String(), RiskLevel: string(a.Risk), HumanSummary: a.Command, AlwaysConfirm: a.AlwaysConfirm,
-		ExpiresAt: a.ExpiresAt, Digest: a.Digest,
+		ExpiresAt: a.ExpiresAt, Digest: a.Digest, Cluster: a.Cluster,
 	}
 }

@@ -117,6 +117,10 @@ func (s *Streams) ServeChat(c echo.Context) error {
 	if err := q.RequireStream(profile); err != nil {
 		return err
 	}
+	cluster, err := s.Turns.Clusters.FromHeader(h)
+	if err != nil {
+		return err
+	}
 	release, err := s.takeSlot(by.LimitKey())
 	if err != nil {
 		return err
@@ -129,7 +133,7 @@ func (s *Streams) ServeChat(c echo.Context) error {
 	w.User = q.User
 	after, seq, _ := chat.LastEventID(h)
 	reader, err := s.Turns.Begin(ctx, Request{
-		Session: id, Who: w, RequestID: chat.CallerRequestID(h), Chat: q, After: Place{Turn: after, Seq: seq},
+		Session: id, Cluster: cluster, Who: w, RequestID: chat.CallerRequestID(h), Chat: q, After: Place{Turn: after, Seq: seq},
 	})
 	if err != nil {
 		return err

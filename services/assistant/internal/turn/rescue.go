@@ -85,7 +85,11 @@ func (s *Service) rescue(ctx context.Context, t store.Turn) error {
 		return err
 	}
 	e := chat.NewEncoder(chat.Head{SessionID: t.SessionID, ID: t.CompletionID, Created: t.StartedAt, Model: s.Model})
+	cluster := s.Clusters.Stored(of.Cluster)
 	text := interruptedText(settled)
+	if n := s.notice(cluster); n != "" && cluster != "" {
+		text += "\n\n" + n
+	}
 	l := newLive(s.Store, row)
 	// Later than any frame that the former owner may have shown without storing it.
 	seq := last + maxUnstored + 1
@@ -103,7 +107,7 @@ func (s *Service) rescue(ctx context.Context, t store.Turn) error {
 		if err := l.write(ctx, tx.Queries, entries); err != nil {
 			return err
 		}
-		return s.finish(ctx, tx, row, who, interrupted, fault.Interrupted.Code, text)
+		return s.finish(ctx, tx, ended{row, cluster, interrupted, fault.Interrupted.Code, text}, who)
 	})
 	if errors.Is(err, errLost) {
 		return nil
@@ -144,7 +148,7 @@ func interruptedText(settled []action.Action) string {
 	b.WriteString("\n\n" + fault.Interrupted.Message)
 	for _, a := range settled {
 		if a.State == action.Denied {
-			b.WriteString("\n\nDenied: `" + a.Command + "`. It does not run.")
+			b.WriteString("\n\nDenied: " + commandText(a) + ". It does not run.")
 			continue
 		}
 		b.WriteString("\n\n" + resultText(a))

@@ -39,6 +39,7 @@ type running struct {
 	// foreign names the parts of the client's context that have no meaning here; empty if there
 	// are none.
 	foreign string
+	notice  string // last line of the answer; empty: none
 	live    *live
 	engine  Investigator
 	// proposed reports the pending action of a write to a program, or why there is none.
@@ -62,15 +63,15 @@ func (s *Service) start(ctx context.Context, q Request, e entered) (*Reader, err
 	if err != nil {
 		return nil, errors.Join(err, s.abandon(ctx, e.turn))
 	}
-	t := e.turn
+	t, cluster := e.turn, s.Clusters.Stored(e.session.Cluster)
 	word := q.word()
 	base := context.WithoutCancel(ctx) // the turn outlives the request
 	runCtx, cancel := context.WithCancelCause(base)
 	r := &running{
-		s: s, word: word, withheld: q.Program == nil && q.Chat.Withheld(), own: e.own(q), reads: q.alert(), row: t, usage: t.IncludeUsage, foreign: s.foreign(q.Chat.Context), live: newLive(s.Store, t), ctx: runCtx, cancel: cancel,
+		s: s, word: word, withheld: q.Program == nil && q.Chat.Withheld(), own: e.own(q), reads: q.alert(), row: t, usage: t.IncludeUsage, foreign: s.foreign(q.Chat.Context, cluster), notice: s.notice(cluster), live: newLive(s.Store, t), ctx: runCtx, cancel: cancel,
 		turn: Turn{
 			Session: t.SessionID, Number: t.Number, Who: q.Who, Query: e.words(q, word), History: history, Earlier: earlier,
-			Page: e.page(q), Scope: e.session.Namespace, AutoApprove: q.Chat.AutoApprove, NoDecisions: q.Chat.NoDecisions, Unspoken: q.Program != nil,
+			Page: e.page(q), Cluster: cluster, Scope: e.session.Namespace, AutoApprove: q.Chat.AutoApprove, NoDecisions: q.Chat.NoDecisions, Unspoken: q.Program != nil,
 		},
 		engine: s.Engine, proposed: func(action.Action, error) {},
 		frames: chat.NewEncoder(chat.Head{SessionID: t.SessionID, ID: t.CompletionID, Created: t.StartedAt, Model: s.Model}),
@@ -238,7 +239,7 @@ func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err
 			return "", "", err
 		}
 	}
-	if !ask && len(r.turn.Settled) == 0 {
+	if !ask && len(r.settledHere()) == 0 {
 		if r.withheld {
 			return done, "", r.remind(ctx)
 		}
@@ -250,7 +251,9 @@ func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err
 	}
 	var ran []string // the writes of this turn
 	for range maxWrites {
-		out, err := r.engine.Investigate(ctx, r.turn, k, k)
+		in := r.turn
+		in.Settled = r.settledHere()
+		out, err := r.engine.Investigate(ctx, in, k, k)
 		r.spent.PromptTokens += out.Usage.PromptTokens
 		r.spent.CompletionTokens += out.Usage.CompletionTokens
 		if err != nil || ctx.Err() != nil {
@@ -400,4 +403,15 @@ func isStale(err error) bool {
 // settledOf records the outcome of an action in this turn.
 func (r *running) settledOf(a action.Action, err error) {
 	r.turn.Settled = append(r.turn.Settled, action.Settled{Action: a, Err: err})
+}
+
+// settledHere are the outcomes in the turn's own cluster: an engine looks at no other, where the same name is another object.
+func (r *running) settledHere() []action.Settled {
+	var here []action.Settled
+	for _, s := range r.turn.Settled {
+		if r.s.Clusters.Stored(s.Action.Cluster) == r.turn.Cluster {
+			here = append(here, s)
+		}
+	}
+	return here
 }

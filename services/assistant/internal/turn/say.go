@@ -29,13 +29,32 @@ func newParagraph(text string) string { return text + "\n\n" }
 // maxContext limits the name of a client's context in a sentence, in code points.
 const maxContext = 100
 
-// foreign describes the parts of a client's context that are not about this cluster and have no
+// notice is the last line of every answer of a session: which cluster it is about, if there may be several.
+func (s *Service) notice(cluster string) string {
+	if cluster != "" && s.Notice == "" {
+		return "Cluster: `" + cluster + "`."
+	}
+	return s.Notice
+}
+
+// inCluster names the cluster of an action, if there may be several.
+func inCluster(a action.Action) string {
+	if a.Cluster == "" {
+		return ""
+	}
+	return " in cluster `" + a.Cluster + "`"
+}
+
+// commandText is what an action does, for a sentence.
+func commandText(a action.Action) string { return "`" + a.Command + "`" + inCluster(a) }
+
+// foreign describes the parts of a client's context that are not about the session's cluster and have no
 // effect.
-func (s *Service) foreign(c chat.Context) string {
+func (s *Service) foreign(c chat.Context, cluster string) string {
 	var said []string
-	if c.KubeContext != "" && c.KubeContext != s.Cluster {
+	if ours := s.Clusters.Display(cluster); c.KubeContext != "" && c.KubeContext != ours {
 		name, _ := shortenText(strings.ReplaceAll(c.KubeContext, "`", "'"), maxContext)
-		said = append(said, fmt.Sprintf("Note: your client's context is `%s`; answers are about the cluster `%s`, and nothing was switched.", name, s.Cluster))
+		said = append(said, fmt.Sprintf("Note: your client's context is `%s`; answers are about the cluster `%s`, and nothing was switched.", name, ours))
 	}
 	for _, key := range c.Unusable {
 		said = append(said, "Note: the "+key+" of your client's context cannot be one; it is not used.")
@@ -73,14 +92,14 @@ func listText(waiting []action.Action) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d changes wait; nothing was decided. Say which:\n", len(waiting))
 	for _, a := range waiting {
-		fmt.Fprintf(&b, "\n- `approve %s`: `%s` (risk %s)", a.ID, a.Command, a.Risk)
+		fmt.Fprintf(&b, "\n- `approve %s`: %s (risk %s)", a.ID, commandText(a), a.Risk)
 	}
 	return b.String()
 }
 
 func promptText(a action.Action, noDecisions bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "This change waits for approval:\n\n```\n%s\n```\n\nRisk: %s.", a.Command, a.Risk)
+	fmt.Fprintf(&b, "This change%s waits for approval:\n\n```\n%s\n```\n\nRisk: %s.", inCluster(a), a.Command, a.Risk)
 	if a.AlwaysConfirm {
 		b.WriteString(" " + whyAlways(a.Confirms))
 	}
@@ -140,22 +159,22 @@ func whyAlways(confirms []string) string {
 func reminderText(a action.Action, n int, noDecisions bool) string {
 	how := howToDecide(a, n > 1, noDecisions)
 	if n > 1 {
-		return fmt.Sprintf("%d changes still wait for a decision; the oldest is `%s`. %s.", n, a.Command, how)
+		return fmt.Sprintf("%d changes still wait for a decision; the oldest is %s. %s.", n, commandText(a), how)
 	}
-	return fmt.Sprintf("Still waiting for a decision: `%s`. %s.", a.Command, how)
+	return fmt.Sprintf("Still waiting for a decision: %s. %s.", commandText(a), how)
 }
 
 func resultText(a action.Action) string {
 	var head string
 	switch a.State {
 	case action.Succeeded:
-		head = "Done: `" + a.Command + "`."
+		head = "Done: " + commandText(a) + "."
 	case action.Unknown:
-		head = "Outcome unknown: `" + a.Command + "`."
+		head = "Outcome unknown: " + commandText(a) + "."
 	case action.Executing:
-		return "Another server is carrying out `" + a.Command + "`; its result is not known yet."
+		return "Another server is carrying out " + commandText(a) + "; its result is not known yet."
 	default:
-		head = "Failed: `" + a.Command + "`."
+		head = "Failed: " + commandText(a) + "."
 	}
 	for _, s := range []string{a.Result, a.Verification} {
 		if s != "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/clustername"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
@@ -27,6 +28,7 @@ type Turn struct {
 	History []chat.Message // oldest first, without the query
 	// Earlier is the conversation before History, oldest first, each message shortened.
 	Earlier []chat.Message
+	Cluster string // as stored with the session; empty: clusters are not configured by name
 	Scope   string // namespace; empty is none in particular
 	// Settled holds the outcomes so far of this turn's decisions and of writes approved in
 	// advance.
@@ -174,6 +176,7 @@ type Planner interface {
 // Request is a chat request whose caller is known.
 type Request struct {
 	Session   string
+	Cluster   string // as it is stored; empty: that of the session, or the default for a new one
 	Who       event.Who
 	RequestID string // from the caller; without one, nothing is a repeat of the request
 	Chat      chat.Request
@@ -245,8 +248,8 @@ type Config struct {
 	Repeat    time.Duration // how long a finished turn without a decision can be repeated, 10 min
 	Lease     time.Duration // an owner without a heartbeat for this long counts as dead, 15 s
 	StopAfter time.Duration // how long a new turn waits for an orphan to stop, 30 s
-	Notice    string        // last line of every answer; empty: none
-	Cluster   string        // the name of the cluster that answers are about
+	Notice    string        // last line of every answer; empty: none, or the cluster's name if it was configured
+	Clusters  clustername.Names
 }
 
 func (c Config) withDefaults() Config {

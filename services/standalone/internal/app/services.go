@@ -141,7 +141,14 @@ func (p *platform) assistantConfig() (assistant.Config, error) {
 	fixed["ASSISTANT_ADMIN_KEYS"] = p.creds.AssistantAdminKey()
 	fixed["ASSISTANT_OPERATOR_KEYS"] = p.creds.AssistantOperatorKey()
 	fixed["ASSISTANT_READONLY_KEYS"] = p.creds.AssistantReadonlyKey()
-	return assistant.LoadConfig(p.environ(map[string]string{"DELEGATION_TRUST_JSON": p.assistantTrust, "ASSISTANT_CLUSTER": "sample"}, fixed))
+	defaults := map[string]string{"DELEGATION_TRUST_JSON": p.assistantTrust}
+	named := func(kv string) bool {
+		return strings.HasPrefix(kv, "ASSISTANT_CONTEXTS=") && kv != "ASSISTANT_CONTEXTS="
+	}
+	if !slices.ContainsFunc(p.cfg.environ, named) { // clusters that are named leave no room for a sample
+		defaults["ASSISTANT_CLUSTER"] = "sample"
+	}
+	return assistant.LoadConfig(p.environ(defaults, fixed))
 }
 
 // dashboardConfig acts for people at the control plane and at inference by delegations. Services that this process does

@@ -1,7 +1,7 @@
 -- name: InsertAction :one
-insert into actions (id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff,
+insert into actions (id, session_id, cluster, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff,
     requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn)
-values (@id, @session_id, @turn, @state, @operations, @digest, @command, @risk, @always_confirm, @confirms, @notes, @diff,
+values (@id, @session_id, @cluster, @turn, @state, @operations, @digest, @command, @risk, @always_confirm, @confirms, @notes, @diff,
     @requester, @requester_role, @requester_user, @request_id, @now, @expires_at, @basis, @decider, @decider_role, @decided_at, @decided_turn)
 returning *;
 
@@ -97,3 +97,7 @@ order by proposed_at, id limit @max_rows;
 
 -- name: CountPending :one
 select count(*) from actions where state = 'pending' and expires_at > @now;
+
+-- name: NameActions :execrows
+-- Actions from before clusters were configured by name.
+update actions set cluster = @cluster where cluster = '';

@@ -1,6 +1,6 @@
 -- name: InsertSession :execrows
-insert into sessions (id, owner, namespace, seed, created_at, used_at)
-values (@id, @owner, '', @seed, @now, @now)
+insert into sessions (id, owner, cluster, namespace, seed, created_at, used_at)
+values (@id, @owner, @cluster, '', @seed, @now, @now)
 on conflict (id) do nothing;
 
 -- name: GetSession :one
@@ -51,3 +51,7 @@ select exists (select from ended_sessions where id = @id and owner <> @owner and
 
 -- name: DropReserved :exec
 delete from ended_sessions where until <= @now;
+
+-- name: NameSessions :execrows
+-- Sessions from before clusters were configured by name.
+update sessions set cluster = @cluster where cluster = '';

@@ -48,6 +48,7 @@ type Tool struct {
 	Source                Source
 
 	arguments *jsonschema.Resolved // nil for operations, which check their arguments themselves
+	result    *jsonschema.Schema   // Structured, with the cluster of each reference
 	run       func(ctx context.Context, c call) (Result, error)
 }
 
@@ -68,13 +69,16 @@ func New(configured ...Source) *Registry {
 	r := &Registry{byName: map[string]*Tool{}}
 	for _, t := range slices.Concat(facts(), operations()) {
 		if t.Source == Cluster || slices.Contains(configured, t.Source) {
-			r.tools = append(r.tools, t)
+			t.Structured = encode(WithoutCluster(t.result))
+			r.add(t)
 		}
 	}
-	for i := range r.tools {
-		r.byName[r.tools[i].Name] = &r.tools[i]
-	}
 	return r
+}
+
+func (r *Registry) add(t Tool) {
+	r.tools = append(r.tools, t)
+	r.byName[t.Name] = &t
 }
 
 // Tools lists the tools: the facts, then the operations that read.
@@ -144,7 +148,7 @@ func define[A, D any](name, about string, run func(ctx context.Context, box turn
 		panic(fmt.Sprintf("the schema of the tool %s: %v", name, err)) // of a type in this package: every test would see it
 	}
 	return Tool{
-		Name: name, About: about, Arguments: encode(arguments), Structured: structured(SchemaFor[D]()), arguments: resolved,
+		Name: name, About: about, Arguments: encode(arguments), result: structured(SchemaFor[D]()), arguments: resolved,
 		run: func(ctx context.Context, c call) (Result, error) {
 			var a A
 			if err := json.Unmarshal(c.arguments, &a); err != nil {
@@ -165,7 +169,7 @@ func SchemaFor[T any]() *jsonschema.Schema {
 }
 
 // structured is the schema of a Result, with that of its data.
-func structured(data *jsonschema.Schema) json.RawMessage {
+func structured(data *jsonschema.Schema) *jsonschema.Schema {
 	s := SchemaFor[Result]()
 	if data == nil {
 		delete(s.Properties, "data")
@@ -173,7 +177,7 @@ func structured(data *jsonschema.Schema) json.RawMessage {
 		s.Properties["data"] = data
 		s.Required = append(s.Required, "data")
 	}
-	return encode(s)
+	return s
 }
 
 func encode(s *jsonschema.Schema) json.RawMessage {
@@ -191,7 +195,7 @@ func operations() []Tool {
 		if v.Writes() {
 			continue
 		}
-		t := Tool{Name: string(v), About: operation.About(v), Arguments: operation.Schema(v), Structured: structured(nil), Source: sourceOf(v)}
+		t := Tool{Name: string(v), About: operation.About(v), Arguments: operation.Schema(v), result: structured(nil), Source: sourceOf(v)}
 		t.run = func(ctx context.Context, c call) (Result, error) {
 			op, err := operation.Decode(v, c.arguments)
 			if err != nil {
