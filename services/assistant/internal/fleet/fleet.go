@@ -5,6 +5,8 @@ package fleet
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/clustername"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -75,6 +77,15 @@ func (f *Fleet) Snapshot(ctx context.Context, t turn.Turn, namespace string, sho
 // Runbooks is part of turn.Tools. The folder is the same for all clusters.
 func (f *Fleet) Runbooks(of ...runbook.Subject) []runbook.Quote {
 	return f.members[0].Tools.Runbooks(of...)
+}
+
+// MetricLabels is part of turn.Tools.
+func (f *Fleet) MetricLabels(ctx context.Context, t turn.Turn, metric string, pods, known []types.NamespacedName) (turn.MetricLabels, error) {
+	m, err := f.member(t.Cluster)
+	if err != nil {
+		return turn.MetricLabels{}, err
+	}
+	return m.Tools.MetricLabels(ctx, t, metric, pods, known)
 }
 
 // Plan is part of turn.Planner.
