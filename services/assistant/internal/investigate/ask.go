@@ -166,6 +166,11 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 			a.Intent = question.Keys // "what is in the settings of shop?"
 		}
 	}
+	if a.Intent == question.Images && len(t.objects) > 0 && !slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Kind != "Node" }) {
+		if said, err := w.sayFields(ctx, t, a, contentWords(a.Words)); said || err != nil { // "what kernel version is worker-3 on?"
+			return err
+		}
+	}
 	if a.Intent == question.Certificates && len(t.objects) > 0 {
 		a.Intent = question.Diagnosis
 	}
@@ -195,7 +200,11 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		if a.Intent == question.Health {
 			return w.health(ctx, a, t)
 		}
-		w.say(table(t.view()))
+		text := table(t.view())
+		w.say(text)
+		if strings.HasPrefix(a.Words, "how many") {
+			w.say(fmt.Sprintf("Rows: %d.", strings.Count(text, "\n| `")))
+		}
 		outcome() // of a period, what happened in it comes first
 		return nil
 	}
@@ -223,6 +232,9 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 			return nil
 		}
 		w.synthesize()
+		if wanted := question.Wanted(a.Words); wanted != "" && !asksFuture(a) {
+			w.say(fmt.Sprintf("No rule and no table here answers %s. What the cluster shows:", wanted))
+		}
 		return w.diagnose(ctx, a, t)
 	case question.Reach:
 		w.synthesize()

@@ -65,9 +65,14 @@ var futureExpr = regexp.MustCompile(`\btomorrow\b|\bnext (hour|day|week|month|ye
 // conditionalExpr is a question about what would come of something that has not happened.
 var conditionalExpr = regexp.MustCompile(`^(what|which|who|would|will|could|can|does|do|is|are|how)\b.*\b(if|in case|should)\b`)
 
+// asksFuture reports whether a question is about what would come.
+func asksFuture(a question.Ask) bool {
+	return futureExpr.MatchString(a.Words) || conditionalExpr.MatchString(a.Words)
+}
+
 // diagnose answers what is wrong and why.
 func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
-	if futureExpr.MatchString(a.Words) || conditionalExpr.MatchString(a.Words) {
+	if asksFuture(a) {
 		w.say("What will happen cannot be told from the cluster. This is how it is now.")
 	}
 	about, others := t.found(a.Symptoms)

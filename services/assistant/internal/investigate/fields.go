@@ -78,6 +78,14 @@ func (w *work) sayFields(ctx context.Context, t *topic, a question.Ask, words []
 	return true, nil
 }
 
+// nameParts matches the parts of a name such as failureThreshold or app.kubernetes.io/part-of.
+var nameParts = regexp.MustCompile(`[A-Z]*[a-z0-9]+|[A-Z]+`)
+
+// contentWords are the words of a sentence that have a meaning of their own.
+func contentWords(words string) []string {
+	return slices.DeleteFunc(strings.Fields(words), question.IsFunctionWord)
+}
+
 // stemsOf are words without the endings of a plural or a verb.
 func stemsOf(words []string) []string {
 	var stems []string
@@ -99,7 +107,9 @@ func stemsOf(words []string) []string {
 func fieldsLike(object map[string]any, stems []string) []string {
 	var lines []string
 	like := func(name string) bool {
-		return slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(strings.ToLower(name), stem) })
+		return slices.ContainsFunc(nameParts.FindAllString(name, -1), func(part string) bool {
+			return slices.ContainsFunc(stems, func(stem string) bool { return strings.HasPrefix(strings.ToLower(part), stem) })
+		})
 	}
 	var walk func(path string, value any)
 	add := func(path string, value any) {

@@ -228,7 +228,8 @@ func (n clusterNames) guess(word string) (guess, bool) {
 	}
 	english := question.NearestWord(word, spelling.Distance)
 	switch {
-	case english != "" && spelling.Distance(word, english) <= far:
+	// A word with a letter too many is most likely a word of its own: "seen" is not "see".
+	case english != "" && len(word) <= len(english) && spelling.Distance(word, english) <= far:
 		return guess{word: word, taken: english}, true
 	case best != "" && far <= allowed && !several:
 		return guess{word, best, n[best]}, true

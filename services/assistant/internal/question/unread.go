@@ -27,6 +27,9 @@ var functionWords = setOf(`a an the this that these those some any all every eac
 var restricting = setOf(`no not none neither nobody nothing never without unless except but than instead only same other another nor
 	above across after against before behind below beside besides between beyond during over since till under until`)
 
+// IsFunctionWord reports whether a word, in lower case, holds a sentence together and names nothing.
+func IsFunctionWord(word string) bool { return functionWords[word] || restricting[word] }
+
 // placeholder is a word that no rule knows: everyday, so that it is no name either.
 const placeholder = "qqq"
 

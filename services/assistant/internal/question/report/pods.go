@@ -162,6 +162,9 @@ func Starts(v View) string {
 	}
 	var all []entry
 	for _, pod := range v.pods() {
+		if len(pod.Status.ContainerStatuses) == 0 && v.Within == 0 {
+			all = append(all, entry{pod: pod, state: corev1.ContainerStatus{Name: "none started"}})
+		}
 		for _, st := range pod.Status.ContainerStatuses {
 			e := entry{pod: pod, state: st}
 			if st.State.Running != nil {
@@ -173,7 +176,7 @@ func Starts(v View) string {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b entry) int { return b.at.Compare(a.at) })
-	t := newTable("Namespace", "Pod", "Container", "Started", "Ago", "Restarts", "Last end")
+	t := newTable("Namespace", "Pod", "Age", "Container", "Started", "Ago", "Restarts", "Last end")
 	for _, e := range all {
 		started, ago, end := "does not run", "-", "-"
 		if !e.at.IsZero() {
@@ -182,7 +185,7 @@ func Starts(v View) string {
 		if last := e.state.LastTerminationState.Terminated; last != nil {
 			end = fmt.Sprintf("%s, %s", tableCell(last.Reason), engine.ExitText(last.ExitCode))
 		}
-		t.add(tableCell(e.pod.Namespace), tableCell(e.pod.Name), tableCell(e.state.Name), started, ago, strconv.Itoa(int(e.state.RestartCount)), end)
+		t.add(tableCell(e.pod.Namespace), tableCell(e.pod.Name), formatAge(v.Taken, e.pod.CreationTimestamp.Time), tableCell(e.state.Name), started, ago, strconv.Itoa(int(e.state.RestartCount)), end)
 	}
 	return t.under("When the containers "+v.where()+" started last"+v.period()+", the latest first:", "No container "+v.where()+" started"+v.period()+".") + v.restartedByHand()
 }

@@ -1,0 +1,25 @@
+package question
+
+import "regexp"
+
+// forms are the kinds of answers that a diagnosis is not, each with the sentences that want one.
+var forms = []struct {
+	wanted string
+	expr   *regexp.Regexp
+}{
+	{"when", regexp.MustCompile(`^(so |and |but )?(when|how long|how old)\b|\bsince when\b|\band when\b`)},
+	{"how many or how much", regexp.MustCompile(`\bhow (many|much)\b`)},
+	{"how things compare", regexp.MustCompile(`\b(compare|compared|versus|vs)\b|\b(more|less|fewer|bigger|smaller) (\w+ )?than\b`)},
+	{"what would happen", regexp.MustCompile(`^(if|suppose|supposing) |\bif (i|we|you) \w+`)},
+	{"whether it ever happened", regexp.MustCompile(`\bever\b`)},
+}
+
+// Wanted is what a sentence, in lower case, asks for that no diagnosis tells; empty: it may be answered by one.
+func Wanted(words string) string {
+	for _, f := range forms {
+		if f.expr.MatchString(words) {
+			return f.wanted
+		}
+	}
+	return ""
+}
