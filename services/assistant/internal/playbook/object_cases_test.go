@@ -94,8 +94,8 @@ func TestNodeCases(t *testing.T) {
 		}, "runs short of disk space"},
 		{"evicted", "a19_node_not_ready", "", evicted(time.Hour, low), "Evicted for memory: `shop/web-1`"},
 		{"evicted long ago", "a19_node_not_ready", "", evicted(48*time.Hour, low), ""},
-		{"over its own limit", "a19_node_not_ready", "", evicted(time.Hour, `Container web exceeded its local ephemeral storage limit "1Gi". `), "the node is healthy"},
-		{"over an emptyDir's limit", "a19_node_not_ready", "", evicted(time.Hour, `Usage of EmptyDir volume "tmp" exceeds the limit "1Gi". `), "the node is healthy"},
+		{"over its own limit", "a19_node_not_ready", "", evicted(time.Hour, `Container web exceeded its local ephemeral storage limit "1Gi". `), "the node is not at fault"},
+		{"over an emptyDir's limit", "a19_node_not_ready", "", evicted(time.Hour, `Usage of EmptyDir volume "tmp" exceeds the limit "1Gi". `), "the node is not at fault"},
 		{"over its request on a node that ran short", "a19_node_not_ready", "", evicted(time.Hour, "The node was low on resource: ephemeral-storage. Container web was using 1Gi, which exceeds its request of 0. "), "it now has enough again"},
 		{"over its request, in a text without the node", "a19_node_not_ready", "", evicted(time.Hour, "Container web was using 1Gi, which exceeds its request of 0. "), ""},
 		{"over its own limit, ends just now", "a19_node_not_ready", "", func(s *engine.Snapshot) {
@@ -103,7 +103,7 @@ func TestNodeCases(t *testing.T) {
 			s.Pods[0].UID, s.Pods[0].Status = "web-1", corev1.PodStatus{Phase: corev1.PodRunning}
 			s.Events = []corev1.Event{{Reason: "Evicted", Message: "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. ",
 				InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: "web-1", UID: "web-1"}, LastTimestamp: metav1.Time{Time: s.Taken}}}
-		}, "the node is healthy"},
+		}, "the node is not at fault"},
 		{"nodes unread", "a19_node_not_ready", "", func(s *engine.Snapshot) {
 			pressed(s)
 			s.Nodes[0].Status.Conditions[2].Status, s.Unread["nodes"] = corev1.ConditionUnknown, true

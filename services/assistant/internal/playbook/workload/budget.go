@@ -88,7 +88,7 @@ func explainBudget(f *engine.Finding, x *Index, b *policyv1.PodDisruptionBudget,
 		for _, pod := range pods {
 			f.Because = append(f.Because, x.RootsOf(pod)...)
 		}
-		f.Cause = fmt.Sprintf("It allows no evictions, because only %d of the %d pods that it requires are healthy.", s.CurrentHealthy, s.DesiredHealthy)
+		f.Cause = fmt.Sprintf("It allows no evictions, because it requires %d healthy pods and has only %d.", s.DesiredHealthy, s.CurrentHealthy)
 		f.Text = "Find out why the pods are not ready; the drain then continues automatically."
 		// A blocked drain is a finding in its own right, whatever is wrong with the pods.
 		f.Follower = len(draining) == 0

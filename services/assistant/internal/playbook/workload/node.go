@@ -233,7 +233,7 @@ func checkEphemeralStorage(x *Index, pod *corev1.Pod, w *engine.Workload) []engi
 	}
 	f := engine.Finding{Class: engine.NodeTrouble, Object: w.Ref, Confidence: engine.High}
 	f.Evidence = []string{"The kubelet says " + engine.QuoteCode(strings.TrimSpace(message)) + "."}
-	f.Cause = "The pod wrote more to its node's disk than its local storage limit allows, and was evicted; the node is healthy."
+	f.Cause = "The pod wrote more to its node's disk than its local storage limit allows, and was evicted; the node is not at fault."
 	f.Text = fmt.Sprintf("Choose a higher ephemeral-storage limit (or emptyDir sizeLimit) for %s, or write less.", engine.RefTitle(w.Ref))
 	return []engine.Finding{f}
 }
