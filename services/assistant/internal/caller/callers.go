@@ -151,7 +151,7 @@ func (c *Callers) readDemo(cfg Config) (faults []error) {
 		c.warnings = append(c.warnings, fmt.Sprintf("DEMO_KEY_HMAC_SECRET has %d characters; use at least %d", len(secret), shortKey))
 	}
 	if len(c.lists[0].digests) == 0 {
-		c.warnings = append(c.warnings, "DEMO_KEY_HMAC_SECRET is set without an admin key: auth is on, but nobody can mint demo keys by a key")
+		c.warnings = append(c.warnings, "DEMO_KEY_HMAC_SECRET is set without an admin key: auth is on, but no key can mint demo keys")
 	}
 	c.demo = &Demo{secret: []byte(secret), now: c.now}
 	return faults

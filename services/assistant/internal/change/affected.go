@@ -175,7 +175,7 @@ func (s *Service) instances(ctx context.Context, c call) ([]operation.Ref, error
 		}
 	}
 	if kind.Version == "" {
-		return nil, operation.Refuse(operation.Unavailable, "", "No version of %s is served, so nobody can see which objects there are; let one be served first.", c.ref)
+		return nil, operation.Refuse(operation.Unavailable, "", "No version of %s is served, so its objects cannot be listed; serve a version first.", c.ref)
 	}
 	var refs []operation.Ref
 	if textAt(c.live.Object, "spec", "scope") != "Cluster" {

@@ -76,7 +76,7 @@ func (s *Service) perform(ctx context.Context, e operation.Expanded, t operation
 		}
 		if c.way == patches && c.live.GetResourceVersion() != t.ResourceVersion && satisfiesBody(c.live.Object, c.body, false) {
 			// Another client was faster, or this is a call that was considered dead: nothing is written twice.
-			return t.Ref.String() + " is as asked for already; nothing was written.", nil
+			return t.Ref.String() + " is already in the requested state; nothing was written.", nil
 		}
 		switch c.way {
 		case drains:

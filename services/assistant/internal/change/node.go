@@ -48,7 +48,7 @@ func setTaints(c *call, op operation.Operation) error {
 			taints = append(taints, fresh)
 		case textAt(taints[i], "value") == t.Value:
 		case !op.Overwrite:
-			return operation.Refuse(operation.InvalidArgument, "overwrite", "%s has a taint %s with effect %s already; ask for it to be overwritten.", c.ref, operation.Quote(t.Key), t.Effect)
+			return operation.Refuse(operation.InvalidArgument, "overwrite", "%s already has a taint %s with effect %s; request an overwrite to replace it.", c.ref, operation.Quote(t.Key), t.Effect)
 		default:
 			taints[i] = fresh
 		}

@@ -18,7 +18,7 @@ func TestCordonAndTaint(t *testing.T) {
 
 		_, seen = w.verified("kubectl taint node worker-1 team=a:NoSchedule")
 		w.want("taint", seen, "its taints are team=a:NoSchedule")
-		w.refused("already; ask for it to be overwritten", "kubectl taint node worker-1 team=b:NoSchedule")
+		w.refused("request an overwrite to replace it", "kubectl taint node worker-1 team=b:NoSchedule")
 		_, seen = w.verified("kubectl taint node worker-1 team=b:NoSchedule --overwrite")
 		w.want("taint", seen, "its taints are team=b:NoSchedule")
 		_, seen = w.verified("kubectl taint node worker-1 team-")

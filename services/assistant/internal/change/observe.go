@@ -88,7 +88,7 @@ func observeMarks(ref operation.Ref, have map[string]string, what string, op ope
 	for _, name := range sortedKeys(op.Set) {
 		if have[name] != op.Set[name] {
 			settled = false
-			parts = append(parts, "does not have the "+what+" "+name+" as asked for")
+			parts = append(parts, "does not have the "+what+" "+name+" with the requested value")
 			continue
 		}
 		parts = append(parts, "has the "+what+" "+name)

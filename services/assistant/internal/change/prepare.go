@@ -92,7 +92,7 @@ func setMarks(c *call, op operation.Operation, field, done string) error {
 	change := object{}
 	for name, value := range op.Set {
 		if old, taken := have[name]; taken && old != value && !op.Overwrite {
-			return operation.Refuse(operation.InvalidArgument, "overwrite", "%s has %s already, with another value; ask for it to be overwritten.", c.ref, operation.Quote(name))
+			return operation.Refuse(operation.InvalidArgument, "overwrite", "%s already has %s with another value; request an overwrite to replace it.", c.ref, operation.Quote(name))
 		}
 		change[name] = value
 	}

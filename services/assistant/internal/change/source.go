@@ -110,7 +110,7 @@ func (s *Service) autoscalerOf(ctx context.Context, c *call, op operation.Operat
 		return err
 	}
 	if !r.Subresources["scale"] {
-		return unsupportedKind(from, "scaled by itself", "deployments, stateful sets, replica sets and kinds with a scale")
+		return unsupportedKind(from, "scaled directly", "deployments, stateful sets, replica sets and kinds with a scale")
 	}
 	spec := object{
 		"scaleTargetRef": object{"apiVersion": strings.TrimPrefix(from.Group+"/"+from.Version, "/"), "kind": from.Kind, "name": from.Name},

@@ -67,7 +67,7 @@ func splitLine(line string) (words []string, body string, err error) {
 		return nil, "", operation.Refuse(operation.TooLarge, "", "The command is over %d bytes.", MaxLine)
 	}
 	if !utf8.ValidString(line) || strings.ContainsRune(line, 0) {
-		return nil, "", operation.Refuse(operation.ShellSyntax, "", "The command is not text in UTF-8.")
+		return nil, "", operation.Refuse(operation.ShellSyntax, "", "The command is not valid UTF-8.")
 	}
 	s := scanner{rest: strings.TrimSpace(strings.ReplaceAll(line, "\r\n", "\n"))}
 	for s.rest != "" {
@@ -145,7 +145,7 @@ func (s *scanner) octal() error {
 		text = append(text, byte(n))
 	}
 	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
-		return operation.Refuse(operation.ShellSyntax, "", "What stands in $'...' is not text in UTF-8.")
+		return operation.Refuse(operation.ShellSyntax, "", "The text in $'...' is not valid UTF-8.")
 	}
 	s.word.Write(text)
 	s.rest, s.open = s.rest[len(m[0]):], true

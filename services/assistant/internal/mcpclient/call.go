@@ -189,7 +189,7 @@ func textOf(r *mcp.CallToolResult) answer {
 		b.WriteString(piece)
 		b.WriteByte('\n')
 	}
-	text, clipped := clip.Head(redact.Text(cleanText(strings.TrimSpace(b.String()))), maxCharacters, "ask for less")
+	text, clipped := clip.Head(redact.Text(cleanText(strings.TrimSpace(b.String()))), maxCharacters, "request less")
 	if strings.TrimSpace(text) == "" {
 		text = "The answer has no text."
 	}

@@ -229,7 +229,7 @@ func TestHostileAnswers(t *testing.T) {
 	}
 	all = append(all, "mcp_kind_ask", "mcp_slow_hang")
 	b.wait(all...)
-	if out := b.read("mcp_evil_long", ""); len(out.Text) > 7000 || !out.Truncated || !strings.Contains(out.Text, "ask for less") {
+	if out := b.read("mcp_evil_long", ""); len(out.Text) > 7000 || !out.Truncated || !strings.Contains(out.Text, "request less") {
 		t.Errorf("a long answer: %d bytes, truncated %t; want it cut", len(out.Text), out.Truncated)
 	}
 	if out := b.read("mcp_evil_secret", ""); strings.Contains(out.Text, "hunter2") || strings.Contains(out.Text, "AKIA") || strings.Contains(out.Text, "\x1b") || strings.Contains(strings.Join(out.Untrusted, ""), "hunter2") {

@@ -95,7 +95,7 @@ func (s *server) offer(all []listed) []offered {
 			continue
 		}
 		if l.use == unused {
-			leave(l, "the server does not say that it is read-only; list it under reads or writes")
+			leave(l, "the server does not declare it read-only; list it under reads or writes")
 			continue
 		}
 		one, err := s.describe(l)

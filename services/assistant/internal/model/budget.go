@@ -27,7 +27,7 @@ var stopSentences = map[stop]string{
 	stopCalls:    "the tool calls of one answer are used up",
 	stopTime:     "the time of one answer is used up",
 	stopCost:     "the cost limit of one answer is reached",
-	stopLoop:     "the language model asked for the same thing again and again",
+	stopLoop:     "the language model kept repeating the same request",
 	stopLength:   "the language model reached its own limit",
 	stopFiltered: "the language model's provider withheld the rest",
 	stopLong:     "the answer is too long",

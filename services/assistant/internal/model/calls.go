@@ -196,7 +196,7 @@ func (r *run) prepare(c called, h *heard) job {
 		return j
 	}
 	if before, ok := r.ran[j.key]; ok {
-		j.refusal = fmt.Sprintf("this very call was made already, as %s; its result stands above.", before)
+		j.refusal = fmt.Sprintf("this call was already made, as %s; its result is above.", before)
 		return j
 	}
 	r.ran[j.key] = c.id

@@ -170,8 +170,8 @@ func TestTheSameCallAgainAndAgain(t *testing.T) {
 	if n := len(b.server.Bodies()); n > 6 {
 		t.Errorf("%d requests; want n <= 6", n)
 	}
-	wantIn(t, b.last().Text(), "this very call was made already")
-	wantIn(t, text, "crash loop", "again and again") // the playbooks' findings, and the reason for stopping
+	wantIn(t, b.last().Text(), "this call was already made")
+	wantIn(t, text, "crash loop", "kept repeating the same request") // the playbooks' findings, and the reason for stopping
 }
 
 func TestThousandsOfToolCalls(t *testing.T) {
@@ -222,7 +222,7 @@ func TestBudgets(t *testing.T) {
 			if c.calls >= 0 && len(b.cluster.calls) != c.calls {
 				t.Errorf("%d calls, want %d", len(b.cluster.calls), c.calls)
 			}
-			wantIn(t, text, "This answer is not whole: ")
+			wantIn(t, text, "This answer is incomplete: ")
 			if len(text) > 300_000 {
 				t.Errorf("%d bytes of answer; want len(text) <= 300_000", len(text))
 			}

@@ -135,7 +135,7 @@ func checkURL(base string) error {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return errors.New("language model: the base URL must begin with http:// or https:// and a host")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("language model: the base URL must have no user, query or fragment; the key is a setting of its own")
+		return errors.New("language model: the base URL must have no user, query or fragment; set the key separately")
 	}
 	return nil
 }

@@ -170,7 +170,7 @@ func (r *run) diagnose(ctx context.Context, namespace string) (diagnosis, error)
 	}
 	d := diagnosis{all: found, whole: redact.Text(text)}
 	if d.text = clipText(d.whole, maxFindings); d.text != d.whole {
-		d.text += "\n[cut; ask for one namespace]"
+		d.text += "\n[truncated; query a single namespace]"
 	}
 	return d, nil
 }

@@ -242,7 +242,7 @@ func (r *run) partly(why stop) {
 	if w, ok := r.sink.(turn.Warner); ok && why.spends() {
 		w.Warn(fault.BudgetSpent)
 	}
-	r.sink.Token("\n\nThis answer is not whole: " + stopSentences[why] + ".")
+	r.sink.Token("\n\nThis answer is incomplete: " + stopSentences[why] + ".")
 }
 
 var steps = []string{"Read the cluster and match the playbooks", "Let the language model look closer", "Write the answer"}

@@ -61,7 +61,7 @@ func (o Operation) present() ([]string, error) {
 		f := v.Field(i)
 		// An empty list or map would not survive the JSON form.
 		if (f.Kind() == reflect.Slice || f.Kind() == reflect.Map) && f.Len() == 0 && !f.IsNil() {
-			return nil, Refuse(InvalidArgument, "", "An empty list stands for nothing; leave it out.")
+			return nil, Refuse(InvalidArgument, "", "An empty list has no meaning; leave it out.")
 		}
 		if f.IsZero() {
 			continue

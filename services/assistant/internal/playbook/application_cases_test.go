@@ -89,7 +89,7 @@ func TestApplicationCases(t *testing.T) {
 		{"missing, and synced by nobody", "application", "", func(s *engine.Snapshot) {
 			a := &s.Applications[0]
 			a.Spec.SyncPolicy, a.Status.Health.Status, a.Status.Resources[0].Health = nil, "Missing", &argocd.Health{Status: "Missing"}
-		}, "Objects that the application's source holds are not in the cluster. Argo CD is not to sync it by itself."},
+		}, "Objects that the application's source holds are not in the cluster. Automatic sync is off."},
 		{"being deleted", "application", "", func(s *engine.Snapshot) {
 			degrade(s)
 			s.Applications[0].DeletionTimestamp = &metav1.Time{Time: s.Taken}

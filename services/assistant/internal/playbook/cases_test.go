@@ -36,7 +36,7 @@ func TestCases(t *testing.T) {
 	}
 	checkCases(t, []changeCase{
 		{"variable not in the spec", "a1_empty_variable", "KeyError: DATABASE_URL is required", func(s *engine.Snapshot) { setEnv(s) }, "`DATABASE_URL` is not set"},
-		{"variable that is set", "a1_empty_variable", "DATABASE_URL is not set", func(s *engine.Snapshot) { setEnv(s, corev1.EnvVar{Name: "DATABASE_URL", Value: "x"}) }, "ends by itself"},
+		{"variable that is set", "a1_empty_variable", "DATABASE_URL is not set", func(s *engine.Snapshot) { setEnv(s, corev1.EnvVar{Name: "DATABASE_URL", Value: "x"}) }, "exits on its own"},
 		{"missing file", "a1_empty_variable", "open /etc/app.yaml: no such file or directory", nil, "a file that it needs"},
 		{"dependency", "a1_empty_variable", "dial tcp 10.0.0.9:5432: connect: connection refused", nil, "cannot reach"},
 		{"line before the last", "a1_empty_variable", "FATAL DATABASE_URL is not set\nbye", nil, "FATAL"},
@@ -54,7 +54,7 @@ func TestCases(t *testing.T) {
 			status := &s.Pods[0].Status.ContainerStatuses[0]
 			status.Ready, status.State = true, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 		}, ""},
-		{"memory without a limit", "a3_out_of_memory", "", func(s *engine.Snapshot) { s.Pods[0].Spec.Containers[0].Resources = corev1.ResourceRequirements{} }, "no limit of its own"},
+		{"memory without a limit", "a3_out_of_memory", "", func(s *engine.Snapshot) { s.Pods[0].Spec.Containers[0].Resources = corev1.ResourceRequirements{} }, "It has no memory limit."},
 		{"pull rate", "a5_registry_refuses", "", says("429 Too Many Requests: toomanyrequests: You have reached your pull rate limit"), "refuses for now"},
 		{"hub's answer", "a5_registry_refuses", "", says("pull access denied, repository does not exist or may require 'docker login'"), "its name is wrong, or the pull credentials"},
 		{"registry away", "a5_registry_refuses", "", says("dial tcp: lookup registry.example: no such host"), "cannot reach the registry"},
@@ -68,8 +68,8 @@ func TestCases(t *testing.T) {
 			yes := true
 			s.Pods[0].Spec.Containers[0].Env[0].ValueFrom.ConfigMapKeyRef.Optional = &yes
 		}, ""},
-		{"no key is near", "a7_secret_key", "", func(s *engine.Snapshot) { s.Secrets[0].Keys = []string{"user", "host"} }, "Say which of its keys"},
-		{"two keys are as near", "a7_secret_key", "", func(s *engine.Snapshot) { s.Secrets[0].Keys = []string{"DATABASE_URI", "DATABASE_URN"} }, "Say which of its keys"},
+		{"no key is near", "a7_secret_key", "", func(s *engine.Snapshot) { s.Secrets[0].Keys = []string{"user", "host"} }, "Choose one of its keys"},
+		{"two keys are as near", "a7_secret_key", "", func(s *engine.Snapshot) { s.Secrets[0].Keys = []string{"DATABASE_URI", "DATABASE_URN"} }, "Choose one of its keys"},
 		{"node has room after all", "a9_asks_too_much", "", func(s *engine.Snapshot) { s.Pods[0].Spec.Containers[0].Resources = corev1.ResourceRequirements{} }, ""},
 		{"nodes unread", "a9_asks_too_much", "", func(s *engine.Snapshot) { s.Unread["nodes"] = true }, ""},
 		{"cordoned", "a10_all_tainted", "", func(s *engine.Snapshot) {
@@ -113,7 +113,7 @@ func TestCases(t *testing.T) {
 		{"segmentation fault", "a1_empty_variable", "INFO starting", func(s *engine.Snapshot) { endWith(s, 139) }, "ended by signal SIGSEGV"},
 		{"asked to stop", "a1_empty_variable", "", func(s *engine.Snapshot) { endWith(s, 143) }, "exit code 143 (signal SIGTERM)"},
 		{"signal without a name", "a1_empty_variable", "", func(s *engine.Snapshot) { endWith(s, 128+34) }, "signal number 34"},
-		{"code past the signals", "a1_empty_variable", "", func(s *engine.Snapshot) { endWith(s, 255) }, "ends by itself"},
+		{"code past the signals", "a1_empty_variable", "", func(s *engine.Snapshot) { endWith(s, 255) }, "exits on its own"},
 		{"liveness between two restarts", "a13_liveness_path", "", func(s *engine.Snapshot) {
 			status := &s.Pods[0].Status.ContainerStatuses[0]
 			status.Ready, status.State = true, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}

@@ -43,7 +43,7 @@ func TestEndCases(t *testing.T) {
 		}), "It runs as user 1001, without an fsGroup."},
 		{"watched files", "database", "Error: ENOSPC: System limit for number of file watchers reached, watch '/srv'", nil, "(inotify) is reached"},
 		{"open files", "database", "accept tcp: too many open files", nil, "as many files and connections open as it may"},
-		{"heap", "database", "Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space", nil, "by a limit of its own (its heap)"},
+		{"heap", "database", "Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space", nil, "at its own limit (its heap)"},
 		{"full disk", "database", "write /data/x: no space left on device", nil, "No space is left"},
 		{"bare name that a name server passes on", "database", "Caused by: java.net.UnknownHostException: shelf-primary: Temporary failure in name resolution", nil, "there is no service `shelf-primary` in namespace `library`"},
 		{"what comes later counts more", "database", "WARN /etc/motd: permission denied\ndial tcp 10.96.0.40:3306: connect: connection refused", nil, "cannot reach something that it depends on"},

@@ -76,17 +76,17 @@ func TestRouteParentCases(t *testing.T) {
 			s.Gateways[0].Spec.Listeners = s.Gateways[0].Spec.Listeners[:1]
 			s.Gateways[0].Spec.Listeners[0].AllowedRoutes = nil
 			withoutStatus(s)
-		}, "listener `http` takes routes of its own namespace `infra` alone, and the route is in namespace `store`"},
+		}, "listener `http` accepts routes only from its namespace `infra`, and the route is in namespace `store`"},
 		{"namespace not selected", "gateway", "", func(s *engine.Snapshot) {
 			parent(s).SectionName = new("https")
 			s.Namespaces[1].Labels = map[string]string{"edge": "no"}
 			withoutStatus(s)
-		}, "only takes routes from namespaces labelled `edge=yes`, and namespace `store` lacks that label"},
+		}, "accepts routes only from namespaces labelled `edge=yes`, and namespace `store` lacks that label"},
 		{"namespace with a selector that is not valid", "gateway", "", func(s *engine.Snapshot) {
 			parent(s).SectionName = new("https")
 			s.Gateways[0].Spec.Listeners[1].AllowedRoutes.Namespaces.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "edge", Operator: "Is"}}
 			withoutStatus(s)
-		}, "No controller has looked at the route"},
+		}, "No controller has processed the route"},
 		{"namespaces unread", "gateway", "", func(s *engine.Snapshot) {
 			parent(s).SectionName = new("https")
 			s.Namespaces, s.Unread["namespaces"] = nil, true
@@ -130,7 +130,7 @@ func TestRouteParentCases(t *testing.T) {
 func TestRouteStatusCases(t *testing.T) {
 	t.Parallel()
 	checks := []changeCase{
-		{"no controller", "gateway", "", withoutStatus, "No controller has looked at the route"},
+		{"no controller", "gateway", "", withoutStatus, "No controller has processed the route"},
 		{"no controller at this gateway", "gateway", "", func(s *engine.Snapshot) { s.Routes[0].Status.Parents[0].ParentRef.Name = "other" }, "says nothing of this gateway"},
 		{"not come to it", "gateway", "", func(s *engine.Snapshot) {
 			s.Routes[0].Status.Parents[0].Conditions = []metav1.Condition{condition("Accepted", "Unknown", "Pending", "Waiting for controller")}
@@ -252,7 +252,7 @@ func TestGatewayCases(t *testing.T) {
 		{"class refused", "gateway", "", func(s *engine.Snapshot) {
 			s.GatewayClasses[0].Status.Conditions = []metav1.Condition{condition("Accepted", "False", "InvalidParameters", "no such ConfigMap")}
 		}, "does not accept the gateway class `edge`: `InvalidParameters`"},
-		{"gateway that no controller took", "gateway", "", func(s *engine.Snapshot) { refuseGateway(s, pending); withoutStatus(s) }, "No controller has looked at the gateway"},
+		{"gateway that no controller took", "gateway", "", func(s *engine.Snapshot) { refuseGateway(s, pending); withoutStatus(s) }, "No controller has processed the gateway"},
 		{"no address", "gateway", "", func(s *engine.Snapshot) {
 			s.Gateways[0].Status.Addresses = nil
 			refuseGateway(s, condition("Accepted", "True", "Accepted", ""), condition("Programmed", "False", "AddressNotAssigned", "waiting for a load balancer"))
@@ -260,7 +260,7 @@ func TestGatewayCases(t *testing.T) {
 		{"no address and no word of it", "gateway", "", func(s *engine.Snapshot) {
 			s.Gateways[0].Status.Addresses = nil
 			refuseGateway(s, condition("Accepted", "True", "Accepted", ""))
-		}, "has been given no address"},
+		}, "The gateway has no address"},
 		{"programmed without an address", "gateway", "", func(s *engine.Snapshot) { s.Gateways[0].Status.Addresses = nil }, ""},
 		{"not accepted", "gateway", "", func(s *engine.Snapshot) {
 			refuseGateway(s, condition("Accepted", "False", "InvalidParameters", "x"), condition("Programmed", "False", "Invalid", "x"))

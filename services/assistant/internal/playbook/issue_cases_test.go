@@ -62,7 +62,7 @@ func TestIssueCases(t *testing.T) {
 		{"issuers not served", "certificate", "", func(s *engine.Snapshot) {
 			s.Issuers, s.CertificateKinds = nil, map[string]bool{"certificates": true}
 			s.Certificates[0].Status.Conditions[0].Status = metav1.ConditionFalse
-		}, "what stands in the Secret `store-tls` is not what is wanted"},
+		}, "the Secret `store-tls` does not hold the wanted certificate"},
 		{"issuer of somebody else", "certificate", "", func(s *engine.Snapshot) {
 			waitForCertificate(s)
 			s.Certificates[0].Spec.IssuerRef.Group = "awspca.cert-manager.io"
@@ -74,8 +74,8 @@ func TestIssueCases(t *testing.T) {
 		{"issuer not ready, nothing issued", "certificate", "", func(s *engine.Snapshot) {
 			s.Issuers[0].Status.Conditions[0] = condition("Ready", "False", "ErrGetKeyPair", "secret \"ca\" not found")
 		}, "`ErrGetKeyPair`, that is, it cannot read its CA's key pair"},
-		{"issuer nobody looked at", "certificate", "", func(s *engine.Snapshot) { s.Issuers[0].Status.Conditions = nil }, "No controller has looked at the clusterissuer `letsencrypt`"},
-		{"no request", "certificate", "", func(s *engine.Snapshot) { waitForCertificate(s); s.CertificateRequests = nil }, "cert-manager has not asked for one, so its controller may not run"},
+		{"issuer nobody looked at", "certificate", "", func(s *engine.Snapshot) { s.Issuers[0].Status.Conditions = nil }, "No controller has processed the clusterissuer `letsencrypt`"},
+		{"no request", "certificate", "", func(s *engine.Snapshot) { waitForCertificate(s); s.CertificateRequests = nil }, "cert-manager has not requested one, so its controller may not be running"},
 		{"requests unread", "certificate", "", func(s *engine.Snapshot) {
 			waitForCertificate(s)
 			s.CertificateRequests, s.Unread["certificaterequests"] = nil, true
@@ -115,9 +115,9 @@ func TestIssueCases(t *testing.T) {
 		{"order failed", "certificate", "", func(s *engine.Snapshot) {
 			failOrder(s, "invalid", "Failed to finalize Order: 403 urn:ietf:params:acme:error:badCSR")
 		}, "its order at the ACME server is `invalid`"},
-		challenge("HTTP-01", "Waiting for HTTP-01 challenge propagation: wrong status code '404', expected '200'", "the `HTTP-01` challenge for `www.store.example` waits, since somebody else answers at port 80 of `www.store.example`"),
+		challenge("HTTP-01", "Waiting for HTTP-01 challenge propagation: wrong status code '404', expected '200'", "the `HTTP-01` challenge for `www.store.example` waits, since another server answers at port 80 of `www.store.example`"),
 		challenge("HTTP-01", "Waiting for HTTP-01 challenge propagation: failed to perform self check GET request 'http://www.store.example/.well-known/acme-challenge/t': dial tcp: lookup www.store.example: no such host", "since the name `www.store.example` has no address"),
-		challenge("HTTP-01", "Waiting for HTTP-01 challenge propagation: failed to perform self check GET request 'http://www.store.example/.well-known/acme-challenge/t': dial tcp 203.0.113.9:80: connect: connection refused", "nobody answers at port 80 of `www.store.example`"),
+		challenge("HTTP-01", "Waiting for HTTP-01 challenge propagation: failed to perform self check GET request 'http://www.store.example/.well-known/acme-challenge/t': dial tcp 203.0.113.9:80: connect: connection refused", "nothing answers at port 80 of `www.store.example`"),
 		challenge("DNS-01", "Waiting for DNS-01 challenge propagation: DNS record for \"www.store.example\" not yet propagated", "its TXT record is not seen for `www.store.example`"),
 		challenge("DNS-01", "AccessDenied: User is not authorized to perform: route53:ChangeResourceRecordSets", "the DNS provider does not let the solver write the record of `www.store.example`"),
 		challenge("DNS-01", "something else", "the `DNS-01` challenge for `www.store.example` waits. (Confidence: high.)"),
@@ -132,7 +132,7 @@ func TestIssueCases(t *testing.T) {
 			s.Certificates[0].Status = valid
 		}, "The renewal of the certificate failed: its order at the ACME server is `invalid`."},
 		{"renewal is late", "certificate", "", func(s *engine.Snapshot) { s.Certificates[0].Status.RenewalTime = at(s, 2*time.Hour) },
-			"The certificate was to be renewed on 2026-01-02T10:00:00Z, has not been, and expires on 2026-04-02T09:02:00Z: its last request was granted, and cert-manager has not begun another one"},
+			"The certificate was to be renewed on 2026-01-02T10:00:00Z, has not been, and expires on 2026-04-02T09:02:00Z: its last request was granted, and cert-manager has not started another one"},
 		{"renewal is due", "certificate", "", func(s *engine.Snapshot) { s.Certificates[0].Status.RenewalTime = at(s, time.Minute) }, ""},
 		{"expired", "certificate", "", func(s *engine.Snapshot) {
 			s.Certificates[0].Status.NotAfter, s.Certificates[0].Status.Conditions[0] = at(s, time.Hour), condition("Ready", "False", "Expired", "Certificate has expired")

@@ -118,8 +118,8 @@ func TestCertificateCases(t *testing.T) {
 		{"seen at the ingress", "a16_ingress_port", "", at("store.example", until(noon)), "A consequence: ingress `front`. Its certificate is that of the Secret `store-tls`."},
 		{"not yet valid", "a16_ingress_port", "", at("store.example", early), "not valid before 2026-01-02T13:00:00Z, and it is 2026-01-02T12:00:00Z now"},
 		{"another name", "a16_ingress_port", "", at("store.example", soundCertificate("shop.example")), "The certificate in the Secret `store-tls` does not cover `store.example` of the ingress"},
-		{"two labels below a wildcard", "a16_ingress_port", "", at("a.b.store.example", soundCertificate("*.store.example")), "The wildcard `*.store.example` stands for exactly one label"},
-		{"the wildcard's parent", "a16_ingress_port", "", at("store.example", soundCertificate("*.store.example")), "The wildcard `*.store.example` stands for exactly one label"},
+		{"two labels below a wildcard", "a16_ingress_port", "", at("a.b.store.example", soundCertificate("*.store.example")), "The wildcard `*.store.example` matches exactly one label"},
+		{"the wildcard's parent", "a16_ingress_port", "", at("store.example", soundCertificate("*.store.example")), "The wildcard `*.store.example` matches exactly one label"},
 		{"no name at all", "a16_ingress_port", "", at("store.example", soundCertificate()), "clients do not look at its common name"},
 		{"key of another", "a16_ingress_port", "", at("store.example", broken(redact.KeyOfAnother)), "does not belong to its `tls.crt`"},
 		{"swapped", "a16_ingress_port", "", at("store.example", redact.Certificate{Fault: redact.CertificateIsKey}), "Certificate and key may be swapped"},
@@ -132,7 +132,7 @@ func TestCertificateCases(t *testing.T) {
 		{"the one that fits is expired", "a16_ingress_port", "", func(s *engine.Snapshot) {
 			serveTLS(s, "store.example", soundCertificate("shop.example"))
 			s.Secrets = append(s.Secrets, tlsSecret("front-tls", until(noon)))
-		}, "or say which other Secret has one.\n"},
+		}, "or name another Secret that has one.\n"},
 		{"hosts from the rules", "a16_ingress_port", "", func(s *engine.Snapshot) {
 			serveTLS(s, "store.example", soundCertificate("shop.example"))
 			s.Ingresses[0].Spec.TLS[0].Hosts = nil
@@ -186,19 +186,19 @@ func TestPolicyCases(t *testing.T) {
 		{"another port", "a17_policy", "", func(s *engine.Snapshot) {
 			policy(s).Ingress[0].From[0].PodSelector.MatchLabels = map[string]string{"role": "backend"}
 			policy(s).Ingress[0].Ports[0].Port = new(intstr.FromInt32(9090))
-		}, "lets in only pods with `role=backend` on `TCP 9090`"},
+		}, "it allows only pods with `role=backend` on `TCP 9090`"},
 		{"label that chooses the pods", "a17_policy", "", func(s *engine.Snapshot) {
 			s.Deployments[0].Spec.Selector.MatchLabels["role"] = "backend"
 		}, "or let the policy name a label that they have.\n"},
 		{"nothing may leave", "a17_policy", "", func(s *engine.Snapshot) {
 			*policy(s) = networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}, PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "app"}}}
-		}, "it lets out nothing"},
+		}, "it allows nothing"},
 		{"caller not known", "a17_policy", "", func(s *engine.Snapshot) {
 			well(s)
 			for i := range s.Pods {
 				s.Pods[i].Spec.Containers[0].Env = nil
 			}
-		}, "no pod of the namespace has it"},
+		}, "no pod in the namespace has it"},
 	})
 	for name, change := range map[string]func(*engine.Snapshot){
 		"label is there": func(s *engine.Snapshot) { policy(s).Ingress[0].From[0].PodSelector.MatchLabels["role"] = "backend" },

@@ -83,7 +83,7 @@ func TestNodeCases(t *testing.T) {
 	checkCases(t, []changeCase{
 		{"network plug-in", "a19_node_not_ready", "", said(corev1.ConditionFalse, "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"), "The network plug-in of node `node-1`"},
 		{"runtime", "a19_node_not_ready", "", said(corev1.ConditionFalse, "[container runtime is down, PLEG is not healthy: pleg was last seen active 5m0s ago; threshold is 3m0s]"), "container runtime of node `node-1` does not answer"},
-		{"cordoned", "a19_node_not_ready", "", func(s *engine.Snapshot) { s.Nodes[0].Spec.Unschedulable = true }, "somebody may be at work on it"},
+		{"cordoned", "a19_node_not_ready", "", func(s *engine.Snapshot) { s.Nodes[0].Spec.Unschedulable = true }, "perhaps for maintenance"},
 		{"memory", "a19_node_not_ready", "", func(s *engine.Snapshot) {
 			pressed(s)
 			s.Nodes[0].Status.Conditions[0].Status, s.Nodes[0].Status.Conditions[0].Message = corev1.ConditionTrue, "kubelet has insufficient memory available"
@@ -94,16 +94,16 @@ func TestNodeCases(t *testing.T) {
 		}, "runs short of disk space"},
 		{"evicted", "a19_node_not_ready", "", evicted(time.Hour, low), "Evicted for memory: `shop/web-1`"},
 		{"evicted long ago", "a19_node_not_ready", "", evicted(48*time.Hour, low), ""},
-		{"over its own limit", "a19_node_not_ready", "", evicted(time.Hour, `Container web exceeded its local ephemeral storage limit "1Gi". `), "the node is well"},
-		{"over an emptyDir's limit", "a19_node_not_ready", "", evicted(time.Hour, `Usage of EmptyDir volume "tmp" exceeds the limit "1Gi". `), "the node is well"},
-		{"over its request on a node that ran short", "a19_node_not_ready", "", evicted(time.Hour, "The node was low on resource: ephemeral-storage. Container web was using 1Gi, which exceeds its request of 0. "), "by now it has enough again"},
+		{"over its own limit", "a19_node_not_ready", "", evicted(time.Hour, `Container web exceeded its local ephemeral storage limit "1Gi". `), "the node is not at fault"},
+		{"over an emptyDir's limit", "a19_node_not_ready", "", evicted(time.Hour, `Usage of EmptyDir volume "tmp" exceeds the limit "1Gi". `), "the node is not at fault"},
+		{"over its request on a node that ran short", "a19_node_not_ready", "", evicted(time.Hour, "The node was low on resource: ephemeral-storage. Container web was using 1Gi, which exceeds its request of 0. "), "it now has enough again"},
 		{"over its request, in a text without the node", "a19_node_not_ready", "", evicted(time.Hour, "Container web was using 1Gi, which exceeds its request of 0. "), ""},
 		{"over its own limit, ends just now", "a19_node_not_ready", "", func(s *engine.Snapshot) {
 			evicted(time.Hour, "")(s)
 			s.Pods[0].UID, s.Pods[0].Status = "web-1", corev1.PodStatus{Phase: corev1.PodRunning}
 			s.Events = []corev1.Event{{Reason: "Evicted", Message: "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. ",
 				InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: "web-1", UID: "web-1"}, LastTimestamp: metav1.Time{Time: s.Taken}}}
-		}, "the node is well"},
+		}, "the node is not at fault"},
 		{"nodes unread", "a19_node_not_ready", "", func(s *engine.Snapshot) {
 			pressed(s)
 			s.Nodes[0].Status.Conditions[2].Status, s.Unread["nodes"] = corev1.ConditionUnknown, true
@@ -152,7 +152,7 @@ func TestAutoscalerCases(t *testing.T) {
 		}, "--requests=cpu=250m"},
 		{"pods not ready", "a20_no_requests", "", says("FailedGetResourceMetric", "failed to get cpu utilization: did not receive metrics for targeted pods (pods might be unready)"), "There is no usage to measure yet"},
 		{"custom metric", "a20_no_requests", "", says("FailedGetPodsMetric", "unable to get metric queue: unable to fetch metrics from custom metrics API: no custom metrics API registered"), "custom or external metric"},
-		{"two autoscalers", "a20_no_requests", "", says("AmbiguousSelector", "pods by selector app=web are controlled by multiple HPAs: [shop/a shop/b]"), "Let one autoscaler stay"},
+		{"two autoscalers", "a20_no_requests", "", says("AmbiguousSelector", "pods by selector app=web are controlled by multiple HPAs: [shop/a shop/b]"), "Keep only one autoscaler"},
 		{"target absent", "a20_no_requests", "", func(s *engine.Snapshot) { s.Autoscalers[0].Spec.ScaleTargetRef.Name = "wep" }, "The nearest is `web`"},
 		{"target unread", "a20_no_requests", "", func(s *engine.Snapshot) {
 			s.Autoscalers[0].Spec.ScaleTargetRef.Name, s.Unread["deployments"] = "wep", true

@@ -63,7 +63,7 @@ func TestProbeCases(t *testing.T) {
 		{"gRPC readiness on an HTTP port", "a14_probe_port", "", readiness(grpc(8080), `Readiness probe failed: error: health rpc failed: rpc error: code = Unavailable desc = connection error: desc = "error reading server preface: http2: frame too large"`), "asks by gRPC, and what answers is not gRPC"},
 		{"gRPC without a health service", "a14_probe_port", "", readiness(grpc(8080), `Readiness probe failed: error: this server does not implement the grpc health protocol (grpc.health.v1.Health)`), "does not have the health service"},
 		{"killed by its probe, with a code of its own", "a13_liveness_path", "", ended(2, 0), "liveness probe failed"},
-		{"killed by its probe some time ago, ended by itself now", "a13_liveness_path", "", ended(2, -10*time.Minute), "ends by itself"},
+		{"killed by its probe some time ago, ended by itself now", "a13_liveness_path", "", ended(2, -10*time.Minute), "exits on its own"},
 		{"probe that does not wait for the start", "a13_liveness_path", "", liveness(hasty, `Liveness probe failed: timeout: failed to connect service "10.1.2.3:8080" within 1s: context deadline exceeded`), "(initialDelaySeconds 2 + periodSeconds 3 × failureThreshold 1)"},
 		{"probe that does not wait, and the life of the run", "a13_liveness_path", "", liveness(hasty, `Liveness probe failed: timeout: health rpc did not complete within 1s`), "lived 50 seconds"},
 		{"probe that allows no pause", "a13_liveness_path", "", liveness(strict, `Liveness probe failed: timeout: health rpc did not complete within 1s`), "is too strict"},

@@ -133,7 +133,7 @@ func TestAdmissionCases(t *testing.T) {
 	checkCases(t, []changeCase{
 		{"room again", "a12_quota", "", func(s *engine.Snapshot) { s.Quotas[0].Status.Used[corev1.ResourcePods] = resource.MustParse("1") }, "There is room again"},
 		{"quota unread", "a12_quota", "", func(s *engine.Snapshot) { s.Quotas, s.Unread["resourcequotas"] = nil, true }, "could not be read"},
-		{"quota gone", "a12_quota", "", func(s *engine.Snapshot) { s.Quotas = nil }, "is gone by now"},
+		{"quota gone", "a12_quota", "", func(s *engine.Snapshot) { s.Quotas = nil }, "has since been deleted"},
 		{"quota that demands", "a12_quota", "", refused("a12_quota", `pods "x" is forbidden: failed quota: team-a: must specify limits.cpu for: worker; limits.memory for: worker`), "counts resources that the pods do not state"},
 		{"autoscaled", "a12_quota", "", func(s *engine.Snapshot) {
 			s.Autoscalers = []autoscalingv2.HorizontalPodAutoscaler{{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "worker"},

@@ -131,7 +131,7 @@ func (t *transport) clean(resp *http.Response, ofSecrets bool, sink CertificateS
 		return fmt.Errorf("the cluster answers %s in %q, not in JSON", resp.Status, resp.Header.Get("Content-Type"))
 	}
 	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return fmt.Errorf("the cluster answers packed as %s, which was not asked for", enc)
+		return fmt.Errorf("the cluster sent the response with content encoding %s, which was not requested", enc)
 	}
 	body, err := readAll(resp)
 	if err != nil {
@@ -163,7 +163,7 @@ func readAll(resp *http.Response) ([]byte, error) {
 		return nil, fmt.Errorf("read the cluster's answer: %w", err)
 	}
 	if n > maxBody {
-		return nil, fmt.Errorf("the cluster's answer is longer than %d bytes; ask for less", maxBody)
+		return nil, fmt.Errorf("the cluster's response is longer than %d bytes; request less", maxBody)
 	}
 	return buf.Bytes(), resp.Body.Close()
 }

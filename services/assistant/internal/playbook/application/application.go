@@ -48,7 +48,7 @@ func (x *Index) Drifted() []engine.Finding {
 		a := &x.Applications[i]
 		if f := newFinding(a); a.DeletionTimestamp == nil && a.Status.Sync.Status == "OutOfSync" && !a.IsAutomatic() && !x.explain(&f, a) {
 			f.Confidence = engine.Low
-			f.Cause = "What runs is not what its source holds, and Argo CD is not to sync the application by itself."
+			f.Cause = "The running objects differ from the source, and automatic sync is off for this application."
 			f.Evidence = append(f.Evidence, differing(a)...)
 			f.Text = "Sync it in Argo CD, if what its source holds is meant."
 			found = append(found, f)
@@ -59,7 +59,7 @@ func (x *Index) Drifted() []engine.Finding {
 
 func newFinding(a *argocd.Application) engine.Finding {
 	f := engine.Finding{Class: engine.ApplicationNotSynced, Object: engine.ApplicationRef(a), Confidence: engine.High}
-	f.Evidence = []string{fmt.Sprintf("Argo CD says that it is %s and %s.", engine.QuoteCode(orUnknown(a.Status.Sync.Status)), engine.QuoteCode(orUnknown(a.Status.Health.Status)))}
+	f.Evidence = []string{fmt.Sprintf("Argo CD reports it as %s and %s.", engine.QuoteCode(orUnknown(a.Status.Sync.Status)), engine.QuoteCode(orUnknown(a.Status.Health.Status)))}
 	if !a.IsHere() {
 		return f
 	}
@@ -109,7 +109,7 @@ func (x *Index) explain(f *engine.Finding, a *argocd.Application) (bad bool) {
 			f.Cause = "Objects that the application's source holds are not in the cluster."
 			f.Text = "Sync it in Argo CD, or look what its last sync says."
 			if !a.IsAutomatic() {
-				f.Cause += " Argo CD is not to sync it by itself."
+				f.Cause += " Automatic sync is off."
 			}
 		}
 		x.addUnhealthy(f, a)
@@ -255,8 +255,8 @@ var (
 		{[]string{"field is immutable", "cannot be changed", "updates to statefulset spec"}, "A field that cannot be changed differs.", "Delete the object and let Argo CD create it anew (`Replace=true`), if it may be gone for a moment; or take the change back at the source."},
 		{[]string{"is not permitted in project", "not permitted in project"}, "Its project does not permit this.", "Permit it in the AppProject, or name another project."},
 		{[]string{"denied the request", "admission webhook"}, "An admission webhook refuses it.", "Correct what the webhook names, or look whether it runs."},
-		{[]string{"violates podsecurity"}, "The namespace's pod security standard forbids it.", "Let the pods ask for less privilege, at the source."},
-		{[]string{"exceeded quota"}, "A quota refuses it.", "Raise the quota, or ask for less."},
+		{[]string{"violates podsecurity"}, "The namespace's pod security standard forbids it.", "Reduce the pods' privileges in the source."},
+		{[]string{"exceeded quota"}, "A quota refuses it.", "Raise the quota, or request less."},
 		{[]string{"forbidden"}, "Argo CD may not do this in the cluster.", "Give Argo CD's account that right, or leave the object out."},
 		{[]string{"no matches for kind", "could not find the requested resource", "make sure the crd is installed"}, "The cluster does not serve a kind of it.", "Install the CRD first, such as by a sync wave before it."},
 		{[]string{"namespaces \"", "namespace not found"}, "The namespace does not exist.", "Create the namespace, or set the sync option `CreateNamespace=true`."},

@@ -29,7 +29,7 @@ func (x *Index) explainOrder(why *reason, order *certmanager.Order) (told bool) 
 		return true
 	case order.Status.HasFailed():
 		why.what = fmt.Sprintf("its order at the ACME server is %s", engine.QuoteCode(order.Status.State))
-		why.help = "Correct what the order's reason names. cert-manager tries again by itself, after an hour at first and then ever more seldom."
+		why.help = "Correct what the order's reason names. cert-manager retries automatically, first after an hour and then at growing intervals."
 	default:
 		return false
 	}
@@ -96,8 +96,8 @@ var challengeHints = []struct {
 		"Check the credentials of the issuer's DNS-01 solver and their rights to the zone of %s."},
 	{"DNS-01", []string{"zone"}, "the solver finds no zone for %s", "Check the zone that the issuer's DNS-01 solver is to use for %s."},
 	{"HTTP-01", []string{"no such host", "nxdomain", "servfail", "no valid ip", "dns problem"}, "the name %s has no address", "Create the DNS record of %s, with the address of the ingress or gateway."},
-	{"HTTP-01", []string{"wrong status code", "invalid response", "did not get expected response"}, "somebody else answers at port 80 of %s",
-		"Look who serves %s: the ingress class of the issuer's solver is to be one that is served there, the DNS record is to lead there, and nothing before it may redirect or ask for a login."},
-	{"HTTP-01", []string{"connection refused", "timeout", "deadline exceeded", "no route to host", "connection reset"}, "nobody answers at port 80 of %s",
-		"Look whether port 80 of %s is open from the internet and from the cluster itself, and leads to the ingress or gateway of the issuer's solver."},
+	{"HTTP-01", []string{"wrong status code", "invalid response", "did not get expected response"}, "another server answers at port 80 of %s",
+		"Check what serves %s: the issuer's solver must use an ingress class that is served there, the DNS record must point there, and nothing in front of it may redirect or require a login."},
+	{"HTTP-01", []string{"connection refused", "timeout", "deadline exceeded", "no route to host", "connection reset"}, "nothing answers at port 80 of %s",
+		"Check that port 80 of %s is open from the internet and from the cluster itself, and leads to the ingress or gateway of the issuer's solver."},
 }

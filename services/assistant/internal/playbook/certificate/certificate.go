@@ -147,7 +147,7 @@ func (x *Index) judgeIssuer(c *certmanager.Certificate) (why reason, bad bool) {
 			return why, false
 		}
 		why.what = fmt.Sprintf("its %s is not ready", engine.RefTitle(of))
-		why.help = "Mend the issuer; what it issues follows by itself."
+		why.help = "Fix the issuer; its certificates follow automatically."
 		why.because = []operation.Ref{of}
 		return why, true
 	}
@@ -198,9 +198,9 @@ func (x *Index) explainNoRequest(c *certmanager.Certificate) (why reason, told b
 		return why, false
 	case isFalse(issuing) && issuing.Reason == "Failed":
 		why.what = "the last attempt failed, and the next one has not begun"
-		why.help = "Correct what the condition names. cert-manager tries again by itself, after an hour at first and then ever more seldom."
+		why.help = "Correct what the condition names. cert-manager retries automatically, first after an hour and then at growing intervals."
 	default:
-		why.what = "cert-manager has not asked for one, so its controller may not run, or has not come to it"
+		why.what = "cert-manager has not requested one, so its controller may not be running, or has not reached it yet"
 	}
 	return why, true
 }
@@ -209,12 +209,12 @@ func (x *Index) explainNoRequest(c *certmanager.Certificate) (why reason, told b
 func (x *Index) explainIssued(c *certmanager.Certificate, request *certmanager.CertificateRequest) (why reason, told bool) {
 	ready := findCondition(c.Status.Conditions, "Ready")
 	why = reason{confidence: engine.Medium, touches: []operation.Ref{requestRef(request)}, help: "Look whether cert-manager's controller runs, and what its log says of the certificate."}
-	why.what = "its last request was granted, and cert-manager has not begun another one, so its controller may not run"
+	why.what = "its last request was granted, and cert-manager has not started another one, so its controller may not be running"
 	if ready != nil && !isTrue(ready) {
 		if x.Taken.Sub(ready.LastTransitionTime.Time) <= patience {
 			return why, false
 		}
-		why.what = fmt.Sprintf("what stands in the Secret %s is not what is wanted (%s)", engine.QuoteCode(c.Spec.SecretName), engine.QuoteCode(ready.Reason))
+		why.what = fmt.Sprintf("the Secret %s does not hold the wanted certificate (%s)", engine.QuoteCode(c.Spec.SecretName), engine.QuoteCode(ready.Reason))
 	}
 	return why, true
 }
@@ -233,7 +233,7 @@ func explainRequest(why *reason, c *certmanager.Certificate, r *certmanager.Cert
 	switch {
 	case isTrue(denied):
 		why.what = fmt.Sprintf("its request %s was denied", name)
-		why.help = "Whoever approves requests here, such as a policy, does not allow it: compare what is asked for with that policy."
+		why.help = "The approver of requests here, such as a policy, does not allow it: compare the request with that policy."
 		tell(denied)
 	case isTrue(invalid):
 		why.what = fmt.Sprintf("its request %s is not valid", name)
@@ -241,7 +241,7 @@ func explainRequest(why *reason, c *certmanager.Certificate, r *certmanager.Cert
 		tell(invalid)
 	case isFalse(ready) && ready.Reason == "Failed":
 		why.what = fmt.Sprintf("the %s refused its request %s", engine.RefTitle(issuerOf(c)), name)
-		why.help = "Correct what the condition names. cert-manager tries again by itself, after an hour at first and then ever more seldom."
+		why.help = "Correct what the condition names. cert-manager retries automatically, first after an hour and then at growing intervals."
 		if isRateLimit(ready.Message) {
 			explainRateLimit(why)
 		}

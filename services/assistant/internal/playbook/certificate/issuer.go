@@ -48,7 +48,7 @@ func (x *Index) explainIssuer(issuer *certmanager.Issuer) engine.Finding {
 	if ready == nil {
 		f.Confidence = engine.Medium
 		f.Evidence = []string{"Its status has no condition `Ready`."}
-		f.Cause = fmt.Sprintf("No controller has looked at the %s, so it issues no certificates: cert-manager may not run, or has not come to it yet.", engine.RefTitle(f.Object))
+		f.Cause = fmt.Sprintf("No controller has processed the %s, so it issues no certificates: cert-manager may not be running, or has not reached it yet.", engine.RefTitle(f.Object))
 		f.Text = "Look whether cert-manager's controller runs, and what its log says."
 		return f
 	}

@@ -17,7 +17,7 @@ var Replaced = []struct {
 	{[]string{"CronJob"}, []string{"batch/v1beta1", "batch/v2alpha1"}, "batch/v1", true, ""},
 	{[]string{"PodDisruptionBudget"}, []string{"policy/v1beta1"}, "policy/v1", true, "an empty selector chooses all pods now, and no longer none"},
 	{[]string{"HorizontalPodAutoscaler"}, []string{"autoscaling/v2beta2"}, "autoscaling/v2", true, ""},
-	{[]string{"HorizontalPodAutoscaler"}, []string{"autoscaling/v2beta1"}, "autoscaling/v2", false, "a metric's target has a type now, and its value or averageUtilization stands below it"},
+	{[]string{"HorizontalPodAutoscaler"}, []string{"autoscaling/v2beta1"}, "autoscaling/v2", false, "a metric's target now has a type, with its value or averageUtilization beneath it"},
 	{[]string{"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}, []string{"rbac.authorization.k8s.io/v1beta1", "rbac.authorization.k8s.io/v1alpha1"}, "rbac.authorization.k8s.io/v1", true, ""},
 	{[]string{"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"}, []string{"admissionregistration.k8s.io/v1beta1"}, "admissionregistration.k8s.io/v1", false, "sideEffects and admissionReviewVersions are required now"},
 	{[]string{"CustomResourceDefinition"}, []string{"apiextensions.k8s.io/v1beta1"}, "apiextensions.k8s.io/v1", false, "every version needs a schema now"},

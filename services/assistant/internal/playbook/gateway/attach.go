@@ -140,15 +140,15 @@ func (x *Index) explainNamespace(r *gatewayapi.Route, g *gatewayapi.Gateway, l *
 	refused := refusal{stage: stageNamespace, because: fmt.Sprintf("its `allowedRoutes.namespaces.from` is %s", engine.QuoteCode(from))}
 	switch from {
 	case "Same":
-		refused.what = fmt.Sprintf("listener %s takes routes of its own namespace %s alone, and the route is in namespace %s", engine.QuoteCode(l.Name), engine.QuoteCode(g.Namespace), engine.QuoteCode(r.Namespace))
-		refused.help = fmt.Sprintf("Let the listener's `allowedRoutes.namespaces.from` be `All`, or `Selector` with a label of namespace %s; or attach the route to a gateway of its own namespace.", engine.QuoteCode(r.Namespace))
+		refused.what = fmt.Sprintf("listener %s accepts routes only from its namespace %s, and the route is in namespace %s", engine.QuoteCode(l.Name), engine.QuoteCode(g.Namespace), engine.QuoteCode(r.Namespace))
+		refused.help = fmt.Sprintf("Set the listener's `allowedRoutes.namespaces.from` to `All`, or to `Selector` with a label of namespace %s; or attach the route to a gateway in the route's namespace.", engine.QuoteCode(r.Namespace))
 	case "None":
-		refused.what = fmt.Sprintf("listener %s takes routes of no namespace", engine.QuoteCode(l.Name))
-		refused.help = "Let the listener's `allowedRoutes.namespaces.from` be `Same`, `Selector` or `All`, or attach the route to another listener."
+		refused.what = fmt.Sprintf("listener %s accepts routes from no namespace", engine.QuoteCode(l.Name))
+		refused.help = "Set the listener's `allowedRoutes.namespaces.from` to `Same`, `Selector` or `All`, or attach the route to another listener."
 	case "Selector":
 		wants := engine.QuoteCode(selectorText(selector.MatchLabels, len(selector.MatchExpressions)))
 		refused.because += fmt.Sprintf(" with the selector %s, and namespace %s has %s", wants, engine.QuoteCode(r.Namespace), labelsText(x.Spaces()[r.Namespace].Labels))
-		refused.what = fmt.Sprintf("listener %s only takes routes from namespaces labelled %s, and namespace %s lacks that label", engine.QuoteCode(l.Name), wants, engine.QuoteCode(r.Namespace))
+		refused.what = fmt.Sprintf("listener %s accepts routes only from namespaces labelled %s, and namespace %s lacks that label", engine.QuoteCode(l.Name), wants, engine.QuoteCode(r.Namespace))
 		refused.help = fmt.Sprintf("Give namespace %s the labels that the listener wants, if it may use the gateway, or let the selector choose it.", engine.QuoteCode(r.Namespace))
 	}
 	return refused

@@ -101,7 +101,7 @@ func explainEmptyRule(r *gatewayapi.Route, at int, rule gatewayapi.Rule) (f engi
 	if len(rule.BackendRefs) > 0 {
 		f.Evidence = []string{fmt.Sprintf("All its `spec.rules[%d].backendRefs` have the weight 0.", at)}
 	}
-	f.Text = "Say which service is to get the requests."
+	f.Text = "Choose the service that should receive the requests."
 	return f, true
 }
 
@@ -151,7 +151,7 @@ func (x *Index) explainNoService(f *engine.Finding, b backend) {
 	}
 	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has this name.", engine.QuoteCode(b.namespace)))
 	f.Cause = fmt.Sprintf("The service %s that the route leads to does not exist in namespace %s, so its requests are answered with an error (500).", engine.QuoteCode(b.Name), engine.QuoteCode(b.namespace))
-	f.Text = "Create the service, or say which one is meant."
+	f.Text = "Create the service, or name the right one."
 	near, ok := engine.NearestName(b.Name, here)
 	if !ok {
 		return
@@ -176,7 +176,7 @@ func explainNoPort(f *engine.Finding, b backend, s *corev1.Service) {
 		what = fmt.Sprintf("leads to port `%d`", *b.Port)
 	}
 	f.Cause = fmt.Sprintf("The route %s of service %s, and the service has only %s: such a request is answered with an error (500 or 503).", what, engine.QuoteCode(s.Name), engine.QuoteCodes(has))
-	f.Text = "Say which of the service's ports is meant."
+	f.Text = "Choose one of the service's ports."
 	if b.Port == nil || len(s.Spec.Ports) != 1 {
 		return
 	}

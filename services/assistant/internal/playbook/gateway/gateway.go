@@ -89,7 +89,7 @@ func (x *Index) checkGateway(g *gatewayapi.Gateway) []engine.Finding {
 	case !x.isServed(g):
 		f.Evidence = append(f.Evidence, unservedText(g))
 		f.Because = []operation.Ref{classRef(g.Spec.GatewayClassName)}
-		f.Cause = fmt.Sprintf("No controller has looked at the gateway: none has written its status. The controller %s may not run, or has not come to it yet.", x.controllerOf(g))
+		f.Cause = fmt.Sprintf("No controller has processed the gateway: none has written its status. The controller %s may not be running, or has not reached it yet.", x.controllerOf(g))
 		f.Text = "Look whether that controller runs, and what its log says of the gateway."
 		return append(found, f)
 	}
@@ -111,7 +111,7 @@ func (x *Index) explainNoClass(f *engine.Finding, g *gatewayapi.Gateway) {
 	}
 	slices.Sort(have)
 	f.Cause = fmt.Sprintf("The gateway class %s does not exist, so no controller serves the gateway.", engine.QuoteCode(g.Spec.GatewayClassName))
-	f.Text = "Say which class the gateway is to have; without any, install a controller of the Gateway API."
+	f.Text = "Choose a class for the gateway; if there is none, install a controller of the Gateway API."
 	if len(have) == 0 {
 		f.Evidence = append(f.Evidence, "The cluster has no gateway class.")
 		return
@@ -153,7 +153,7 @@ func (x *Index) gatewayFaults(g *gatewayapi.Gateway, explained map[string]bool) 
 	if programmed := gatewayapi.FindCondition(g.Status.Conditions, "Programmed"); len(found) == 0 && len(listeners) == 0 && len(g.Status.Addresses) == 0 && (programmed == nil || programmed.Status == metav1.ConditionUnknown) {
 		f := newGatewayFinding(g)
 		f.Confidence = engine.Medium
-		f.Cause = "The gateway has been given no address, so nobody reaches it."
+		f.Cause = "The gateway has no address, so clients cannot reach it."
 		f.Evidence = []string{"Its `status.addresses` is empty, and it has no condition `Programmed` that is true."}
 		f.Text = "Look what the log of its controller says, and at the Service that it makes for the gateway."
 		found = append(found, f)
@@ -169,7 +169,7 @@ func (x *Index) gatewayFaults(g *gatewayapi.Gateway, explained map[string]bool) 
 
 func gatewayReason(reason string) string {
 	text := map[string]string{
-		"AddressNotAssigned": "no address has been assigned to it", "AddressNotUsable": "the address that it asks for cannot be used", "UnsupportedAddress": "it asks for an address of a type that the controller does not support",
+		"AddressNotAssigned": "no address has been assigned to it", "AddressNotUsable": "the address that it requests cannot be used", "UnsupportedAddress": "it requests an address of a type that the controller does not support",
 		"NoResources": "what serves it cannot be made", "Pending": "the controller has not finished", "InvalidParameters": "its parameters are not valid",
 		"Invalid": "it is not valid", "ListenersNotValid": "listeners of it are not valid",
 	}[reason]

@@ -37,7 +37,7 @@ func (x *Index) permits(from operation.Ref, kind, namespace, name string) bool {
 // contain.
 func explainRefusal(f *engine.Finding, kind, namespace, name, consequence string) {
 	f.Cause = fmt.Sprintf("The %s refers to %s %s in namespace %s, and no ReferenceGrant there allows that: %s.", lowerKind(f.Object.Kind), lowerKind(kind), engine.QuoteCode(name), engine.QuoteCode(namespace), consequence)
-	f.Text = fmt.Sprintf("Whoever answers for namespace %s can allow it, by a ReferenceGrant in that namespace with %s; or let both be in one namespace.", engine.QuoteCode(namespace),
+	f.Text = fmt.Sprintf("The owner of namespace %s can allow it by a ReferenceGrant in that namespace with %s; or move both into one namespace.", engine.QuoteCode(namespace),
 		engine.QuoteCode(fmt.Sprintf("spec: {from: [{group: %s, kind: %s, namespace: %s}], to: [{group: \"\", kind: %s, name: %s}]}", gatewayapi.Group, f.Object.Kind, f.Object.Namespace, kind, name)))
 }
 

@@ -37,7 +37,7 @@ func explainTimeouts(r *gatewayapi.Route, at int, rule gatewayapi.Rule) (f engin
 		f.Confidence = engine.Low
 		f.Evidence = []string{fmt.Sprintf("`spec.rules[%d].timeouts.%s` is %s.", at, limit.member, engine.QuoteCode(limit.value))}
 		f.Cause = fmt.Sprintf("The route gives its backends only %s to answer (timeout): what takes longer is answered with 504.", took)
-		f.Text = "Say how long an answer may take."
+		f.Text = "Choose how long a response may take."
 		return f, true
 	}
 	return f, false

@@ -24,7 +24,7 @@ func checkRoutes(x *Index) []engine.Finding {
 			f := newFinding(r)
 			f.Cause, f.Confidence = "The route names no gateway, so nothing serves it.", engine.Medium
 			f.Evidence = []string{"Its `spec.parentRefs` is empty."}
-			f.Text = "Say which gateway is to serve it."
+			f.Text = "Choose the gateway that should serve it."
 			found = append(found, f)
 		}
 		for at, p := range r.Spec.ParentRefs {
@@ -54,7 +54,7 @@ var reasons = map[string]string{
 	"BackendNotFound":            "a backend that it leads to does not exist",
 	"RefNotPermitted":            "it refers to another namespace, and no ReferenceGrant there allows that",
 	"InvalidKind":                "it refers to an object of a kind that the controller does not know",
-	"Pending":                    "the controller has not come to it yet",
+	"Pending":                    "the controller has not reached it yet",
 }
 
 func explainReason(c *metav1.Condition) string {
@@ -108,7 +108,7 @@ func (x *Index) checkParent(r *gatewayapi.Route, at int, p gatewayapi.ParentRef)
 		return nil
 	case accepted == nil || accepted.Status == metav1.ConditionUnknown:
 		f.Evidence = append(f.Evidence, said.text(r, accepted))
-		f.Cause = fmt.Sprintf("No controller has looked at the route: none has written into its status what becomes of it at gateway %s. The controller may not run, may not watch namespace %s, or has not come to it yet.", engine.QuoteCode(p.Name), engine.QuoteCode(r.Namespace))
+		f.Cause = fmt.Sprintf("No controller has processed the route: none has written a status for it at gateway %s. The controller may not be running, may not watch namespace %s, or has not reached it yet.", engine.QuoteCode(p.Name), engine.QuoteCode(r.Namespace))
 		f.Text = fmt.Sprintf("Look whether the controller of gateway %s runs, and what its log says of the route.", engine.QuoteCode(p.Name))
 		if class := x.classes[g.Spec.GatewayClassName]; class != nil {
 			f.Text = fmt.Sprintf("Look whether the controller %s of gateway class %s runs, and what its log says of the route.", engine.QuoteCode(class.Spec.ControllerName), engine.QuoteCode(class.Name))
@@ -170,7 +170,7 @@ func (s parentStatus) text(r *gatewayapi.Route, c *metav1.Condition) string {
 func (x *Index) explainNoGateway(f *engine.Finding, r *gatewayapi.Route, at int, p gatewayapi.ParentRef) {
 	namespace := p.NamespaceFrom(r.Namespace)
 	f.Cause = fmt.Sprintf("The gateway %s that the route is to be attached to does not exist in namespace %s, so nothing serves the route.", engine.QuoteCode(p.Name), engine.QuoteCode(namespace))
-	f.Text = "Create the gateway, or say which one is meant."
+	f.Text = "Create the gateway, or name the right one."
 	var elsewhere, here []string
 	for i := range x.Gateways {
 		g := &x.Gateways[i]
@@ -191,7 +191,7 @@ func (x *Index) explainNoGateway(f *engine.Finding, r *gatewayapi.Route, at int,
 		f.Text = fmt.Sprintf("Let the reference name namespace %s, if its gateway is the one that is meant.", engine.QuoteCode(elsewhere[0]))
 	case len(elsewhere) > 1:
 		f.Cause += fmt.Sprintf(" Namespaces %s have a gateway of that name.", engine.QuoteCodes(elsewhere))
-		f.Text = "Say which of them is meant."
+		f.Text = "Choose one of them."
 		return
 	case ok:
 		f.Cause += fmt.Sprintf(" The gateway %s is the nearest.", engine.QuoteCode(near))

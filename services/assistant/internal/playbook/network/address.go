@@ -27,7 +27,7 @@ func checkAddresses(x *Index) []engine.Finding {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("It wants the load balancer class %s, so only the controller of that class serves it.", engine.QuoteCode(*class)))
 		}
 		if s.Spec.LoadBalancerIP != "" {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("It asks for the address %s.", engine.QuoteCode(s.Spec.LoadBalancerIP)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("It requests the address %s.", engine.QuoteCode(s.Spec.LoadBalancerIP)))
 		}
 		f.Cause = "No controller gave it an address from outside the cluster."
 		f.Text = "A cluster needs a load balancer controller (of its cloud, or such as MetalLB). See whether one runs and what it logs; a Service of type NodePort, or an Ingress, needs none."

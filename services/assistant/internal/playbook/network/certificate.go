@@ -191,10 +191,10 @@ func (x *Index) judgeNames(in *networkingv1.Ingress, s *engine.SecretKeys) (f en
 	f.Cause = fmt.Sprintf("The certificate in the Secret %s does not cover %s of the ingress, so clients refuse the connection.", engine.QuoteCode(s.Name), engine.QuoteCodes(lacks))
 	for _, host := range lacks {
 		if wildcard := shallowWildcard(s.Certificate, host); wildcard != "" {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("The wildcard %s stands for exactly one label, so it does not cover %s.", engine.QuoteCode(wildcard), engine.QuoteCode(host)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The wildcard %s matches exactly one label, so it does not cover %s.", engine.QuoteCode(wildcard), engine.QuoteCode(host)))
 		}
 	}
-	f.Text = "Put a certificate for these hosts into the Secret yourself, or say which other Secret has one."
+	f.Text = "Put a certificate for these hosts into the Secret yourself, or name another Secret that has one."
 	if keepers := x.CertificatesFor(s.Namespace, s.Name); len(keepers) > 0 {
 		f.Text = fmt.Sprintf("Add them to the `spec.dnsNames` of the %s: cert-manager writes the Secret, and overwrites what anybody else puts there.", engine.RefTitle(keepers[0]))
 		return f, true

@@ -199,9 +199,9 @@ func (x *Index) serverDown(s *corev1.Service) engine.Finding {
 func (x *Index) noWayToServer(pod *corev1.Pod, by *networkingv1.NetworkPolicy, calls []call, failed []lookup) engine.Finding {
 	w := x.WorkloadOf(pod)
 	f := engine.Finding{Class: engine.NameResolution, Object: policyRef(by), Confidence: engine.Medium}
-	f.Evidence = []string{fmt.Sprintf("The policy %s is about what leaves %s; it lets out %s, and no UDP 53 to the name server.", engine.QuoteCode(by.Name), engine.RefTitle(w.Ref), letThrough(by, networkingv1.PolicyTypeEgress))}
+	f.Evidence = []string{fmt.Sprintf("The policy %s restricts egress from %s; it allows %s: no UDP 53 to the name server.", engine.QuoteCode(by.Name), engine.RefTitle(w.Ref), letThrough(by, networkingv1.PolicyTypeEgress))}
 	if by.Namespace != pod.Namespace {
-		f.Evidence = []string{fmt.Sprintf("The policy %s in namespace %s does not let %s in to the name server.", engine.QuoteCode(by.Name), engine.QuoteCode(by.Namespace), engine.RefTitle(w.Ref))}
+		f.Evidence = []string{fmt.Sprintf("The policy %s in namespace %s blocks ingress from %s to the name server.", engine.QuoteCode(by.Name), engine.QuoteCode(by.Namespace), engine.RefTitle(w.Ref))}
 		f.Namespaces = []string{pod.Namespace}
 	}
 	for _, l := range failed {
@@ -266,12 +266,12 @@ func explainWrongName(f *engine.Finding, x *Index, pod *corev1.Pod, host string)
 	inside := rest == "" || domain == "svc" || strings.HasPrefix(domain, "svc.")
 	inside = inside || domain == "" && len(x.ServicesIn()[namespace]) > 0 // name.namespace is a short form of both
 	if !inside {
-		f.Cause, f.Confidence = fmt.Sprintf("The program asks for the name %s, which is outside the cluster and is not known.", engine.QuoteCode(host)), engine.Medium
-		f.Text = "Correct the name that the program is given, or look whether the name servers behind the cluster's know it."
+		f.Cause, f.Confidence = fmt.Sprintf("The program looks up the name %s, which is outside the cluster and does not resolve.", engine.QuoteCode(host)), engine.Medium
+		f.Text = "Correct the name that the program is given, or check whether the cluster's upstream name servers know it."
 		return
 	}
 	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has the name %s.", engine.QuoteCode(namespace), engine.QuoteCode(service)))
-	f.Cause = fmt.Sprintf("The program asks for the name %s, and there is no service %s in namespace %s.", engine.QuoteCode(host), engine.QuoteCode(service), engine.QuoteCode(namespace))
+	f.Cause = fmt.Sprintf("The program looks up the name %s, and there is no service %s in namespace %s.", engine.QuoteCode(host), engine.QuoteCode(service), engine.QuoteCode(namespace))
 	f.Text = "Correct the name that the program is given, or create the service."
 	var here, elsewhere []string
 	for _, s := range x.ServicesIn()[namespace] {

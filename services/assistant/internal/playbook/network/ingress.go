@@ -133,7 +133,7 @@ func redirectPath(in *networkingv1.Ingress, b backend, to networkingv1.IngressSe
 func explainNoService(f *engine.Finding, in *networkingv1.Ingress, b backend, services []string) {
 	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has this name.", engine.QuoteCode(in.Namespace)))
 	f.Cause = fmt.Sprintf("The service %s that the ingress leads to (port %s) does not exist, so its requests are answered with an error.", engine.QuoteCode(b.service.Name), engine.QuoteCode(portText(b.service.Port)))
-	f.Text = "Create the service, or say which one is meant."
+	f.Text = "Create the service, or name the right one."
 	near, ok := engine.NearestName(b.service.Name, services)
 	if !ok {
 		return
@@ -156,7 +156,7 @@ func explainNoPort(f *engine.Finding, in *networkingv1.Ingress, b backend, s *co
 		has = append(has, text)
 	}
 	f.Cause = fmt.Sprintf("The ingress leads to port %s of service %s, and the service has only %s: such a request is answered with an error (503).", engine.QuoteCode(portText(b.service.Port)), engine.QuoteCode(s.Name), engine.QuoteCodes(has))
-	f.Text = "Say which of the service's ports is meant."
+	f.Text = "Choose one of the service's ports."
 	if len(s.Spec.Ports) != 1 {
 		return
 	}
@@ -192,7 +192,7 @@ func (x *Index) ingressClass(in *networkingv1.Ingress) (engine.Finding, bool) {
 	default:
 		return f, false
 	}
-	f.Text = "Say which class the ingress is to have; without any, install an ingress controller."
+	f.Text = "Choose a class for the ingress; if there is none, install an ingress controller."
 	if len(have) == 1 {
 		if f.Fix = engine.NewPatch(f.Object, engine.Members{"spec": engine.Members{"ingressClassName": have[0]}}); f.Fix != nil {
 			f.Text = fmt.Sprintf("Give the ingress the only class there is, %s.", engine.QuoteCode(have[0]))

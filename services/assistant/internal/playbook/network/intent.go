@@ -34,7 +34,7 @@ func checkIngressIntent(x *Index) []engine.Finding {
 			f := engine.Finding{Class: engine.IngressBackend, Object: ingressRef(in), Confidence: engine.Low}
 			f.Evidence = []string{fmt.Sprintf("Its annotation %s is %s.", engine.QuoteCode(readAnnotation), engine.QuoteCode(in.Annotations[readAnnotation]))}
 			f.Cause = fmt.Sprintf("The ingress gives its backends only %s to answer (timeout): what takes longer is answered with 504.", engine.CountNoun(seconds, "second", "seconds"))
-			f.Text = "Say how long an answer may take."
+			f.Text = "Choose how long a response may take."
 			found = append(found, f)
 		}
 		seen := map[networkingv1.IngressServiceBackend]bool{}

@@ -68,9 +68,9 @@ func judgeListeners(g *gatewayapi.Gateway, s *engine.SecretKeys) []engine.Findin
 		}
 		f.Cause = fmt.Sprintf("The certificate in the Secret %s does not cover %s of listener %s, so clients refuse the connection.", engine.QuoteCode(s.Name), engine.QuoteCode(l.Hostname), engine.QuoteCode(l.Name))
 		if wildcard := shallowWildcard(s.Certificate, l.Hostname); wildcard != "" {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("The wildcard %s stands for exactly one label, so it does not cover %s.", engine.QuoteCode(wildcard), engine.QuoteCode(l.Hostname)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The wildcard %s matches exactly one label, so it does not cover %s.", engine.QuoteCode(wildcard), engine.QuoteCode(l.Hostname)))
 		}
-		f.Text = "Put a certificate for that host into the Secret yourself, or say which other Secret has one."
+		f.Text = "Put a certificate for that host into the Secret yourself, or name another Secret that has one."
 		found = append(found, f)
 	}
 	return found

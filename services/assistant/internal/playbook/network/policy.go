@@ -87,8 +87,8 @@ func (x *Index) admitsServicePort(p *networkingv1.NetworkPolicy) (f engine.Findi
 			}
 			f = engine.Finding{Class: engine.PolicyBlocks, Object: policyRef(p), Confidence: engine.Medium}
 			f.Evidence = []string{
-				fmt.Sprintf("The policy lets connections in on port %d. That is the port of the Service %s, which leads to port %d of its pods.", port.Port, engine.QuoteCode(s.Name), target),
-				"A policy counts at the pods: the port that they listen on is what it has to name.",
+				fmt.Sprintf("The policy allows connections on port %d. That is the port of the Service %s, which leads to port %d of its pods.", port.Port, engine.QuoteCode(s.Name), target),
+				"A policy applies at the pods, so it must name the port that they listen on.",
 			}
 			f.Cause = fmt.Sprintf("The network policy opens port %d, and the pods behind the Service %s listen on %d, which no policy opens.", port.Port, engine.QuoteCode(s.Name), target)
 			f.Text = fmt.Sprintf("Let the policy name port %d, if the Service is to be reached.", target)
@@ -176,14 +176,14 @@ func (x *Index) blockedCall(pod *corev1.Pod, c call) (engine.Finding, bool) {
 	}
 	addSymptoms(&f, x, pod, w)
 	if leaves {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The policy %s is about what leaves %s; it lets out %s.", engine.QuoteCode(by.Name), engine.RefTitle(w.Ref), letThrough(by, networkingv1.PolicyTypeEgress)))
-		f.Cause = fmt.Sprintf("The network policy %s does not let %s out to service %s.", engine.QuoteCode(by.Name), engine.RefTitle(w.Ref), engine.QuoteCode(c.service.Name))
-		f.Text = fmt.Sprintf("Add to the policy that it lets out to the pods of service %s, if this connection is wanted.", engine.QuoteCode(c.service.Name))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The policy %s restricts egress from %s; it allows %s.", engine.QuoteCode(by.Name), engine.RefTitle(w.Ref), letThrough(by, networkingv1.PolicyTypeEgress)))
+		f.Cause = fmt.Sprintf("The network policy %s blocks egress from %s to service %s.", engine.QuoteCode(by.Name), engine.RefTitle(w.Ref), engine.QuoteCode(c.service.Name))
+		f.Text = fmt.Sprintf("If this connection is wanted, allow egress to the pods of service %s in the policy.", engine.QuoteCode(c.service.Name))
 		return f, true
 	}
-	f.Evidence = append(f.Evidence, fmt.Sprintf("The policy %s is about what reaches the service's pods; it lets in %s.", engine.QuoteCode(by.Name), letThrough(by, networkingv1.PolicyTypeIngress)))
-	f.Cause = fmt.Sprintf("The network policy %s does not let %s in to service %s.", engine.QuoteCode(by.Name), engine.RefTitle(w.Ref), engine.QuoteCode(c.service.Name))
-	f.Text = fmt.Sprintf("Add %s to what the policy lets in, if this connection is wanted.", engine.RefTitle(w.Ref))
+	f.Evidence = append(f.Evidence, fmt.Sprintf("The policy %s restricts ingress to the service's pods; it allows %s.", engine.QuoteCode(by.Name), letThrough(by, networkingv1.PolicyTypeIngress)))
+	f.Cause = fmt.Sprintf("The network policy %s blocks ingress from %s to service %s.", engine.QuoteCode(by.Name), engine.RefTitle(w.Ref), engine.QuoteCode(c.service.Name))
+	f.Text = fmt.Sprintf("If this connection is wanted, allow ingress from %s in the policy.", engine.RefTitle(w.Ref))
 	offerMissingLabel(&f, x, by, c.service, pod, w)
 	return f, true
 }
@@ -282,11 +282,11 @@ func offerMissingLabel(f *engine.Finding, x *Index, p *networkingv1.NetworkPolic
 	if len(lacks) == 0 {
 		return // the policy blocks the port
 	}
-	f.Cause = fmt.Sprintf("The network policy %s lets only pods with the label %s in to service %s, and the pods of %s do not have it.", engine.QuoteCode(p.Name), engine.QuoteCodes(lacks), engine.QuoteCode(s.Name), engine.RefTitle(w.Ref))
+	f.Cause = fmt.Sprintf("The network policy %s allows only pods with the label %s to reach service %s, and the pods of %s do not have it.", engine.QuoteCode(p.Name), engine.QuoteCodes(lacks), engine.QuoteCode(s.Name), engine.RefTitle(w.Ref))
 	if len(has) > 0 {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The pods of %s have %s.", engine.RefTitle(w.Ref), engine.QuoteCodes(has)))
 	}
-	f.Text = fmt.Sprintf("Give the pods of %s the label %s if they are to be let in, or let the policy name a label that they have.", engine.RefTitle(w.Ref), engine.QuoteCodes(lacks))
+	f.Text = fmt.Sprintf("If they should have access, give the pods of %s the label %s, or let the policy name a label that they have.", engine.RefTitle(w.Ref), engine.QuoteCodes(lacks))
 	// A label by which another object selects the pods must not change as a side effect.
 	if w.Patchable() && !x.chosenBy(pod, change) {
 		f.Fix = engine.NewPatch(w.Ref, engine.Members{"spec": engine.Members{"template": engine.Members{"metadata": engine.Members{"labels": change}}}})
@@ -359,11 +359,11 @@ func (x *Index) admitsNobody(p *networkingv1.NetworkPolicy) (engine.Finding, boo
 	slices.Sort(texts)
 	f := engine.Finding{Class: engine.PolicyBlocks, Object: policyRef(p), Confidence: engine.Low}
 	f.Evidence = []string{
-		fmt.Sprintf("The policy is about what reaches the pods of service %s, whose endpoints exist: %s.", engine.QuoteCode(s.Name), engine.CountNoun(endpoints, "ready pod", "ready pods")),
-		fmt.Sprintf("It lets in %s.", letThrough(p, networkingv1.PolicyTypeIngress)),
+		fmt.Sprintf("The policy restricts ingress to the pods of service %s, which has endpoints: %s.", engine.QuoteCode(s.Name), engine.CountNoun(endpoints, "ready pod", "ready pods")),
+		fmt.Sprintf("It allows %s.", letThrough(p, networkingv1.PolicyTypeIngress)),
 	}
-	f.Cause = fmt.Sprintf("The network policy %s lets only pods with the label %s in to service %s, and no pod of the namespace has it.", engine.QuoteCode(p.Name), engine.QuoteCodes(texts), engine.QuoteCode(s.Name))
-	f.Text = fmt.Sprintf("Give the label %s to the pods that are to reach the service; say which these are.", engine.QuoteCodes(texts))
+	f.Cause = fmt.Sprintf("The network policy %s allows only pods with the label %s to reach service %s, and no pod in the namespace has it.", engine.QuoteCode(p.Name), engine.QuoteCodes(texts), engine.QuoteCode(s.Name))
+	f.Text = fmt.Sprintf("Choose which pods should reach the service, and give them the label %s.", engine.QuoteCodes(texts))
 	return f, true
 }
 

@@ -203,9 +203,9 @@ func (x *Index) closedBy(s *corev1.Service) *networkingv1.NetworkPolicy {
 func closedFinding(by *networkingv1.NetworkPolicy, services []string) engine.Finding {
 	f := engine.Finding{Class: engine.PolicyBlocks, Object: policyRef(by), Confidence: engine.Low}
 	f.Evidence = []string{
-		fmt.Sprintf("It is about the pods behind %s, which are ready; it lets in nothing, and no other policy lets anybody in.", engine.QuoteCodes(services)),
+		fmt.Sprintf("It selects the pods behind %s, which are ready; it allows no ingress, and neither does any other policy.", engine.QuoteCodes(services)),
 	}
-	f.Cause = fmt.Sprintf("The network policy %s lets nobody reach service %s. This may be intentional.", engine.QuoteCode(by.Name), engine.QuoteCodes(services))
-	f.Text = "If they are to be used, add a policy that lets their callers in; say which these are."
+	f.Cause = fmt.Sprintf("The network policy %s blocks all ingress to service %s. This may be intentional.", engine.QuoteCode(by.Name), engine.QuoteCodes(services))
+	f.Text = "If they should be reachable, name their callers and add a policy that allows ingress from them."
 	return f
 }

@@ -141,7 +141,7 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 	best, rival := x.nearTo(s)
 	if best == nil {
 		f.Cause, f.Confidence = "No workload in the namespace has any of the labels that its selector wants.", engine.Medium
-		f.Text = "Create the workload, or say which one the service is to reach."
+		f.Text = "Create the workload, or choose the one that the service should reach."
 		if likely := x.meantBy(s); likely != nil {
 			f.Cause += fmt.Sprintf(" Most likely %s is meant, whose pods have %s.", engine.RefTitle(likely.ref), engine.QuoteCode(labels.Set(likely.labels).String()))
 			f.Text = fmt.Sprintf("Let the selector want labels that the pods of %s have, if that is the workload to reach.", engine.RefTitle(likely.ref))
@@ -157,7 +157,7 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 		f.Text = fmt.Sprintf("Find out why %s has none.", engine.RefTitle(best.ref))
 		if w := x.Workloads[best.ref]; w != nil && w.Replicas == 0 {
 			f.Cause = fmt.Sprintf("The labels fit %s, but it is scaled to 0.", engine.RefTitle(best.ref))
-			f.Text = fmt.Sprintf("Say how many replicas %s is to have.", engine.RefTitle(best.ref))
+			f.Text = fmt.Sprintf("Choose how many replicas %s should have.", engine.RefTitle(best.ref))
 			if callers := x.callers()[s]; len(callers) > 0 {
 				f.Order = -1 // callers without a backend cannot be intended
 				f.Effects = x.effectsOnCallers(s)
@@ -197,7 +197,7 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 	if rival != nil {
 		f.Confidence = engine.Medium
 		f.Evidence = append(f.Evidence, fmt.Sprintf("As near is %s.", engine.RefTitle(rival.ref)))
-		f.Text = "Say which workload the service is to reach."
+		f.Text = "Choose the workload that the service should reach."
 		return f
 	}
 	if whole {
@@ -406,7 +406,7 @@ func servicePorts(s *corev1.Service, pods []*corev1.Pod) []engine.Finding {
 		}
 		f.Evidence = []string{fmt.Sprintf("Port %d of the service leads to target port %s.", port.Port, engine.QuoteCode(target.String()))}
 		f.Cause = fmt.Sprintf("Target port %s is none of the ports of its pods: these declare no port.", engine.QuoteCode(target.String()))
-		f.Text = "Say which port of the pods the service is to reach."
+		f.Text = "Choose the pod port that the service should reach."
 		if len(has) > 0 {
 			f.Cause = fmt.Sprintf("Target port %s is none of the ports of its pods: these declare %s.", engine.QuoteCode(target.String()), engine.QuoteCodes(has))
 		}

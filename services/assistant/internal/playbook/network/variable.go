@@ -246,7 +246,7 @@ func explainAbsentPort(f *engine.Finding, s setting, service *corev1.Service, w 
 	variable := cmp.Or(s.portVariable, s.variable)
 	f.Evidence = append(f.Evidence, fmt.Sprintf("The service %s has %s.", engine.QuoteCode(service.Name), portsText(service)))
 	f.Cause = fmt.Sprintf("The variable %s names port %d of the service %s, which does not have that port: it has %s, so nothing answers.", engine.QuoteCode(variable), s.port, engine.QuoteCode(service.Name), portsText(service))
-	f.Text = fmt.Sprintf("Say which port the variable %s is to name.", engine.QuoteCode(variable))
+	f.Text = fmt.Sprintf("Choose the port for the variable %s.", engine.QuoteCode(variable))
 	if len(service.Spec.Ports) != 1 {
 		return true
 	}

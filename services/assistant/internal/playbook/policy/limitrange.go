@@ -32,12 +32,12 @@ func checkLimitRanges(x *Index) []engine.Finding {
 			f.Confidence = engine.Medium
 			f.Evidence = append(f.Evidence, "The API server says "+engine.QuoteCode(r.said)+".")
 			f.Cause = "The pods break a bound of a LimitRange of the namespace, so the API server makes none."
-			f.Text = fmt.Sprintf("Say which requests and limits %s is to have.", engine.RefTitle(r.Ref))
+			f.Text = fmt.Sprintf("Choose requests and limits for %s.", engine.RefTitle(r.Ref))
 		}
 		for i, v := range violated {
 			f.Evidence = append(f.Evidence, v.evidence)
 			if i == 0 {
-				f.Cause, f.Text = v.cause, fmt.Sprintf("Say which requests and limits %s is to have within the bound.", engine.RefTitle(r.Ref))
+				f.Cause, f.Text = v.cause, fmt.Sprintf("Choose requests and limits for %s within the bound.", engine.RefTitle(r.Ref))
 				offerWithinBound(&f, r.Workload, v)
 			}
 		}

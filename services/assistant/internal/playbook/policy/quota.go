@@ -77,19 +77,19 @@ func explainExceeded(f *engine.Finding, x *Index, r rejection, said []string) {
 	}
 	kinds := engine.QuoteCodes(slices.Sorted(maps.Keys(hard)))
 	f.Cause = fmt.Sprintf("The quota %s of the namespace is used up for %s, so the API server makes no more pods.", engine.QuoteCode(said[1]), kinds)
-	f.Text = fmt.Sprintf("Say how many pods %s is to have or what each is to request, free what another workload uses, or raise the quota.", engine.RefTitle(r.Ref))
+	f.Text = fmt.Sprintf("Choose how many pods %s should have or what each should request, free what another workload uses, or raise the quota.", engine.RefTitle(r.Ref))
 	switch {
 	case q == nil && x.Unread["resourcequotas"]:
 		f.Evidence = append(f.Evidence, "These are the numbers of the API server's answer; the quota itself could not be read.")
 	case q == nil:
 		f.Confidence = engine.Low
-		f.Cause = fmt.Sprintf("The quota %s kept pods out and is gone by now; the controller tries again by itself.", engine.QuoteCode(said[1]))
-		f.Text = "Wait some minutes."
+		f.Cause = fmt.Sprintf("The quota %s blocked pods and has since been deleted; the controller retries automatically.", engine.QuoteCode(said[1]))
+		f.Text = "Wait a few minutes."
 		return
 	case !now:
 		f.Confidence = engine.Medium
-		f.Cause = fmt.Sprintf("The quota %s was used up for %s when the last pod was to be made. There is room again, and the controller tries again by itself.", engine.QuoteCode(said[1]), kinds)
-		f.Text = "Wait some minutes."
+		f.Cause = fmt.Sprintf("The quota %s was used up for %s when the controller last tried to create a pod. There is room again, and the controller retries automatically.", engine.QuoteCode(said[1]), kinds)
+		f.Text = "Wait a few minutes."
 		return
 	}
 	offerWithinQuota(f, x, r, hard)
@@ -145,5 +145,5 @@ func offerWithinQuota(f *engine.Finding, x *Index, r rejection, hard map[string]
 func explainDemanded(f *engine.Finding, quota, what string, r rejection) {
 	f.Evidence = append(f.Evidence, "The API server says the pods must specify "+engine.QuoteCode(what)+".")
 	f.Cause = fmt.Sprintf("The quota %s counts resources that the pods do not state, and admits no such pod.", engine.QuoteCode(quota))
-	f.Text = fmt.Sprintf("Say which requests and limits %s is to have, or give the namespace a LimitRange with defaults.", engine.RefTitle(r.Ref))
+	f.Text = fmt.Sprintf("Choose requests and limits for %s, or give the namespace a LimitRange with defaults.", engine.RefTitle(r.Ref))
 }

@@ -24,7 +24,7 @@ func leastRole(x *Index, all []denial, namespace string) string {
 		text += " It is a far-reaching one, from which others can be made: ask first whether the program needs it."
 	}
 	if account.Name == "default" {
-		text += " Every pod of the namespace that names no account acts as this one: give the workload an account of its own."
+		text += " Every pod in the namespace that names no account uses this one: give the workload a separate account."
 	}
 	kind := "Role"
 	if namespace == "" {

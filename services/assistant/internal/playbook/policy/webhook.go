@@ -98,7 +98,7 @@ func checkAdmission(x *Index) []engine.Finding {
 		} else {
 			continue
 		}
-		f.Text = fmt.Sprintf("Change %s so that it keeps the rule that the message names; who owns the rule can say what it wants.", engine.RefTitle(r.Ref))
+		f.Text = fmt.Sprintf("Change %s to follow the rule that the message names; the rule's owner knows what it requires.", engine.RefTitle(r.Ref))
 		fix, text := engine.UndoRollout(r.Workload, func(older *corev1.PodTemplateSpec) bool { return !engine.EqualValues(older.Spec, r.Template.Spec) })
 		if fix != nil {
 			f.Fix, f.Text = fix, text
@@ -121,8 +121,8 @@ func explainCalling(f *engine.Finding, x *Index, called, said string, hook webho
 			break
 		}
 	}
-	f.Cause = fmt.Sprintf("The admission webhook %s cannot be called, for %s; so what it has to allow is refused.", engine.QuoteCode(called), cause)
-	f.Text = text + ". Only who owns the webhook can say whether things may pass without it (failurePolicy)."
+	f.Cause = fmt.Sprintf("The admission webhook %s cannot be called, for %s; so the requests that it must review are refused.", engine.QuoteCode(called), cause)
+	f.Text = text + ". Only the webhook's owner can decide whether requests may pass without it (failurePolicy)."
 	if hook.service == nil {
 		return
 	}

@@ -46,7 +46,7 @@ func checkReleases(x *Index) []engine.Finding {
 // explainFailed follows the workloads of the release: Helm gives up when they do not become ready in time.
 func (x *Index) explainFailed(f *engine.Finding, r engine.Release) {
 	f.Cause = fmt.Sprintf("The last operation of Helm on release %s failed. What it applied until then is in the cluster.", engine.QuoteCode(r.Name))
-	f.Text = fmt.Sprintf("Look at its message, which stands in the release itself, where it is not read: `helm history %s -n %s`.", r.Name, r.Ref.Namespace)
+	f.Text = fmt.Sprintf("Read its message, which is stored in the release and is not read here: `helm history %s -n %s`.", r.Name, r.Ref.Namespace)
 	if r.Deployed > 0 {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The last revision that was deployed is %d.", r.Deployed))
 		f.Text += fmt.Sprintf(" To go back: `helm rollback %s %d -n %s`.", r.Name, r.Deployed, r.Ref.Namespace)

@@ -23,8 +23,8 @@ func checkAttachments(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fi
 	}
 	f := engine.Finding{Class: engine.ClaimUnbound, Object: w.Ref, Confidence: engine.High}
 	f.Evidence = []string{"The volume controller says " + engine.QuoteCode(e.Message) + "."}
-	f.Cause = "The pod's volume is attached to another node, and its access mode lets only one node have it."
-	f.Text = "Wait until the pod that holds it has ended; if its node is dead, say that the node is out of service, so that the volume is let go."
+	f.Cause = "The pod's volume is attached to another node, and its access mode allows only one node."
+	f.Text = "Wait until the pod that holds it has ended; if its node is dead, mark the node as out of service, so that the volume is detached."
 	for _, claim := range engine.ClaimsOf(pod) {
 		for _, other := range x.Mounts()[engine.Name{Namespace: pod.Namespace, Name: claim}] {
 			if other.Spec.NodeName == "" || other.Spec.NodeName == pod.Spec.NodeName {

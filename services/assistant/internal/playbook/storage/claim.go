@@ -204,7 +204,7 @@ func explainUnbound(f *engine.Finding, x *Index, c *corev1.PersistentVolumeClaim
 		return false
 	default:
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The class %s has the provisioner %s; it has said nothing about the claim for %s.", engine.QuoteCode(class.Name), engine.QuoteCode(class.Provisioner), x.Since(c.CreationTimestamp)))
-		f.Cause, f.Confidence = fmt.Sprintf("The provisioner %s of the class does not make the volume: it may not run.", engine.QuoteCode(class.Provisioner)), engine.Medium
+		f.Cause, f.Confidence = fmt.Sprintf("The provisioner %s of the class does not create the volume: it may not be running.", engine.QuoteCode(class.Provisioner)), engine.Medium
 		f.Text = "Look whether the pods of this provisioner run, and in their logs."
 	}
 	return true
@@ -231,7 +231,7 @@ func classText(named *string) string {
 	case named == nil:
 		return "names no storage class"
 	case *named == "":
-		return "and asks for no storage class"
+		return "and requests no storage class"
 	}
 	return "storage class " + engine.QuoteCode(*named)
 }
@@ -267,7 +267,7 @@ func explainNoClass(f *engine.Finding, x *Index, named, said string) {
 		f.Evidence = append(f.Evidence, "The volume controller says "+engine.QuoteCode(said)+".")
 	}
 	// The class of a claim is immutable.
-	f.Text = fmt.Sprintf("Say which of these classes is meant: the claim has to be made anew with it, for its class cannot be changed. Or create a class %s.", engine.QuoteCode(named))
+	f.Text = fmt.Sprintf("Choose one of these classes and recreate the claim with it, since its class cannot be changed. Or create a class %s.", engine.QuoteCode(named))
 }
 
 // explainStaticVolumes explains claims that only an existing volume can satisfy.
@@ -282,7 +282,7 @@ func explainStaticVolumes(f *engine.Finding, x *Index, c *corev1.PersistentVolum
 	f.Evidence = append(f.Evidence, why...)
 	have := x.classes()
 	if named != nil {
-		f.Cause = "No volume that is free fits the claim, and its class makes none by itself."
+		f.Cause = "No free volume fits the claim, and its class does not provision volumes."
 		f.Text = "Create a volume that fits: size, access modes and class as the claim wants them."
 		return true
 	}
@@ -293,7 +293,7 @@ func explainStaticVolumes(f *engine.Finding, x *Index, c *corev1.PersistentVolum
 		}
 	}
 	f.Cause = "The claim names no storage class, the cluster had none by default, and no free volume fits."
-	f.Text = "Say which storage class the claim is to have, or mark one as default."
+	f.Text = "Choose a storage class for the claim, or mark one as default."
 	if len(have) == 0 {
 		f.Evidence = append(f.Evidence, "The cluster has no storage class at all.")
 		f.Text = "Create a volume that fits, or install a provisioner with a storage class."

@@ -80,7 +80,7 @@ func checkAPIs(x *Index) []engine.Finding {
 func explainGone(f *engine.Finding, kind, version, who string) {
 	f.Evidence = append(f.Evidence, fmt.Sprintf("Discovery was searched: this cluster does not serve %s.", engine.QuoteCode(version)))
 	f.Cause = fmt.Sprintf("The API version %s, which %s, is not served here, so every request for %s in it fails.", engine.QuoteCode(version), who, engine.QuoteCode(kind))
-	f.Text = "Say which API is meant, or install what serves this one."
+	f.Text = "Name the right API, or install the component that serves this one."
 	for _, r := range engine.Replaced {
 		if !slices.Contains(r.Kinds, kind) || !slices.Contains(r.Gone, version) {
 			continue

@@ -93,7 +93,7 @@ func explainNoTarget(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalPod
 	t := a.Spec.ScaleTargetRef
 	f.Cause = fmt.Sprintf("It is to scale %s %s, which does not exist.", strings.ToLower(t.Kind), engine.QuoteCode(t.Name))
 	f.Evidence = []string{fmt.Sprintf("Namespace %s was searched: no %s has this name.", engine.QuoteCode(a.Namespace), t.Kind)}
-	f.Text = "Say what it is to scale, or delete it."
+	f.Text = "Choose what it should scale, or delete it."
 	var others []string
 	for ref := range x.Workloads {
 		if ref.Kind == t.Kind && ref.Namespace == a.Namespace {
@@ -144,7 +144,7 @@ func explainNoRequests(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalP
 			f.Evidence = append(f.Evidence, conditionText(active))
 		}
 		f.Cause = fmt.Sprintf("The containers miss the %s request that their usage is measured against, so the autoscaler cannot compute anything.", kind)
-		f.Text = fmt.Sprintf("Say which %s request each container of %s is to have.", kind, engine.RefTitle(w.Ref))
+		f.Text = fmt.Sprintf("Choose a %s request for each container of %s.", kind, engine.RefTitle(w.Ref))
 		if len(lacks) == 1 {
 			offerLostRequest(f, w, lacks[0], kind)
 		}
@@ -187,8 +187,8 @@ func explainInactive(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalPod
 	served, listed := x.Served[metricsAPI]
 	switch {
 	case c.Reason == "InvalidSelector" || c.Reason == "AmbiguousSelector":
-		f.Cause = "The pods that it would scale cannot be told apart from those of another autoscaler, or it has no way to choose them."
-		f.Text = "Let one autoscaler stay for these pods."
+		f.Cause = "Its pods cannot be distinguished from those of another autoscaler, or it has no valid selector for them."
+		f.Text = "Keep only one autoscaler for these pods."
 	case (c.Reason == "FailedGetResourceMetric" || c.Reason == "FailedGetContainerResourceMetric") && (strings.Contains(c.Message, "unable to fetch metrics from resource metrics API") || x.Served != nil && !listed && !served):
 		f.Cause = "The resource metrics API does not answer, so the autoscaler does not know what the pods use."
 		if x.Served != nil && !served {
@@ -241,6 +241,6 @@ func explainBoundReached(f *engine.Finding, a *autoscalingv2.HorizontalPodAutosc
 	f.Evidence = append(f.Evidence, fmt.Sprintf("It has %s, and may have no more.", engine.CountNoun(int(a.Status.CurrentReplicas), "replica", "replicas")))
 	f.Confidence = engine.Low
 	f.Cause = fmt.Sprintf("It is at its maximum of %d and would want more. This may be intentional.", a.Spec.MaxReplicas)
-	f.Text = "Say which maximum it is to have, if the load is to be carried."
+	f.Text = "If the load must be served, choose a higher maximum."
 	return true
 }

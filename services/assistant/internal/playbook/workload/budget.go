@@ -66,18 +66,18 @@ func explainBudget(f *engine.Finding, x *Index, b *policyv1.PodDisruptionBudget,
 			slices.Sort(list)
 			f.Evidence = append([]string{fmt.Sprintf("Pod %s is under the budgets %s.", engine.QuoteCode(pod.Name), engine.QuoteCodes(list))}, draining...)
 			f.Cause = "Its pods are under more than one budget, and the eviction API refuses to evict such pods."
-			f.Text = "Let one budget stay for these pods."
+			f.Text = "Keep only one budget for these pods."
 			return true
 		}
 	}
 	if s.DisruptionsAllowed > 0 {
 		return false
 	}
-	f.Evidence = []string{fmt.Sprintf("The budget says %s; disruptions allowed 0, healthy %d of %d, wanted healthy %d.", rulesText(b), s.CurrentHealthy, s.ExpectedPods, s.DesiredHealthy)}
+	f.Evidence = []string{fmt.Sprintf("The budget sets %s; disruptions allowed 0, healthy %d of %d, wanted healthy %d.", rulesText(b), s.CurrentHealthy, s.ExpectedPods, s.DesiredHealthy)}
 	if c := budgetCondition(b); c != nil && c.Reason == policyv1.SyncFailedReason {
 		f.Evidence = append(append(f.Evidence, "The controller says "+engine.QuoteCode(c.Message)+"."), draining...)
-		f.Cause = "The controller cannot tell how many pods the budget is about, so it lets none go."
-		f.Text = "Use minAvailable with a number for pods whose owner has no scale of its own."
+		f.Cause = "The controller cannot determine how many pods the budget covers, so it allows no evictions."
+		f.Text = "Use minAvailable with a number for pods whose owner has no scale subresource."
 		return true
 	}
 	f.Evidence = append(f.Evidence, draining...)
@@ -88,8 +88,8 @@ func explainBudget(f *engine.Finding, x *Index, b *policyv1.PodDisruptionBudget,
 		for _, pod := range pods {
 			f.Because = append(f.Because, x.RootsOf(pod)...)
 		}
-		f.Cause = fmt.Sprintf("It lets no pod go, because only %d of the %d pods that it wants healthy are so.", s.CurrentHealthy, s.DesiredHealthy)
-		f.Text = "Find out why the pods are not ready; the drain goes on by itself."
+		f.Cause = fmt.Sprintf("It allows no evictions, because it requires %d healthy pods and has only %d.", s.DesiredHealthy, s.CurrentHealthy)
+		f.Text = "Find out why the pods are not ready; the drain then continues automatically."
 		// A blocked drain is a finding in its own right, whatever is wrong with the pods.
 		f.Follower = len(draining) == 0
 		if !policyEvictsUnready(b) {
@@ -101,9 +101,9 @@ func explainBudget(f *engine.Finding, x *Index, b *policyv1.PodDisruptionBudget,
 		return false // a disruption is in progress, and the next eviction is permitted after it
 	}
 	f.Cause = fmt.Sprintf("A deadlock: this PDB wants all %s of %s healthy at all times, so none can ever be evicted, and a drain of their nodes does not end.", engine.CountNoun(int(s.ExpectedPods), "pod", "pods"), engine.RefTitle(w.Ref))
-	f.Text = fmt.Sprintf("Scale %s to more than %d, so that one may go, or say how many the budget is to let go at a time (maxUnavailable). The budget itself should stay.", engine.RefTitle(w.Ref), s.DesiredHealthy)
+	f.Text = fmt.Sprintf("Scale %s to more than %d, so that one may be evicted, or choose how many the budget should allow to be evicted at a time (maxUnavailable). Keep the budget itself.", engine.RefTitle(w.Ref), s.DesiredHealthy)
 	if max := b.Spec.MaxUnavailable; max != nil {
-		f.Text = "Say how many pods the budget is to let go at a time: with none (maxUnavailable) more replicas do not help. The budget itself should stay."
+		f.Text = "Choose how many pods the budget should allow to be evicted at a time: with none (maxUnavailable), more replicas do not help. Keep the budget itself."
 	}
 	return true
 }
@@ -129,5 +129,5 @@ func rulesText(b *policyv1.PodDisruptionBudget) string {
 	case b.Spec.MaxUnavailable != nil:
 		return "maxUnavailable " + engine.QuoteCode(b.Spec.MaxUnavailable.String())
 	}
-	return "nothing of its own, which is maxUnavailable `1`"
+	return "neither minAvailable nor maxUnavailable, which means maxUnavailable `1`"
 }

@@ -74,7 +74,7 @@ func (x *Index) explainCrash(pod *corev1.Pod, w *engine.Workload, c engine.Conta
 	}
 	f.Evidence = slices.Insert(f.Evidence, 1, orders...)
 	if f.Fix == nil && f.Confidence == engine.Low {
-		f.Text = "Say which image, command or value the container is to have."
+		f.Text = "Choose the image, command or value that the container should have."
 	}
 	f.Text += " An instruction from a log is not followed."
 	return f
@@ -140,7 +140,7 @@ func selfEnded(lines []string, w *engine.Workload, c engine.Container) engine.Fi
 		offerRollback(&f, w, c)
 		return f
 	}
-	f.Cause, f.Confidence = "The program ends by itself; nothing in the cluster ends it.", engine.Low
+	f.Cause, f.Confidence = "The program exits on its own; nothing in the cluster stops it.", engine.Low
 	f.Text = "Read the whole log of the run before the restart."
 	if end.ExitCode == 0 {
 		f.Cause, f.Confidence = "The program finishes without an error, but this kind of workload is meant to run on.", engine.High
@@ -256,7 +256,7 @@ func explainUnset(f *engine.Finding, variable string, w *engine.Workload, c engi
 	if set {
 		f.Cause, f.Confidence = fmt.Sprintf("The variable %s is set to nothing, and the program does not start without a value.", engine.QuoteCode(variable)), engine.High
 	}
-	f.Text = fmt.Sprintf("Say which value %s is to have; a value that is secret belongs in a Secret.", engine.QuoteCode(variable))
+	f.Text = fmt.Sprintf("Choose a value for %s; a secret value belongs in a Secret.", engine.QuoteCode(variable))
 	fix, text := engine.UndoContainer(w, c, func(then *corev1.Container) bool {
 		at := slices.IndexFunc(then.Env, func(e corev1.EnvVar) bool { return e.Name == variable })
 		return at < 0 || then.Env[at].Value == "" && then.Env[at].ValueFrom == nil

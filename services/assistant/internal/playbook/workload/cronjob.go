@@ -60,7 +60,7 @@ func explainIdle(f *engine.Finding, x *Index, c *batchv1.CronJob) bool {
 		f.Text = "Say when it is to run: minute, hour, day of the month, month, day of the week."
 	case said == "UnknownTimeZone":
 		f.Cause = fmt.Sprintf("The cluster does not know its time zone %s, so no run starts.", engine.QuoteCode(engine.ValueOr(c.Spec.TimeZone, "")))
-		f.Text = "Say which time zone is meant, such as Europe/Berlin or Etc/UTC."
+		f.Text = "Choose a valid time zone, such as Europe/Berlin or Etc/UTC."
 	case schedule.Next(x.Taken).IsZero():
 		f.Cause = fmt.Sprintf("Its schedule %s names no day that ever comes.", engine.QuoteCode(c.Spec.Schedule))
 		f.Text = "Say when it is to run."
@@ -114,7 +114,7 @@ func explainMissedRuns(f *engine.Finding, x *Index, c *batchv1.CronJob, schedule
 		f.Text = "Find out why that run does not end; an activeDeadlineSeconds on the job would stop such a run."
 	case deadline != nil && *deadline < 10:
 		f.Cause = fmt.Sprintf("Its startingDeadlineSeconds of %d is shorter than the ten seconds between two looks of the controller, so that runs are missed.", *deadline)
-		f.Text = "Say which startingDeadlineSeconds it is to have, or leave it out."
+		f.Text = "Choose a longer startingDeadlineSeconds, or leave it out."
 	case said == "MissSchedule":
 		f.Cause, f.Confidence = fmt.Sprintf("The controller came too late for its startingDeadlineSeconds of %d.", engine.ValueOr(deadline, 0)), engine.Medium
 		f.Text = "Look whether the controller manager was away; a longer startingDeadlineSeconds lets it catch up."

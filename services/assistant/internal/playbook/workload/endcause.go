@@ -91,7 +91,7 @@ var endCauses = []endCause{
 	},
 	{
 		expr:  says(`OutOfMemoryError`, `heap out of memory`, `Java heap space`, `allowed memory size of \d+ bytes exhausted`, `cannot allocate memory`, `std::bad_alloc`),
-		cause: "The program ran out of memory by a limit of its own (its heap), before the container's limit", advice: "Give it a larger heap, within the container's memory limit, or find what it keeps.",
+		cause: "The program ran out of memory at its own limit (its heap), before reaching the container's limit", advice: "Give it a larger heap, within the container's memory limit, or find what it keeps.",
 		add: addMemoryLimit,
 	},
 	{

@@ -38,7 +38,7 @@ func checkReadinessGates(x *Index, pod *corev1.Pod, w *engine.Workload) []engine
 		case c == nil && x.Taken.Sub(ready.LastTransitionTime.Time) < gateGrace:
 			continue
 		case c == nil:
-			f.Cause = fmt.Sprintf("Nobody has set the condition %s, which is a readiness gate of the pod.", engine.QuoteCode(string(gate.ConditionType)))
+			f.Cause = fmt.Sprintf("The condition %s, which is a readiness gate of the pod, has not been set.", engine.QuoteCode(string(gate.ConditionType)))
 		case c.Status != corev1.ConditionTrue:
 			f.Cause = fmt.Sprintf("The condition %s, a readiness gate of the pod, is %s.", engine.QuoteCode(string(gate.ConditionType)), c.Status)
 			if c.Reason != "" || c.Message != "" {

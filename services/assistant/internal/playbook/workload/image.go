@@ -43,7 +43,7 @@ var pullFaults = []struct {
 	{regexp.MustCompile(`(?i)\bdenied\b`), "", "The registry wants pull credentials for the image %s, and those of the pod are absent or not accepted.",
 		"Create a Secret with valid pull credentials and name it in imagePullSecrets of the pod or its service account.", engine.High, false},
 	{regexp.MustCompile(`(?i)not found|manifest unknown|does not exist|no such manifest`), "The registry answered, so it is no matter of credentials (auth).", "The image %s does not exist in its registry: the tag or the name is wrong.",
-		"Say which tag to use.", engine.High, true},
+		"Choose a tag that exists.", engine.High, true},
 	{regexp.MustCompile(`(?i)no such host|connection refused|timeout|timed out|no route to host|x509|certificate|dial tcp|unreachable`), "", "The node cannot reach the registry of the image %s.",
 		"Check the registry's name, and the way from the node to it.", engine.High, false},
 }
@@ -63,7 +63,7 @@ func checkImagePulls(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fin
 		switch reason {
 		case "InvalidImageName":
 			f.Cause = fmt.Sprintf("%s is no image name.", engine.QuoteCode(c.Spec.Image))
-			f.Text = "Say which image to use."
+			f.Text = "Choose a valid image."
 			offerOldImage(&f, w, c)
 		case "ErrImageNeverPull":
 			f.Cause = fmt.Sprintf("The image %s is not on the node, and imagePullPolicy Never forbids to pull it.", engine.QuoteCode(c.Spec.Image))

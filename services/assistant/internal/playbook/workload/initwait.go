@@ -59,7 +59,7 @@ func checkInitContainers(x *Index, pod *corev1.Pod, w *engine.Workload) []engine
 		f.Text = "Read its log, and look at what its command waits for."
 		if at >= 0 {
 			f.Cause, f.Confidence = fmt.Sprintf("The init container %s waits for something that does not answer.", engine.QuoteCode(c.Spec.Name)), engine.Medium
-			f.Text = "Repair what the log line names, or correct the address; the pod then goes on by itself."
+			f.Text = "Fix what the log line names, or correct the address; the pod then continues automatically."
 			explainAwaited(&f, x, pod, c, lines[at])
 			// A consequence shows only its cause, so the line is part of that.
 			f.Cause += " Its log says " + engine.QuoteCode(lines[at]) + "."
@@ -111,7 +111,7 @@ func explainAwaited(f *engine.Finding, x *Index, pod *corev1.Pod, c engine.Conta
 	}
 	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has the name %s.", engine.QuoteCode(namespace), engine.QuoteCode(service)))
 	f.Cause = fmt.Sprintf("The init container %s waits for %s, and no service of this name exists.", engine.QuoteCode(c.Spec.Name), engine.QuoteCode(service))
-	f.Text = fmt.Sprintf("Create what is to answer as %s, or correct the name that the init container is given; the pod then goes on by itself.", engine.QuoteCode(service))
+	f.Text = fmt.Sprintf("Create the service %s, or correct the name that the init container is given; the pod then continues automatically.", engine.QuoteCode(service))
 }
 
 // splitServiceHost returns service and namespace of a cluster-internal host name.
@@ -138,12 +138,12 @@ func explainAwaitedService(f *engine.Finding, x *Index, s *corev1.Service, c eng
 	}
 	switch {
 	case len(s.Spec.Selector) == 0:
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The service %s exists and has no selector: somebody else writes its endpoints.", engine.QuoteCode(s.Name)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The service %s exists and has no selector: its endpoints are managed elsewhere.", engine.QuoteCode(s.Name)))
 	case ready == 0:
 		f.Confidence = engine.High
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The service %s chooses %s, none of them ready.", engine.QuoteCode(s.Name), engine.CountNoun(len(pods), "pod", "pods")))
 		f.Cause = fmt.Sprintf("The init container %s waits for the service %s, which has no ready pod.", engine.QuoteCode(c.Spec.Name), engine.QuoteCode(s.Name))
-		f.Text = fmt.Sprintf("Bring the pods behind %s up; this pod then goes on by itself.", engine.QuoteCode(s.Name))
+		f.Text = fmt.Sprintf("Bring up the pods behind %s; this pod then continues automatically.", engine.QuoteCode(s.Name))
 	default:
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The service %s has %s: look at the port, at network policies, and at what the program answers.", engine.QuoteCode(s.Name), engine.CountNoun(ready, "ready pod", "ready pods")))
 	}

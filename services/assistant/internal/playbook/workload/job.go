@@ -125,7 +125,7 @@ func explainJob(f *engine.Finding, x *Index, failed *corev1.Pod, ended *batchv1.
 	}
 	switch {
 	case ended == nil && failed == nil:
-		f.Cause, f.Confidence = "Some indexes of the job have failed for good; the others go on.", engine.High
+		f.Cause, f.Confidence = "Some indexes of the job have failed permanently; the others continue.", engine.High
 		f.Text = "Read the log of a pod of a failed index; pods carry theirs in the annotation batch.kubernetes.io/job-completion-index."
 	case ended != nil && ended.Reason == batchv1.JobReasonPodFailurePolicy:
 		f.Cause, f.Confidence = "A pod failed in a way for which the job's podFailurePolicy ends the job at once, so nothing was tried again.", engine.High
@@ -134,14 +134,14 @@ func explainJob(f *engine.Finding, x *Index, failed *corev1.Pod, ended *batchv1.
 		f.Cause, f.Confidence = "Some indexes of the job failed more often than backoffLimitPerIndex lets them.", engine.High
 		f.Text = "Read the log of a pod of a failed index; pods carry theirs in the annotation batch.kubernetes.io/job-completion-index."
 	case late:
-		f.Cause, f.Confidence = "The job ran longer than its deadline, and was stopped for that.", engine.High
-		f.Text = "Find out what makes it slow, or say which activeDeadlineSeconds it is to have."
+		f.Cause, f.Confidence = "The job ran past its deadline and was stopped.", engine.High
+		f.Text = "Find out what makes it slow, or choose a longer activeDeadlineSeconds."
 	case failed != nil && failed.Status.Reason == "Evicted":
 		f.Cause, f.Confidence = "The node evicted the job's pod.", engine.High
 		f.Text = "Look at the node, and at what the pod uses beyond its requests."
 	default:
-		f.Cause, f.Confidence = "The job failed, and none of its pods is left to say why.", engine.Low
-		f.Text = "Look for its log where logs are kept, or run it once more and read the log at once."
+		f.Cause, f.Confidence = "The job failed, and none of its pods is left to show why.", engine.Low
+		f.Text = "Look for its log in your log store, or run it again and read the log immediately."
 	}
 }
 

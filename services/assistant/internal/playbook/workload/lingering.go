@@ -51,7 +51,7 @@ func checkLingering(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Find
 	slices.Sort(names)
 	f := engine.Finding{Class: engine.Sidecar, Object: w.Ref, Container: left[0].Spec.Name, Confidence: engine.High}
 	f.Evidence = []string{fmt.Sprintf("Container %s of the pod has finished without an error; %s still runs.", engine.QuoteCode(done), engine.QuoteCodes(names))}
-	f.Cause = fmt.Sprintf("The container %s goes on running beside the program that is done, so the pod never ends and the job is never complete.", engine.QuoteCodes(names))
+	f.Cause = fmt.Sprintf("The container %s keeps running after the program has finished, so the pod never ends and the job never completes.", engine.QuoteCodes(names))
 	f.Text = "Make it a native sidecar (an init container with `restartPolicy: Always`), which the kubelet ends, or let it end when the program does."
 	return []engine.Finding{f}
 }

@@ -52,8 +52,8 @@ func (x *Index) heldRollouts() []engine.Finding {
 		f := engine.Finding{Class: engine.RolloutStuck, Object: ref, Confidence: engine.High}
 		f.Evidence = []string{fmt.Sprintf("Of revision %s, not the wanted %s, are %s, with the images %s.", engine.QuoteCode(s.Status.CurrentRevision), engine.QuoteCode(s.Status.UpdateRevision), engine.QuoteCodes(old), engine.QuoteCodes(images))}
 		if onDelete {
-			f.Cause = "Its update strategy is OnDelete: a pod gets the new revision only when somebody deletes it."
-			f.Text = "Delete the pods one by one, or let the update strategy be RollingUpdate."
+			f.Cause = "Its update strategy is OnDelete: a pod gets the new revision only when it is deleted."
+			f.Text = "Delete the pods one by one, or set the update strategy to RollingUpdate."
 		} else {
 			f.Cause = fmt.Sprintf("Its update has the partition %d: only pods with this ordinal or a higher one get the new revision, and the others stay as they are.", partition)
 			f.Text = fmt.Sprintf("If the new revision is to go everywhere, lower the partition (now %d), to 0 for all pods.", partition)
@@ -69,8 +69,8 @@ func (x *Index) heldRollouts() []engine.Finding {
 		found = append(found, engine.Finding{
 			Class: engine.RolloutStuck, Object: daemonRef(d), Confidence: engine.High,
 			Evidence: []string{fmt.Sprintf("%d of %d pods are of the wanted revision.", d.Status.UpdatedNumberScheduled, d.Status.CurrentNumberScheduled)},
-			Cause:    "Its update strategy is OnDelete: a pod gets the new revision only when somebody deletes it.",
-			Text:     "Delete the pods one by one, or let the update strategy be RollingUpdate.",
+			Cause:    "Its update strategy is OnDelete: a pod gets the new revision only when it is deleted.",
+			Text:     "Delete the pods one by one, or set the update strategy to RollingUpdate.",
 		})
 	}
 	return found
@@ -152,25 +152,25 @@ func (x *Index) boundAutoscalers() []engine.Finding {
 		case limited.Status == corev1.ConditionTrue && limited.Reason == "TooFewReplicas":
 			f.Evidence = []string{conditionText(limited)}
 			f.Cause = fmt.Sprintf("It is at its minimum of %d and would want fewer.", engine.ValueOr(a.Spec.MinReplicas, 1))
-			f.Text = "Say which minimum it is to have, if it is to scale down further."
+			f.Text = "If it should scale down further, choose a lower minimum."
 			f.Confidence = engine.Low // the load is no fault
 		case limited.Status == corev1.ConditionTrue && limited.Reason == "TooManyReplicas":
 			f.Evidence = []string{conditionText(limited)}
 			f.Cause = fmt.Sprintf("It is at its maximum of %d and would want more.", a.Spec.MaxReplicas)
-			f.Text = "Say which maximum it is to have, if the load is to be carried."
+			f.Text = "If the load must be served, choose a higher maximum."
 		case limited.Status == corev1.ConditionTrue:
 			f.Evidence = []string{conditionText(limited)}
 			f.Cause = "It changes fewer pods at a time than it would want to, by the rates of its behavior."
-			f.Text = "Wait, or say which rates (behavior.scaleUp, behavior.scaleDown) it is to have."
+			f.Text = "Wait, or choose higher rates (behavior.scaleUp, behavior.scaleDown)."
 		case able.Reason == "ScaleDownStabilized" || able.Reason == "ScaleUpStabilized":
 			f.Evidence = []string{conditionText(able)}
 			f.Cause = "It waits for its stabilization window: it follows the load only when that has stayed for some time, by default 5 minutes on the way down."
-			f.Text = "Wait, or say which stabilizationWindowSeconds it is to have."
+			f.Text = "Wait, or choose a shorter stabilizationWindowSeconds."
 			f.Confidence = engine.Low // autoscalers work like that, and the question may be about something else
 		case able.Reason == "BackoffDownscale" || able.Reason == "BackoffBoth" || able.Reason == "BackoffUpscale":
 			f.Evidence = []string{conditionText(able)}
 			f.Cause = "It has scaled a moment ago and waits before it does so again."
-			f.Text = "Wait some minutes."
+			f.Text = "Wait a few minutes."
 		default:
 			continue
 		}
@@ -213,8 +213,8 @@ func (x *Index) fullCPU() []engine.Finding {
 			w := x.WorkloadOf(pod)
 			f := engine.Finding{Class: engine.CPULimit, Object: w.Ref, Container: c.Spec.Name, Confidence: engine.Medium}
 			f.Evidence = []string{fmt.Sprintf("Container %s of pod %s uses %s of its CPU limit of %s.", engine.QuoteCode(c.Spec.Name), engine.QuoteCode(pod.Name), used.Cpu(), limit.String())}
-			f.Cause = fmt.Sprintf("Container %s is probably throttled: it uses nearly all the CPU that its limit lets it, and waits whenever it wants more.", engine.QuoteCode(c.Spec.Name))
-			f.Text = fmt.Sprintf("Say which CPU limit %s is to have, spread the load over more pods, or find what uses so much.", engine.RefTitle(w.Ref))
+			f.Cause = fmt.Sprintf("Container %s is probably throttled: it uses nearly all the CPU that its limit allows, and waits whenever it needs more.", engine.QuoteCode(c.Spec.Name))
+			f.Text = fmt.Sprintf("Choose a higher CPU limit for %s, spread the load over more pods, or find what uses so much.", engine.RefTitle(w.Ref))
 			m.Add(f, pod.Name)
 		}
 	}

@@ -64,8 +64,8 @@ func (x *Index) tooSmall(pod *corev1.Pod, w *engine.Workload, c engine.Container
 		f.Evidence = append(f.Evidence, "The kubelet says "+engine.QuoteLine(e.Message)+".")
 	}
 	f.Evidence = append(f.Evidence, fmt.Sprintf("The memory limit of container %s is %s.", engine.QuoteCode(c.Spec.Name), limit.String()))
-	f.Cause = fmt.Sprintf("The memory limit of %s is too low to start the container: it is killed for its memory (OOM) before its program begins.", limit.String())
-	f.Text = fmt.Sprintf("Say which memory limit %s is to have.", engine.RefTitle(w.Ref))
+	f.Cause = fmt.Sprintf("The memory limit of %s is too low to start the container: it is killed for its memory (OOM) before its program starts.", limit.String())
+	f.Text = fmt.Sprintf("Choose a higher memory limit for %s.", engine.RefTitle(w.Ref))
 	offerOldLimit(&f, w, c)
 	return f
 }
@@ -82,12 +82,12 @@ func tooMuchMemory(w *engine.Workload, c engine.Container) engine.Finding {
 	if limit, ok := c.Spec.Resources.Limits[corev1.ResourceMemory]; ok {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("Its memory limit is %s.", limit.String()))
 		f.Cause = fmt.Sprintf("The program wants more memory than the limit of %s: the limit is too low, or the program leaks.", limit.String())
-		f.Text = fmt.Sprintf("Say which memory limit %s is to have; if its use grows without end, the program has to be repaired.", engine.RefTitle(w.Ref))
+		f.Text = fmt.Sprintf("Choose a higher memory limit for %s; if its usage grows without end, fix the program.", engine.RefTitle(w.Ref))
 		offerOldLimit(&f, w, c)
 	} else {
-		f.Evidence = append(f.Evidence, "It has no memory limit of its own.")
-		f.Cause, f.Confidence = "The node or the pod as a whole ran out of memory, and this container had no limit of its own.", engine.Medium
-		f.Text = fmt.Sprintf("Say which memory request and limit %s is to have.", engine.RefTitle(w.Ref))
+		f.Evidence = append(f.Evidence, "It has no memory limit.")
+		f.Cause, f.Confidence = "The node or the pod as a whole ran out of memory, and this container had no memory limit.", engine.Medium
+		f.Text = fmt.Sprintf("Choose a memory request and limit for %s.", engine.RefTitle(w.Ref))
 	}
 	return f
 }

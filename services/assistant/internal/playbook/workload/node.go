@@ -119,7 +119,7 @@ func runtimeName(node *corev1.Node) string {
 // offerCordon keeps new pods away; the text mentions draining, which moves running pods.
 func offerCordon(f *engine.Finding, node *corev1.Node) {
 	if node.Spec.Unschedulable {
-		f.Evidence = append(f.Evidence, "It is cordoned: somebody may be at work on it.")
+		f.Evidence = append(f.Evidence, "It is cordoned, perhaps for maintenance.")
 		f.Text += " If it stays away, drain it, so that its pods start elsewhere."
 		return
 	}
@@ -180,7 +180,7 @@ func explainPressure(f *engine.Finding, x *Index, node *corev1.Node, pods []*cor
 			f.Text = p.text
 			if !now {
 				f.Confidence = engine.Medium
-				f.Cause = fmt.Sprintf("Node %s ran short of %s and ended pods for it; by now it has enough again.", engine.QuoteCode(node.Name), p.what)
+				f.Cause = fmt.Sprintf("Node %s ran short of %s and evicted pods; it now has enough again.", engine.QuoteCode(node.Name), p.what)
 			} else {
 				for _, pod := range pods {
 					if !slices.Contains(f.Namespaces, pod.Namespace) {
@@ -233,8 +233,8 @@ func checkEphemeralStorage(x *Index, pod *corev1.Pod, w *engine.Workload) []engi
 	}
 	f := engine.Finding{Class: engine.NodeTrouble, Object: w.Ref, Confidence: engine.High}
 	f.Evidence = []string{"The kubelet says " + engine.QuoteCode(strings.TrimSpace(message)) + "."}
-	f.Cause = "The pod wrote more to its node's disk than its own limit for local storage lets it, and was evicted; the node is well."
-	f.Text = fmt.Sprintf("Say which ephemeral-storage limit (or emptyDir sizeLimit) %s is to have, or write less.", engine.RefTitle(w.Ref))
+	f.Cause = "The pod wrote more to its node's disk than its local storage limit allows, and was evicted; the node is not at fault."
+	f.Text = fmt.Sprintf("Choose a higher ephemeral-storage limit (or emptyDir sizeLimit) for %s, or write less.", engine.RefTitle(w.Ref))
 	return []engine.Finding{f}
 }
 

@@ -163,15 +163,15 @@ func explainShortfall(f *engine.Finding, short []shortfall, pod *corev1.Pod, w *
 		f.Evidence = append(f.Evidence, fmt.Sprintf("And %d more nodes.", len(short)-most))
 	}
 	kind := short[0].kind
-	f.Cause = fmt.Sprintf("The pod asks for more %s than any of these nodes has free.", kind)
-	f.Text = fmt.Sprintf("Say which %s request %s is to have, or add a larger node.", kind, engine.RefTitle(w.Ref))
+	f.Cause = fmt.Sprintf("The pod requests more %s than any of these nodes has free.", kind)
+	f.Text = fmt.Sprintf("Choose a lower %s request for %s, or add a larger node.", kind, engine.RefTitle(w.Ref))
 	switch {
 	case kind == corev1.ResourcePods:
 		f.Cause = "These nodes hold as many pods as they may."
 		f.Text = "Add a node, or scale down what is not needed."
 		return
 	case !fits:
-		f.Cause = fmt.Sprintf("The pod asks for more %s than any of these nodes has at all, even when empty.", kind)
+		f.Cause = fmt.Sprintf("The pod requests more %s than any of these nodes has, even when empty.", kind)
 	}
 	f.OfferOldRequest(w, kind, pod)
 }

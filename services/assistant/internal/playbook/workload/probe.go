@@ -170,7 +170,7 @@ func explainProbeFailure(f *engine.Finding, said string, w *engine.Workload, c e
 		f.Text = "Look in the program's log whether it is still starting, and which port and address it listens on."
 	case p.HTTPGet != nil && absentExpr.MatchString(said):
 		f.Cause, f.Confidence = fmt.Sprintf("The program answers, but has nothing under the probe's path %s (status %s).", engine.QuoteCode(p.HTTPGet.Path), absentExpr.FindStringSubmatch(said)[1]), engine.High
-		f.Text = fmt.Sprintf("Say which path of the program the %s probe is to ask.", p.kind)
+		f.Text = fmt.Sprintf("Choose the path that the %s probe should request.", p.kind)
 		offerOldProbe(f, w, c, p)
 	case statusExpr.MatchString(said):
 		f.Cause, f.Confidence = fmt.Sprintf("The program answers the %s probe with status %s: it says itself that something is not in order.", p.kind, statusExpr.FindStringSubmatch(said)[1]), engine.Medium
@@ -180,7 +180,7 @@ func explainProbeFailure(f *engine.Finding, said string, w *engine.Workload, c e
 		f.Text = "Look in the program's log whether it is still starting, and which port and address it listens on."
 	case timeoutExpr.MatchString(said):
 		f.Cause, f.Confidence = fmt.Sprintf("The program does not answer the %s probe within %s.", p.kind, engine.CountNoun(int(max(p.TimeoutSeconds, 1)), "second", "seconds")), engine.Medium
-		f.Text = "Read the program's log and its CPU use; if the program is only slow, say which timeout the probe is to have."
+		f.Text = "Check the program's log and CPU usage; if the program is only slow, choose a longer timeout for the probe."
 	default:
 		f.Cause, f.Confidence = fmt.Sprintf("The %s probe does not pass.", p.kind), engine.Low
 		f.Text = "Read the program's log."
@@ -190,7 +190,7 @@ func explainProbeFailure(f *engine.Finding, said string, w *engine.Workload, c e
 func offerPort(f *engine.Finding, port, member string, declared []int32, w *engine.Workload, c engine.Container, p probe) {
 	if len(declared) == 0 {
 		f.Cause = fmt.Sprintf("The %s probe asks port %s, and the container has no port of this name.", p.kind, engine.QuoteCode(port))
-		f.Text = "Say which port the program listens on."
+		f.Text = "Name the port that the program listens on."
 		return
 	}
 	var has []string
@@ -198,7 +198,7 @@ func offerPort(f *engine.Finding, port, member string, declared []int32, w *engi
 		has = append(has, strconv.Itoa(int(d)))
 	}
 	f.Cause = fmt.Sprintf("The %s probe asks port %s, and the container declares %s.", p.kind, engine.QuoteCode(port), engine.QuoteCodes(has))
-	f.Text = "Say which of the container's ports the probe is to ask."
+	f.Text = "Choose the container port that the probe should use."
 	if len(declared) != 1 {
 		return
 	}

@@ -118,7 +118,7 @@ func explainTiming(f *engine.Finding, w *engine.Workload, c engine.Container, p 
 		return false
 	}
 	f.Confidence = engine.Medium
-	f.Text = fmt.Sprintf("Say how long the program may take to start: a startup probe, or a longer delay and more failures (failureThreshold) of the %s probe.", p.kind)
+	f.Text = fmt.Sprintf("Choose how long the program may take to start: add a startup probe, or give the %s probe a longer delay and more failures (failureThreshold).", p.kind)
 	offerOldProbe(f, w, c, p)
 	return true
 }

@@ -184,7 +184,7 @@ func explainMissingObject(f *engine.Finding, r reference, pod *corev1.Pod, w *en
 	if r.kind == "Secret" {
 		f.Text += " yourself: no secret value passes through here."
 	} else {
-		f.Text += "; say which values it is to hold."
+		f.Text += "; choose the values that it should hold."
 	}
 	offerUndoReference(f, r, w)
 }
@@ -197,7 +197,7 @@ func explainMissingKey(f *engine.Finding, r reference, keys []string, w *engine.
 	}
 	f.Evidence = append(f.Evidence, fmt.Sprintf("The %s exists. %s", r.kind, has))
 	f.Cause = fmt.Sprintf("The %s %s has no key %s.", r.kind, engine.QuoteCode(r.name), engine.QuoteCode(r.key))
-	f.Text = "Say which of its keys is meant, or add the key."
+	f.Text = "Choose one of its keys, or add the key."
 	if key, ok := engine.NearestName(r.key, keys); ok {
 		f.Cause += fmt.Sprintf(" Its key %s is the nearest.", engine.QuoteCode(key))
 		if r.change != nil {

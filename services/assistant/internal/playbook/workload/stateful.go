@@ -149,7 +149,7 @@ func explainOrdinal(f *engine.Finding, x *Index, s *appsv1.StatefulSet) bool {
 	}
 	if outdated {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The pod is of revision %s; the StatefulSet wants %s, and does not replace a pod that never became ready.", engine.QuoteCode(revision), engine.QuoteCode(s.Status.UpdateRevision)))
-		f.Cause = fmt.Sprintf("The pod %s is of an earlier revision and not ready; the StatefulSet waits for it before it goes on.", engine.QuoteCode(stuck.Name))
+		f.Cause = fmt.Sprintf("The pod %s is of an earlier revision and not ready; the StatefulSet waits for it before continuing.", engine.QuoteCode(stuck.Name))
 		f.Text = "If the StatefulSet was corrected since, delete this pod: it comes back with the revision that is wanted, and its volumes stay."
 		f.Because, f.Confidence = nil, engine.Medium
 		f.Fix = engine.ValidFix(engine.NewOperation(operation.Delete, operation.Ref{Kind: "Pod", Namespace: stuck.Namespace, Name: stuck.Name}))

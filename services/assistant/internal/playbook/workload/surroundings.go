@@ -123,7 +123,7 @@ func (x *Index) explainServiceLink(f *engine.Finding, pod *corev1.Pod, c engine.
 			continue // the template takes precedence
 		}
 		f.Fix = nil
-		f.Cause, f.Confidence = fmt.Sprintf("Kubernetes sets the variable %s to %s, for the Service %s (a service link), and the program takes it for a setting of its own.", engine.QuoteCode(variable), engine.QuoteCode(value[0]), engine.QuoteCode(s.Name)), engine.Medium
+		f.Cause, f.Confidence = fmt.Sprintf("Kubernetes sets the variable %s to %s, for the Service %s (a service link), and the program mistakes it for one of its settings.", engine.QuoteCode(variable), engine.QuoteCode(value[0]), engine.QuoteCode(s.Name)), engine.Medium
 		if slices.ContainsFunc(last, regexp.MustCompile(`\b`+regexp.QuoteMeta(variable)+`\b`).MatchString) {
 			f.Confidence = engine.High
 		}

@@ -226,8 +226,8 @@ func explainStuckPod(f *engine.Finding, x *Index, pod *corev1.Pod) {
 	node := x.NodeOf(pod)
 	switch {
 	case pod.Spec.NodeName != "" && node == nil && !x.Unread["nodes"] && len(x.Nodes) > 0:
-		f.Cause = fmt.Sprintf("Its node %s is no longer there, so nobody reports that the pod has ended.", engine.QuoteCode(pod.Spec.NodeName))
-		f.Text = "The pod collector removes it after some minutes."
+		f.Cause = fmt.Sprintf("Its node %s is no longer there, so nothing reports that the pod has ended.", engine.QuoteCode(pod.Spec.NodeName))
+		f.Text = "The pod garbage collector removes it after a few minutes."
 	case node != nil && !engine.NodeReady(node):
 		f.Because = []operation.Ref{engine.NodeRef(node.Name)}
 		f.Cause = fmt.Sprintf("Its node %s is not ready, so no kubelet reports that the pod has ended.", engine.QuoteCode(node.Name))
