@@ -22,7 +22,7 @@ func ask(t *testing.T, manifests, namespace string, question ...string) string {
 	return out.String()
 }
 
-// wantWords checks that an answer holds texts.
+// wantWords checks that an answer contains texts.
 func wantWords(t *testing.T, answer string, words ...string) {
 	t.Helper()
 	for _, word := range words {
@@ -64,7 +64,7 @@ status:
   resources: [{group: apps, version: v1, kind: Deployment, namespace: shop, name: web, status: OutOfSync}]
 `
 
-// TestRecordedApplication: a recording that holds applications of Argo CD is asked about them without a language model.
+// TestRecordedApplication asks about Argo CD applications in a recording without a language model.
 func TestRecordedApplication(t *testing.T) {
 	t.Parallel()
 	for _, question := range []string{"what is wrong?", "why is storefront out of sync?", "what is wrong with web?"} {
@@ -109,7 +109,7 @@ type: Opaque
 data: {password: aHVudGVyMmh1bnRlcjI=}
 `
 
-// TestRecordedRelease: a recording that holds releases of Helm is asked about them by names and labels.
+// TestRecordedRelease asks about Helm releases in a recording, by names and labels.
 func TestRecordedRelease(t *testing.T) {
 	t.Parallel()
 	for _, question := range []string{"what is wrong?", "why does the helm upgrade of web fail?", "what is wrong with web?", "what is wrong with storefront?"} {
@@ -148,7 +148,7 @@ status:
   - {type: Ready, status: "False", reason: ErrGetKeyPair, message: 'secrets "ca" not found', lastTransitionTime: "2026-03-01T10:00:00Z"}
 `
 
-// TestRecordedCertificate: a recording that holds objects of cert-manager is asked about them without a language model.
+// TestRecordedCertificate asks about cert-manager objects in a recording without a language model.
 func TestRecordedCertificate(t *testing.T) {
 	t.Parallel()
 	for _, question := range []string{"what is wrong?", "why is the certificate not ready?", "is issuer ca ok?", "is the issuer ok?", "are my certificates ok?", "why is web not ready?"} {
