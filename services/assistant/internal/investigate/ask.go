@@ -62,7 +62,7 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 		case !named:
 			foreign = foreign || meansLittle(a, left)
 		case a.Intent == question.Unclear:
-			a.Intent = question.Diagnosis // said of a thing that is there, it is most likely a complaint
+			a.Intent = question.Diagnosis // about an existing object this is most likely a complaint
 		}
 	}
 	if w.cfg.Complaints && (a.Intent == question.Unclear || foreign) {
@@ -149,8 +149,8 @@ func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error 
 	return w.reply(ctx, a, t)
 }
 
-// sayUnread says before an answer to a question which words of it the answer is not about. A complaint holds more words than any
-// rule knows, and is answered by what is found.
+// sayUnread names, before an answer, the words of the question that the answer ignores. A complaint has more words than
+// any rule knows, and is answered by the findings.
 func (w *work) sayUnread(a question.Ask, t *topic, told []string) {
 	if assertsFault(a) || a.Intent == question.Manual || a.Intent == question.Clock || a.Intent == question.Number {
 		return
@@ -181,7 +181,7 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 	outcome := func() {}
 	if a.Intent == question.Events && !strings.Contains(a.Words, "event") {
 		outcome = func() {
-			if about, _ := t.found(nil); len(about) > 0 { // "what happened in shop?" wants to know what came of it, too
+			if about, _ := t.found(nil); len(about) > 0 { // "what happened in shop?" also asks for the outcome
 				w.say(engine.Answer(t.snap, about))
 			}
 		}
@@ -196,7 +196,7 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 			return w.health(ctx, a, t)
 		}
 		w.say(table(t.view()))
-		outcome() // of a period, what happened in it comes first
+		outcome() // for a period, its events come first
 		return nil
 	}
 	switch a.Intent {
@@ -298,11 +298,11 @@ func (w *work) synthesize() {
 	w.sink.Status(chat.Synthesizing, "Writing the answer")
 }
 
-// whetherFineExpr matches a question for yes or no.
+// whetherFineExpr matches a yes/no question.
 var whetherFineExpr = regexp.MustCompile(`^(is|are) `)
 
-// health is the table, and under it what is wrong. Of one place or workload the logs are read, too: that all is ready does
-// not say that all is well.
+// health shows the table, and under it what is wrong. For one place or workload it reads the logs, too: a ready object
+// may still fail.
 func (w *work) health(ctx context.Context, a question.Ask, t *topic) error {
 	if len(t.objects) == 0 && len(a.Symptoms) > 0 {
 		return w.diagnose(ctx, a, t) // "is dns working?"
@@ -331,13 +331,13 @@ func (w *work) health(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// unclear says what can be asked.
+// unclear lists what can be asked.
 func (w *work) unclear(t *topic) {
 	w.synthesize()
 	w.refuse(t, nil)
 }
 
-// usage is what runs use; of nodes the metrics API tells it by itself.
+// usage shows the usage of pods; for nodes the metrics API alone suffices.
 func (w *work) usage(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
 	if a.Kind == "node" && len(t.objects) == 0 && !question.AskedRanking(a).Ranked {
@@ -348,13 +348,13 @@ func (w *work) usage(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// call runs a read and shows its result as it is; a refusal is an answer, too.
+// call runs a read and shows its result unchanged; a refusal is an answer, too.
 func (w *work) call(ctx context.Context, op operation.Operation, head string) (text string, ok bool) {
 	out, ok := w.showResult(ctx, op, head)
 	return out.Text, ok
 }
 
-// showResult is call for those that need more of the result than its text.
+// showResult is call for callers that need more of the result than its text.
 func (w *work) showResult(ctx context.Context, op operation.Operation, head string) (out turn.Output, ok bool) {
 	out, err := w.tools.Call(ctx, operation.Normalize(op))
 	if err != nil {
@@ -371,8 +371,7 @@ func (w *work) showResult(ctx context.Context, op operation.Operation, head stri
 	return out, true
 }
 
-// indentCode shows foreign text as code; a fence could be closed by what it holds. Lines
-// that repeat come once.
+// indentCode shows foreign text as indented code, since the text could close a fence. Repeated lines appear once.
 func indentCode(text string) string {
 	var b strings.Builder
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
@@ -396,7 +395,7 @@ func indentCode(text string) string {
 func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
 	if a.Kind == "route" {
-		a.Kind = "httproute" // the route that people mean where no more is said
+		a.Kind = "httproute" // people who say just route mean this kind
 	}
 	if w.listBelonging(ctx, a, t) {
 		return ctx.Err()

@@ -24,10 +24,10 @@ func (w *work) readFields(ctx context.Context, op operation.Operation, paths ...
 	return strings.Split(strings.TrimSuffix(out.Text, "\n"), fieldMark), nil
 }
 
-// fieldMark stands between fields; no value that is compared here contains it.
+// fieldMark separates fields; no value that is compared here contains it.
 const fieldMark = "~;~"
 
-// waitLine is kubectl wait: for a condition, a field's value or a deletion, for a bounded time.
+// waitLine implements kubectl wait: for a condition, a field's value or a deletion, with a timeout.
 func (w *work) waitLine(ctx context.Context, line string, words []string) error {
 	fs := pflag.NewFlagSet("wait", pflag.ContinueOnError)
 	fs.Usage = func() {}
@@ -86,7 +86,7 @@ func (w *work) waitLine(ctx context.Context, line string, words []string) error 
 	}
 }
 
-// waitedField is the path and value that a --for means.
+// waitedField returns the path and value that a --for flag specifies.
 func waitedField(what string) (path, wanted string, ok bool) {
 	if what == "delete" {
 		return "{.metadata.name}", "", true
@@ -99,7 +99,7 @@ func waitedField(what string) (path, wanted string, ok bool) {
 		if name == "" || strings.ContainsAny(name, "\"'{}()\\") {
 			return "", "", false
 		}
-		// A condition's type is written as the API has it; people write ready for Ready.
+		// A condition's type is spelt as in the API; people write ready for Ready.
 		return fmt.Sprintf("{.status.conditions[?(@.type==%q)].status}", strings.ToUpper(name[:1])+name[1:]), value, true
 	}
 	if rest, is := strings.CutPrefix(what, "jsonpath="); is {
@@ -112,7 +112,7 @@ func waitedField(what string) (path, wanted string, ok bool) {
 	return "", "", false
 }
 
-// rolloutStatus is kubectl rollout status: how far a rollout is, for a bounded time until it is done.
+// rolloutStatus implements kubectl rollout status: it shows the progress of a rollout until it is done, with a timeout.
 func (w *work) rolloutStatus(ctx context.Context, line string, words []string) error {
 	fs := pflag.NewFlagSet("status", pflag.ContinueOnError)
 	fs.Usage = func() {}

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// watchLists watches a list that is read as each of these results in turn, the last one from then on.
+// watchLists watches a list whose reads return these results in turn, then the last one.
 func watchLists(t *testing.T, line string, lists ...turn.Output) string {
 	t.Helper()
 	var n atomic.Int32
@@ -29,8 +29,8 @@ func watchLists(t *testing.T, line string, lists ...turn.Output) string {
 	return k.text.String()
 }
 
-// TestWatch: what passes by itself is no change, rows of two namespaces are two, and a row outside of the
-// part that is shown or read is not gone.
+// TestWatch: values that change with time are no change, rows of two namespaces are two, and a row outside the part
+// that is shown or read is not gone.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	list := func(text string) turn.Output { return turn.Output{Text: text, Whole: text} }
@@ -72,7 +72,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestSecretLinesShowNoValue: however a value is written, the answer has the names alone.
+// TestSecretLinesShowNoValue: whichever way a value is written, the answer has only the names.
 func TestSecretLinesShowNoValue(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
@@ -90,7 +90,7 @@ func TestSecretLinesShowNoValue(t *testing.T) {
 	}
 }
 
-// TestFiltersSayWhatTheyCount: a count of a part says so, and nothing counts as nothing.
+// TestFiltersSayWhatTheyCount: a count of a part is labelled as such, and counting nothing gives zero.
 func TestFiltersSayWhatTheyCount(t *testing.T) {
 	t.Parallel()
 	const cut = "was cut before it was filtered"

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// metrics answers a question about errors or latency, and with what is wrong.
+// metrics answers a question about errors or latency, and what is wrong besides.
 func (w *work) metrics(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
 	measured, err := w.measure(ctx, a, t)
@@ -32,7 +32,8 @@ func (w *work) metrics(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// measure asks the metrics store with the names that most exporters use. measured is false where there is none, or it fails.
+// measure queries the metrics store with the names that most exporters use. measured is false if there is no store, or
+// the query fails.
 func (w *work) measure(ctx context.Context, a question.Ask, t *topic) (measured bool, err error) {
 	where := ""
 	if t.namespace != "" {
@@ -44,7 +45,8 @@ func (w *work) measure(ctx context.Context, a question.Ask, t *topic) (measured 
 	}
 	join := func(more string) string { return strings.Trim(where+","+more, ",") }
 	rate := func(more string) string { return "rate(http_requests_total{" + join(more) + "}[5m])" }
-	// Exporters call the label code or status. The last part makes 0 of what has no errors, which would not be there.
+	// Exporters call the label code or status. The last part yields 0 for series without errors, which would be
+	// missing.
 	query, head := "sum by (namespace) ("+rate(`code=~"5.."`)+" or "+rate(`status=~"5.."`)+" or 0 * "+rate("")+") / sum by (namespace) ("+rate("")+")",
 		"The share of requests that ended with 5xx in the last 5 minutes:"
 	if a.Intent == question.Latency {

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// TestNaiveQuestions: what tired people type at the sample cluster is answered with what is true of it.
+// TestNaiveQuestions: hasty questions to the sample cluster get true answers.
 func TestNaiveQuestions(t *testing.T) {
 	t.Parallel()
 	const refused, allClear, absent = "not something I can answer", "Nothing was found wrong", "There is no"
@@ -63,8 +63,8 @@ func TestNaiveQuestions(t *testing.T) {
 	}
 }
 
-// TestDescribedRestart: what is to be restarted may be described; which of several is meant is asked, and a cause that a restart
-// does not end is told.
+// TestDescribedRestart: the object of a restart may be described; if several fit, the answer asks which, and it names a
+// cause that a restart does not end.
 func TestDescribedRestart(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)
@@ -92,8 +92,8 @@ func TestDescribedRestart(t *testing.T) {
 	checkAnswer(t, query, askOnce(t, b, "", query), []string{"A restart alone will not mend it", "`DATABASE_URL` is set to nothing"}, nil)
 }
 
-// TestCertificates: asked of all certificates, each is shown with its hosts and dates, and those that nobody is seen to use are
-// judged as well.
+// TestCertificates: a question about all certificates shows each with its hosts and dates, and judges unused ones as
+// well.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	s := readFixture(t, "", "a16_ingress_port")

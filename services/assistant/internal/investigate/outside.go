@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// outsideSystems are the systems beside a cluster that people ask about. What they hold cannot be read
-// through the cluster's API.
+// outsideSystems are the systems around a cluster that people ask about. Their data cannot be read through the
+// cluster's API.
 var outsideSystems = func() map[string]string {
 	systems := map[string]string{}
 	for what, names := range map[string]string{
@@ -30,17 +30,15 @@ var outsideSystems = func() map[string]string {
 	return systems
 }()
 
-// operators are systems that keep their state in the cluster, in kinds of their own: the API group, and
-// the kind to list.
+// operators are systems that keep their state in the cluster, in custom resources: the API group, and the kind to list.
 var operators = map[string][2]string{
 	"keda": {"keda.sh", "scaledobjects.keda.sh"}, "argocd": {"argoproj.io", "applications.argoproj.io"}, "istio": {"networking.istio.io", "virtualservices.networking.istio.io"},
 	"flux": {"kustomize.toolkit.fluxcd.io", "kustomizations.kustomize.toolkit.fluxcd.io"}, "certmanager": {"cert-manager.io", "certificates.cert-manager.io"},
 	"cert-manager": {"cert-manager.io", "certificates.cert-manager.io"}, "karpenter": {"karpenter.sh", "nodepools.karpenter.sh"},
 }
 
-// sayOutside answers a question about a system that is not in the cluster: that there is no access to
-// it, and what the cluster shows of it. done is false where the question names something in the
-// cluster as well.
+// sayOutside answers a question about a system outside the cluster: there is no access to it, and what the cluster
+// shows of it. done is false if the question names something in the cluster as well.
 func (w *work) sayOutside(ctx context.Context, a question.Ask) (done bool, err error) {
 	if backupExpr.MatchString(a.Words) && !faultyExpr.MatchString(a.Words) && a.Intent != question.Request && a.Intent != question.Advice {
 		return w.sayBackups(ctx)
@@ -61,7 +59,7 @@ func (w *work) sayOutside(ctx context.Context, a question.Ask) (done bool, err e
 	}
 	names := namesOf(s)
 	if names.has(name) {
-		return false, nil // a workload or namespace of that name is what is meant
+		return false, nil // a workload or namespace of that name is meant
 	}
 	if operator, known := operators[name]; known {
 		for served := range s.Served {
@@ -82,17 +80,17 @@ var (
 	faultyExpr = regexp.MustCompile(`\b(fail\w*|wrong|stuck|broken|crash\w*|not run\w*|hang\w*)\b|\bjobs?\b`)
 )
 
-// servesByItself are the kinds of objects whose own state a question with their name may be about. Jobs, claims and accounts of a
-// backup are part of how it is made.
+// servesByItself are the kinds of objects whose state a question with their name may be about. Jobs, claims and
+// accounts of a backup are part of the backup.
 var servesByItself = map[string]bool{"Deployment": true, "StatefulSet": true, "DaemonSet": true, "Service": true}
 
-// sayBackups says what the cluster shows of backups: no object tells whether data is backed up.
+// sayBackups answers what the cluster shows about backups: no object shows whether data is backed up.
 func (w *work) sayBackups(ctx context.Context) (done bool, err error) {
 	s, err := w.snapshot(ctx, "")
 	if err != nil || s == nil {
 		return false, err
 	}
-	// Where something is called so, how it does is what is asked.
+	// If something is called backup, the question is about its state.
 	if slices.ContainsFunc(s.Namespaces, func(n corev1.Namespace) bool { return strings.Contains(n.Name, "backup") }) || slices.ContainsFunc(nameableObjects(s), func(o thing) bool {
 		return servesByItself[o.ref.Kind] && strings.Contains(o.ref.Name, "backup")
 	}) {
@@ -117,12 +115,12 @@ func (w *work) sayBackups(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// namesSomething reports whether a question names an object of the cluster beside a system outside.
+// namesSomething reports whether a question names an object of the cluster beside an outside system.
 func namesSomething(a question.Ask, names clusterNames, outside string) bool {
 	return a.Namespace != "" || slices.ContainsFunc(a.Mentions, func(m question.Mention) bool { return m.Name != outside && names.has(m.Name) })
 }
 
-// insteadOf lists what the cluster itself shows of what lies outside.
+// insteadOf lists what the cluster itself shows of outside systems.
 func insteadOf(s *engine.Snapshot) string {
 	const most = 5
 	var list []string

@@ -71,7 +71,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestPlainRequests asks for B1 to B5 in namespaces with one trouble and no past.
+// TestPlainRequests makes the requests B1 to B5 in namespaces with one trouble and no history.
 func TestPlainRequests(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ file, query, want string }{
@@ -93,7 +93,7 @@ func TestPlainRequests(t *testing.T) {
 	}
 }
 
-// TestTables keeps the bytes of tables of a cluster that stands still.
+// TestTables compares the exact bytes of tables from an unchanging cluster.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	for name, query := range map[string]string{
@@ -105,8 +105,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestClusterAway hands the error of a cluster that does not answer to the turn, and
-// says nothing itself.
+// TestClusterAway: the error of an unreachable cluster is returned to the turn, and the engine says nothing.
 func TestClusterAway(t *testing.T) {
 	t.Parallel()
 	away := errors.New("away")
@@ -120,7 +119,7 @@ func TestClusterAway(t *testing.T) {
 	}
 }
 
-// What is to come is not known; what happened in a period stands before what is wrong.
+// The future is unknown; what happened in a period comes before what is wrong.
 func TestQuestionsAboutOtherTimes(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// proposal is one write that was worked out, and why it is this one.
+// proposal is one write, with the reason for it.
 type proposal struct {
 	op  operation.Operation
 	why string
@@ -24,8 +24,8 @@ type proposal struct {
 // mostProposals limits the writes of one request.
 const mostProposals = 10
 
-// request works out the changes that a sentence asks for and gives the first that has
-// not been made. The others follow, one after each decision.
+// request works out the changes in a sentence and proposes the first that has not been made. The others follow, one
+// after each decision.
 func (w *work) request(ctx context.Context, a question.Ask) (turn.Outcome, error) {
 	again := w.ranInThisTurn()
 	if !again {
@@ -48,8 +48,7 @@ func (w *work) request(ctx context.Context, a question.Ask) (turn.Outcome, error
 	return w.propose(left, len(all)), nil
 }
 
-// workOut returns the writes of a request, and what has to be said instead of those that
-// lack a value.
+// workOut returns the writes of a request, and questions to the user for those that lack a value.
 func (w *work) workOut(ctx context.Context, a question.Ask) (all []proposal, missing []string, err error) {
 	for _, c := range a.Changes {
 		t, err := w.lookFor(ctx, a, c)
@@ -69,8 +68,7 @@ func (w *work) workOut(ctx context.Context, a question.Ask) (all []proposal, mis
 	return all[:min(len(all), mostProposals)], missing, nil
 }
 
-// lookFor finds the object of a change. What the change does not name comes from the
-// conversation.
+// lookFor finds the object of a change. What the change does not name comes from the conversation.
 func (w *work) lookFor(ctx context.Context, a question.Ask, c question.Change) (*topic, error) {
 	of := question.Ask{Intent: question.Request, Mentions: c.Mentions, Namespace: c.Namespace, Everywhere: a.Everywhere}
 	if len(c.Mentions) > 0 || a.Everywhere {
@@ -82,20 +80,20 @@ func (w *work) lookFor(ctx context.Context, a question.Ask, c question.Change) (
 	}
 	past := w.past(of)
 	if c.Several && c.Verb != "" && !slices.Contains(strings.Fields(a.Words), "both") {
-		past.Mentions = nil // "restart everything" is not about what was spoken of last
+		past.Mentions = nil // "restart everything" is not about the last subject
 	}
 	of.Leans, of.Mentions, of.Namespace = false, slices.Clone(past.Mentions), past.Namespace
 	for i := range of.Mentions {
 		of.Mentions[i].Kind = ""
-		of.Mentions[i].Sure = of.Mentions[i].Sure && a.Leans // else it need not be meant
+		of.Mentions[i].Sure = of.Mentions[i].Sure && a.Leans // otherwise it need not be meant
 	}
 	if of.Namespace == w.turn.Scope {
-		of.Namespace = "" // so that what was found elsewhere is found again
+		of.Namespace = "" // so that objects found elsewhere are found again
 	}
 	return w.look(ctx, of)
 }
 
-// propose explains the first write, and gives it to the turn.
+// propose explains the first write, and returns it to the turn.
 func (w *work) propose(left []proposal, of int) turn.Outcome {
 	w.next()
 	w.sink.Status(chat.Planning, "Working out the change")
@@ -112,8 +110,7 @@ func (w *work) propose(left []proposal, of int) turn.Outcome {
 	return turn.Outcome{Write: []operation.Operation{p.op}}
 }
 
-// ranInThisTurn reports whether a write that this turn proposed has run already, because it
-// was approved beforehand.
+// ranInThisTurn reports whether a write that this turn proposed has already run, because it was approved beforehand.
 func (w *work) ranInThisTurn() bool {
 	return slices.ContainsFunc(w.turn.Settled, func(s action.Settled) bool {
 		return s.Action.Turn == w.turn.Number && s.Action.Session == w.turn.Session
@@ -128,7 +125,7 @@ func (w *work) settled(op operation.Operation) bool {
 	})
 }
 
-// sameChange compares what operations do to which objects; their values may differ.
+// sameChange compares the verbs and objects of operations; their values may differ.
 func sameChange(a, b operation.Operation) bool {
 	if a.Verb != b.Verb || a.Namespace != b.Namespace || a.All != b.All || a.LabelSelector != b.LabelSelector || a.Manifest != b.Manifest {
 		return false
@@ -138,13 +135,13 @@ func sameChange(a, b operation.Operation) bool {
 	})
 }
 
-// bareKind is a kind without its group, in the singular.
+// bareKind returns a kind without its group, in the singular.
 func bareKind(kind string) string {
 	kind, _, _ = strings.Cut(strings.ToLower(kind), ".")
 	return strings.TrimSuffix(kind, "s")
 }
 
-// whyChange answers a why about the last requested change.
+// whyChange answers a question why about the last requested change.
 func (w *work) whyChange(ctx context.Context) bool {
 	earlier := w.earlier()
 	if len(earlier) == 0 || earlier[0].Intent != question.Request && earlier[0].Intent != question.Line {
@@ -173,7 +170,7 @@ func (w *work) whyChange(ctx context.Context) bool {
 	return true
 }
 
-// advise answers what a change would do, and leaves it at that.
+// advise answers what a change would do, and proposes nothing.
 func (w *work) advise(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
 	for _, r := range t.objects {
@@ -208,8 +205,8 @@ func (w *work) advise(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// keepsCause reports whether changes are only ones of the number of pods or their restart, which leave every cause where it is that
-// is not their number or their load.
+// keepsCause reports whether all changes scale or restart pods, which leaves every cause except a wrong number of pods
+// or too much load.
 func keepsCause(changes []question.Change, found []engine.Finding) bool {
 	byNumber := map[engine.Class]bool{engine.CPULimit: true, engine.AutoscalerIdle: true, engine.ServiceWithoutEndpoint: true, engine.BudgetDeadlock: true, engine.NodeTrouble: true}
 	return len(changes) > 0 && !slices.ContainsFunc(changes, func(c question.Change) bool { return c.Verb != operation.Scale && c.Verb != operation.Restart }) &&
@@ -229,8 +226,8 @@ var effects = map[operation.Verb]string{
 	operation.SetResources: "New pods with the other amounts come up and take the place of the old.",
 }
 
-// afterDecision goes on where a decision left off: with the next change of the request,
-// or with what else could be done after a denial.
+// afterDecision continues after a decision: with the next change of the request, or after a denial with the
+// alternatives.
 func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
 	var denied []action.Action
 	good, own := true, false
@@ -252,7 +249,7 @@ func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
 	}
 	a, at, ok := w.lastRequest()
 	if !ok || len(a.Changes) < 2 && !slices.ContainsFunc(a.Changes, func(c question.Change) bool { return c.Several || len(c.Mentions) > 1 }) {
-		return turn.Outcome{}, nil // it was one change, and that was decided
+		return turn.Outcome{}, nil // it was one change, now decided
 	}
 	all, _, err := w.workOut(ctx, a)
 	if err != nil {
@@ -270,12 +267,11 @@ func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
 	return w.propose(left, len(left)+1), nil
 }
 
-// proposedSince reports whether an answer after the request at this place of the history
-// has shown a command with the same verb for the same object. Values are not compared:
-// what was shown may be redacted.
+// proposedSince reports whether an answer after the request at this place of the history has shown a command with the
+// same verb for the same object. Values are not compared: the shown ones may be redacted.
 func (w *work) proposedSince(at int, op operation.Operation) bool {
 	if op.Verb == operation.RunJob {
-		return true // each run would have another name
+		return true // each run has another name
 	}
 	var head []string
 	for word := range strings.FieldsSeq(kubectl.Render(op)) {

@@ -13,8 +13,8 @@ func isNotFound(err error) bool {
 	return errors.As(err, &fault) && fault.Reason == operation.NotFound
 }
 
-// describeRollout says how far a rollout is, by the fields that rolloutStatus reads, as kubectl judges
-// it. done is true where nothing more happens by itself.
+// describeRollout describes the progress of a rollout from the fields that rolloutStatus reads, judged as kubectl does.
+// done is true if nothing more happens automatically.
 func describeRollout(fields []string) (text string, done bool) {
 	f := func(i int) string {
 		if i < len(fields) {

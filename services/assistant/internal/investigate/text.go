@@ -48,7 +48,7 @@ func refuseName(name string) string {
 	return fmt.Sprintf("%s is refused as a name, and nothing was asked of the cluster: %s", report.Code(name), why)
 }
 
-// refTitle is an object as a sentence names it.
+// refTitle formats an object for a sentence.
 func refTitle(r operation.Ref) string {
 	if r.Namespace == "" {
 		return strings.ToLower(r.Kind) + " " + report.Code(r.Name)
@@ -56,7 +56,7 @@ func refTitle(r operation.Ref) string {
 	return fmt.Sprintf("%s %s in namespace %s", strings.ToLower(r.Kind), report.Code(r.Name), report.Code(r.Namespace))
 }
 
-// short leaves the namespace out where the topic has but one.
+// short omits the namespace if the topic has only one.
 func (t *topic) short(r operation.Ref) string {
 	if r.Namespace == t.namespace {
 		r.Namespace = ""
@@ -64,7 +64,7 @@ func (t *topic) short(r operation.Ref) string {
 	return refTitle(r)
 }
 
-// refTitles name objects, those of one name and namespace together.
+// refTitles formats objects, grouped by name and namespace.
 func refTitles(refs []operation.Ref) string {
 	if len(refs) == 1 {
 		return refTitle(refs[0])
@@ -96,7 +96,7 @@ func listUnread(s *engine.Snapshot) string {
 	return " Not read, and so not judged: " + strings.Join(slices.Sorted(maps.Keys(s.Unread)), ", ") + "."
 }
 
-// describePause says that the rollout of a deployment is paused, whether or not a change waits for it.
+// describePause reports that the rollout of a deployment is paused, whether or not a change waits for it.
 func describePause(s *engine.Snapshot, r operation.Ref) string {
 	for i := range s.Deployments {
 		if d := &s.Deployments[i]; r.Kind == "Deployment" && d.Name == r.Name && d.Namespace == r.Namespace && d.Spec.Paused {
@@ -106,7 +106,7 @@ func describePause(s *engine.Snapshot, r operation.Ref) string {
 	return ""
 }
 
-// describeStanding is how an object is, in one line that names it first.
+// describeStanding describes the state of an object in one line that begins with its name.
 func describeStanding(s *engine.Snapshot, r operation.Ref) string {
 	head := strings.ToUpper(r.Kind[:1]) + refTitle(r)[1:]
 	v := report.View{Snapshot: s, Namespace: r.Namespace, Objects: []operation.Ref{r}}
@@ -205,7 +205,7 @@ func standingQuiet(s *engine.Snapshot, r operation.Ref, head string) string {
 	return ""
 }
 
-// describeAbsent answers names and namespaces that are not there, with those that are near.
+// describeAbsent answers names and namespaces that do not exist, with similar ones.
 func describeAbsent(t *topic) string {
 	if t.noNamespace != "" {
 		text := fmt.Sprintf("There is no namespace %s.", report.Code(t.noNamespace))

@@ -2,8 +2,8 @@ package investigate_test
 
 import "testing"
 
-// TestWhatAnAnswerIsNotAbout: an answer says which words of a question it leaves out, claims nothing of them, and shows the fields
-// that they name instead of a diagnosis.
+// TestWhatAnAnswerIsNotAbout: an answer names the words of a question that it ignores, claims nothing about them, and
+// shows the fields that they name instead of a diagnosis.
 func TestWhatAnAnswerIsNotAbout(t *testing.T) {
 	t.Parallel()
 	const allClear = "Nothing was found wrong"
@@ -42,7 +42,8 @@ func TestWhatAnAnswerIsNotAbout(t *testing.T) {
 	}
 }
 
-// TestListsOfWhatBelongs: a list of one kind beside the name of another object is limited to what belongs to that one.
+// TestListsOfWhatBelongs: a list of one kind beside the name of another object is limited to what belongs to that
+// object.
 func TestListsOfWhatBelongs(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)
@@ -59,7 +60,7 @@ func TestListsOfWhatBelongs(t *testing.T) {
 	}
 }
 
-// TestObjectsLeftOut: a question that leaves out an object is about the others.
+// TestObjectsLeftOut: a question that excludes an object is about the others.
 func TestObjectsLeftOut(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)

@@ -15,8 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// one makes the operation for one object. A value that the words do not hold is asked
-// for, unless the spec or an earlier revision has it.
+// one builds the operation for one object. It asks for a missing value, unless the spec or an earlier revision has it.
 func (b *builder) one(r operation.Ref) {
 	op := newOperation(b.change.Verb, r)
 	name := upperFirst(refTitle(r))
@@ -80,8 +79,7 @@ func (b *builder) one(r operation.Ref) {
 	}
 }
 
-// replicas are how many a workload is to have; nil is what cannot be told from the words
-// and the spec, which is said.
+// replicas returns the wanted number of replicas; nil, with a message, if the words and the spec do not give it.
 func (b *builder) replicas(r operation.Ref) *int32 {
 	if b.change.Step == 0 {
 		return b.change.Count
@@ -112,7 +110,7 @@ func (b *builder) wanted(r operation.Ref) (int32, bool) {
 	return 0, false
 }
 
-// replicasOf is one where the spec does not say.
+// replicasOf returns n, or the API's default of 1.
 func replicasOf(n *int32) int32 {
 	if n == nil {
 		return 1
@@ -120,7 +118,7 @@ func replicasOf(n *int32) int32 {
 	return *n
 }
 
-// podAftermath describes what follows the end of a pod.
+// podAftermath describes what happens after the end of a pod.
 func podAftermath(t *topic, r operation.Ref) string {
 	for i := range t.snap.Pods {
 		if p := &t.snap.Pods[i]; p.Name == r.Name && p.Namespace == r.Namespace {
@@ -132,8 +130,7 @@ func podAftermath(t *topic, r operation.Ref) string {
 	return "nobody owns it, so it does not come again"
 }
 
-// undo goes back to the revision that was named, else to the newest whose pods still are
-// ready, else to the one before.
+// undo rolls back to the named revision, else to the newest whose pods are still ready, else to the previous one.
 func (b *builder) undo(r operation.Ref, op operation.Operation) {
 	older, known := b.revisions(r)
 	if !known {
@@ -192,7 +189,7 @@ func (b *builder) resume(r operation.Ref, op operation.Operation) {
 	b.add(op, "%s goes on from its next time; nothing is run for the times that it missed.", upperFirst(refTitle(r)))
 }
 
-// container is the one that a change is for: named, the only one, or the one in trouble.
+// container returns the container of a change: the named one, the only one, or the one in trouble.
 func (b *builder) container(r operation.Ref) (*corev1.Container, bool) {
 	t := b.template(r)
 	if t == nil || len(t.Spec.Containers) == 0 {
@@ -229,7 +226,7 @@ func (b *builder) image(r operation.Ref, op operation.Operation) {
 			b.miss("Say which image %s is to have.", refTitle(r))
 			return
 		}
-		// The repository is the spec's; a port of the registry also stands behind a colon.
+		// The repository is the spec's; a colon also precedes a registry's port.
 		repository := c.Image
 		if at := strings.LastIndexByte(repository, ':'); at > strings.LastIndexByte(repository, '/') {
 			repository = repository[:at]
@@ -291,7 +288,7 @@ func (b *builder) env(r operation.Ref, op operation.Operation) {
 		return
 	}
 	for name, value := range b.change.Set {
-		if strings.Contains(value, "[redacted") { // what was said before is kept without secrets
+		if strings.Contains(value, "[redacted") { // earlier messages are kept without secrets
 			b.miss("The value of %s is not kept. Say it again, as a request of its own for %s.", report.Code(name), refTitle(r))
 			return
 		}
@@ -315,7 +312,7 @@ func (b *builder) taint(op operation.Operation, name string) {
 	b.add(op, "%s is to have other taints.", name)
 }
 
-// fix repairs what is wrong, where the playbooks know the values.
+// fix repairs what is wrong, if the playbooks know the values.
 func (b *builder) fix() {
 	about, others := b.found(b.change.Symptoms)
 	if b.change.Kind != "" && len(b.change.Mentions) == 0 {
@@ -352,7 +349,7 @@ func (b *builder) fix() {
 	}
 }
 
-// quoteEvidence are what the finding rests on, where a person has to say the value.
+// quoteEvidence quotes the evidence of a finding, if the user has to give the value.
 func quoteEvidence(f engine.Finding) string {
 	var text strings.Builder
 	for i, e := range f.Evidence {
@@ -367,7 +364,7 @@ func quoteEvidence(f engine.Finding) string {
 	return "\n" + text.String()
 }
 
-// which asks which of several troubles is meant.
+// which asks which of several problems is meant.
 func (b *builder) which(about []engine.Finding) {
 	var list []string
 	for _, f := range about {

@@ -7,20 +7,20 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/argocd"
 )
 
-// ApplicationStatus is how an application of Argo CD is.
+// ApplicationStatus is the state of an Argo CD application.
 type ApplicationStatus struct {
 	Namespace, Name string
 	Sync, Health    string
-	// Destination is the namespace that it is for; Elsewhere says that this is one of another cluster.
+	// Destination is its target namespace; Elsewhere reports that this is in another cluster.
 	Destination string
 	Elsewhere   bool
-	Automatic   bool   // synced without a person
-	SelfHeal    bool   // what others change is taken back
+	Automatic   bool   // synced automatically
+	SelfHeal    bool   // changes by others are reverted
 	Operation   string // phase of the last sync; empty: none
 	Message     string // of the last sync
 }
 
-// ApplicationStatuses lists the applications of Argo CD that stand in the namespace of a view, or are for it.
+// ApplicationStatuses lists the Argo CD applications that are in the namespace of a view, or deploy to it.
 func (v View) ApplicationStatuses() []ApplicationStatus {
 	var all []ApplicationStatus
 	for i := range v.Applications {
@@ -47,7 +47,7 @@ func statusOf(a *argocd.Application) ApplicationStatus {
 	return s
 }
 
-// Applications lists the applications of Argo CD with what it says of them.
+// Applications lists the Argo CD applications with the status that Argo CD reports.
 func Applications(v View) string {
 	t := newTable("Namespace", "Application", "Sync", "Health", "For", "Synced", "Last sync")
 	for _, a := range v.ApplicationStatuses() {

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// NodeCapacity is what a node has for pods, and what its pods ask for.
+// NodeCapacity is what a node has for pods, and what its pods request.
 type NodeCapacity struct {
 	Node             string
 	Ready, Cordoned  bool
@@ -49,7 +49,7 @@ func (v View) NodeCapacities() []NodeCapacity {
 	return all
 }
 
-// Capacity shows what each node has and what its pods ask for.
+// Capacity shows what each node has for pods and what its pods request.
 func Capacity(v View) string {
 	t := newTable("Node", "State", "CPU asked / there is", "Memory asked / there is", "Pods")
 	placed := 0
@@ -83,7 +83,7 @@ func formatPercent(part, whole resource.Quantity) string {
 	return fmt.Sprintf("%.0f %%", 100*part.AsApproximateFloat64()/whole.AsApproximateFloat64())
 }
 
-// Quotas shows what of each quota is used.
+// Quotas shows the used part of each quota.
 func Quotas(v View) string {
 	quotas := slices.SortedFunc(slices.Values(v.Snapshot.Quotas), func(a, b corev1.ResourceQuota) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -102,7 +102,7 @@ func Quotas(v View) string {
 	return t.under("Quotas "+v.where()+":", "There is no quota "+v.where()+".")
 }
 
-// Events lists events, the newest first; of warnings only those.
+// Events lists events, newest first; with warnings only those.
 func Events(v View, warnings bool) string {
 	what, none := "Events "+v.where()+v.period()+", the newest first:", "There are no events "+v.where()+v.period()+"."
 	if warnings {

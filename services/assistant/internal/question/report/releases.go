@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// ReleaseList are the releases of Helm that are looked at: those of the namespace, or of the objects in question.
+// ReleaseList returns the Helm releases in the view: those of the namespace, or of the objects in question.
 func (v View) ReleaseList() []engine.Release {
 	var list []engine.Release
 	for _, r := range v.Releases() {
@@ -18,7 +18,7 @@ func (v View) ReleaseList() []engine.Release {
 	return list
 }
 
-// aboutRelease reports whether a release, or something that belongs to it, is one of the objects in question.
+// aboutRelease reports whether a release, or one of its objects, is one of the objects in question.
 func (v View) aboutRelease(release engine.Name, secret operation.Ref) bool {
 	if len(v.Objects) == 0 {
 		return true
@@ -32,7 +32,7 @@ func (v View) aboutRelease(release engine.Name, secret operation.Ref) bool {
 	return false
 }
 
-// Releases lists the releases of Helm, as names and labels of their Secrets tell them.
+// Releases lists the Helm releases, from the names and labels of their Secrets.
 func Releases(v View) string {
 	t := newTable("Namespace", "Release", "Revision", "Status", "Since", "Last deployed")
 	for _, r := range v.ReleaseList() {
@@ -49,7 +49,7 @@ func Releases(v View) string {
 	return t.under("Releases of Helm "+v.where()+", from the names and labels of their Secrets:", none)
 }
 
-// released lists each new revision of a release of Helm.
+// released lists each new revision of a Helm release.
 func (v View) released() []change {
 	var all []change
 	for i := range v.Snapshot.Secrets {
