@@ -71,9 +71,9 @@ func TestRecordedApplication(t *testing.T) {
 		wantWords(t, ask(t, recordedApplication, "shop", question), "**1. Application `storefront` in namespace `argocd`: Argo CD application**",
 			"The last sync of the application failed at deployment `web`. A field that cannot be changed differs.")
 	}
-	wantWords(t, ask(t, recordedApplication, "shop", "list the argo cd applications"), "| `argocd` | `storefront` | `OutOfSync` | `Healthy` | `shop` | by itself, and heals | `Failed` `one or more objects failed to apply` |")
+	wantWords(t, ask(t, recordedApplication, "shop", "list the argo cd applications"), "| `argocd` | `storefront` | `OutOfSync` | `Healthy` | `shop` | automatic, self-heal | `Failed` `one or more objects failed to apply` |")
 	wantWords(t, ask(t, recordedApplication, "shop", "describe deployment web"), "It is managed by the Argo CD application `storefront` in namespace `argocd`.")
-	wantWords(t, ask(t, recordedCertificate, "shop", "list the argo cd applications"), "The cluster does not serve the applications of Argo CD.")
+	wantWords(t, ask(t, recordedCertificate, "shop", "list the argo cd applications"), "The cluster does not serve Argo CD applications.")
 }
 
 const recordedRelease = `
@@ -122,7 +122,7 @@ func TestRecordedRelease(t *testing.T) {
 	wantWords(t, ask(t, recordedRelease, "shop", "list helm releases"), "| `shop` | `web` | 2 | `pending-upgrade` | ", " | 1 |")
 	wantWords(t, ask(t, recordedRelease, "shop", "what changed?"), "helm release `web`", "revision 2, `pending-upgrade`")
 	wantWords(t, ask(t, recordedRelease, "shop", "list secrets"), "| `shop` | `plain` | `password` |", "`sh.helm.release.v1.web.v2`")
-	wantWords(t, ask(t, recordedCertificate, "shop", "list helm releases"), "The Secrets could not be read, so no release of Helm was found.")
+	wantWords(t, ask(t, recordedCertificate, "shop", "list helm releases"), "The Secrets could not be read, so no Helm release was found.")
 }
 
 const recordedCertificate = `

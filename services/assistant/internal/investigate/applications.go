@@ -56,11 +56,11 @@ func describeApplication(s *engine.Snapshot, r operation.Ref, head string) strin
 func policyText(a *argocd.Application) string {
 	switch {
 	case a.HealsItself():
-		return "synced by itself, and healed where somebody changes what it manages"
+		return "synced automatically, with self-heal"
 	case a.IsAutomatic():
-		return "synced by itself"
+		return "synced automatically"
 	}
-	return "synced when a person asks for it"
+	return "synced manually"
 }
 
 // describeManager names the Argo CD application that manages an object; empty if none does.

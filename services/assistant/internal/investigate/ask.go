@@ -33,9 +33,9 @@ var wide = map[question.Intent]bool{question.Capacity: true, question.DrainPlan:
 func (w *work) ask(ctx context.Context, a question.Ask) error {
 	switch a.Intent {
 	case question.Diagnosis, question.Unclear, question.Advice, question.Health:
-		w.plan("Read what is there and what happened", "Match it against the known troubles", "Answer")
+		w.plan("Read objects and events", "Match them against known problems", "Answer")
 	default:
-		w.plan("Read what the question is about", "Answer")
+		w.plan("Read the objects in question", "Answer")
 	}
 	defer w.skip()
 	if done, err := w.sayOutside(ctx, a); done || err != nil {
@@ -139,7 +139,7 @@ func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error 
 	if len(left) > 0 {
 		w.say("Not understood, and left out: " + joinCodes(left) + ".")
 	}
-	w.sink.Status(chat.Investigating, "Matching what was read")
+	w.sink.Status(chat.Investigating, "Matching known problems")
 	if a.Intent == question.Diagnosis && (len(a.Symptoms) == 0 || factExpr.MatchString(a.Words)) && !assertsFault(a) && !question.TellsFault(a.Words) {
 		if said, err := w.sayFields(ctx, t, a, append(t.unread(a.Words), question.SymptomWords(a.Words)...)); said || err != nil {
 			return err
@@ -175,7 +175,7 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		}
 	}
 	if a.Intent == question.Diagnosis && conditionalExpr.MatchString(a.Words) && slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Kind == "Node" }) {
-		w.say("What would happen cannot be told for certain. Were the node gone, its pods would have to run elsewhere, as after a drain:")
+		w.say("The exact outcome cannot be predicted. Without the node, its pods would have to run elsewhere, as after a drain:")
 		a.Intent = question.DrainPlan
 	}
 	outcome := func() {}
@@ -259,7 +259,7 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 	case question.ErrorRate, question.Latency:
 		return w.metrics(ctx, a, t)
 	case question.Prices:
-		w.say("What things cost is not known here: the cluster's API has no prices. What I can show is what they request and use:")
+		w.say("Costs are unknown here: the cluster's API has no prices. Requests and usage:")
 		return w.usage(ctx, a, t)
 	case question.Clock:
 		w.say(fmt.Sprintf("It is %s, by the assistant's clock. Times in answers are in UTC, too.", t.snap.Taken.UTC().Format("Monday 2006-01-02 15:04:05 UTC")))
@@ -411,7 +411,7 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 		rest = before // the list is limited to the namespace
 	}
 	if rest != "" {
-		w.say(fmt.Sprintf("I do not know how to judge %s, so the list is not filtered by it.", report.Code(rest)))
+		w.say(fmt.Sprintf("I cannot filter by %s, so the list is unfiltered.", report.Code(rest)))
 	}
 	if text, ok := w.call(ctx, op, fmt.Sprintf("The %ss %s:", a.Kind, t.where())); ok && strings.HasPrefix(a.Words, "how many") {
 		w.say(fmt.Sprintf("That is %d rows.", max(0, strings.Count(strings.TrimRight(text, "\n"), "\n"))))

@@ -34,7 +34,7 @@ func (w *work) waitLine(ctx context.Context, line string, words []string) error 
 	what, timeout := fs.String("for", "", ""), fs.Duration("timeout", 30*time.Second, "")
 	namespace := fs.StringP("namespace", "n", "", "")
 	if err := fs.Parse(words[2:]); err != nil || *what == "" || fs.NArg() == 0 {
-		w.say("This line is refused, and nothing was asked of the cluster: kubectl wait takes one object, --for=condition=NAME[=VALUE], --for=delete or --for=jsonpath={PATH}=VALUE, --timeout and -n.")
+		w.say("This line was refused and nothing was sent to the cluster: kubectl wait takes one object, --for=condition=NAME[=VALUE], --for=delete or --for=jsonpath={PATH}=VALUE, --timeout and -n.")
 		return nil
 	}
 	read := "kubectl get " + strings.Join(fs.Args(), " ")
@@ -47,12 +47,12 @@ func (w *work) waitLine(ctx context.Context, line string, words []string) error 
 		return nil
 	}
 	if op.Verb != operation.Get || len(op.Objects()) != 1 {
-		w.say("This line is refused, and nothing was asked of the cluster: name one object to wait for.")
+		w.say("This line was refused and nothing was sent to the cluster: name one object to wait for.")
 		return nil
 	}
 	path, wanted, ok := waitedField(*what)
 	if !ok {
-		w.say("This line is refused, and nothing was asked of the cluster: wait for condition=NAME[=VALUE], delete or jsonpath={PATH}=VALUE.")
+		w.say("This line was refused and nothing was sent to the cluster: wait for condition=NAME[=VALUE], delete or jsonpath={PATH}=VALUE.")
 		return nil
 	}
 	limit := min(max(*timeout, 0), w.cfg.WatchLimit)
@@ -77,7 +77,7 @@ func (w *work) waitLine(ctx context.Context, line string, words []string) error 
 			if *what != "delete" {
 				now = "it is " + report.Code(values[0])
 			}
-			w.say(fmt.Sprintf("Not met after %s: %s. An answer waits %s at most; ask again to go on.", limit, now, w.cfg.WatchLimit))
+			w.say(fmt.Sprintf("Not met after %s: %s. An answer waits %s at most; ask again to continue.", limit, now, w.cfg.WatchLimit))
 			return nil
 		}
 		if !pause(ctx, watchEvery) {
@@ -118,7 +118,7 @@ func (w *work) rolloutStatus(ctx context.Context, line string, words []string) e
 	fs.Usage = func() {}
 	namespace, timeout, watch := fs.StringP("namespace", "n", "", ""), fs.Duration("timeout", 30*time.Second, ""), fs.BoolP("watch", "w", true, "")
 	if err := fs.Parse(words[3:]); err != nil || fs.NArg() == 0 {
-		w.say("This line is refused, and nothing was asked of the cluster: kubectl rollout status takes one workload, -n, --timeout and --watch=false.")
+		w.say("This line was refused and nothing was sent to the cluster: kubectl rollout status takes one workload, -n, --timeout and --watch=false.")
 		return nil
 	}
 	read := "kubectl rollout history " + strings.Join(fs.Args(), " ")
@@ -148,7 +148,7 @@ func (w *work) rolloutStatus(ctx context.Context, line string, words []string) e
 		text, done := describeRollout(f)
 		if done || !time.Now().Before(until) {
 			if !done && limit > 0 {
-				text += fmt.Sprintf(" That is after %s; an answer waits no longer, ask again to go on.", limit)
+				text += fmt.Sprintf(" This is the state after %s, the longest that an answer waits; ask again to continue.", limit)
 			}
 			w.say(text)
 			return nil

@@ -63,7 +63,7 @@ func (w *work) listBelonging(ctx context.Context, a question.Ask, t *topic) (don
 	case !asked:
 		return false
 	case len(found) == 0:
-		w.say(fmt.Sprintf("No %s belongs to %s, as far as the objects of the cluster tell.%s", a.Kind, refTitles(t.objects), listUnread(t.snap)))
+		w.say(fmt.Sprintf("No %s belongs to %s, as far as the cluster's objects show.%s", a.Kind, refTitles(t.objects), listUnread(t.snap)))
 		return true
 	}
 	noun := a.Kind

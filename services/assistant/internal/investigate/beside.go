@@ -82,7 +82,7 @@ func gates(s *engine.Snapshot, r operation.Ref) string {
 		for _, g := range pod.Spec.SchedulingGates {
 			names = append(names, report.Code(g.Name))
 		}
-		return " It waits for its scheduling gate " + strings.Join(names, ", ") + ", which must be removed by whoever set it."
+		return " It waits for its scheduling gate " + strings.Join(names, ", ") + ", which its owner must remove."
 	}
 	return ""
 }

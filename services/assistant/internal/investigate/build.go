@@ -60,7 +60,7 @@ func (b *builder) build() {
 		b.fix()
 		return
 	case operation.Apply, operation.Create, operation.Replace, operation.Patch:
-		b.miss("Send it as a kubectl line with all that it takes, for example `kubectl %s -f - <<'EOF'` with the manifest below it and `EOF` at its end.", strings.Replace(string(b.change.Verb), "apply", "apply --server-side", 1))
+		b.miss("Send it as a complete kubectl line, for example `kubectl %s -f - <<'EOF'` followed by the manifest and `EOF`.", strings.Replace(string(b.change.Verb), "apply", "apply --server-side", 1))
 		return
 	case operation.Delete:
 		if len(b.change.Mentions) == 0 && b.change.Several && b.change.Kind != "" {
@@ -97,7 +97,7 @@ func (b *builder) chosen() []operation.Ref {
 		b.miss("%s cannot be changed that way%s.", upperFirst(refTitles(b.objects)), works)
 		return nil
 	case len(kinds) == 0:
-		b.miss("Say which object, with its kind: for example `%s deployment api`.", b.change.Verb)
+		b.miss("Name the object with its kind, for example `%s deployment api`.", b.change.Verb)
 		return nil
 	}
 	return b.only(kinds)
@@ -148,7 +148,7 @@ func (b *builder) unambiguous(fit []operation.Ref) []operation.Ref {
 		// People mean the first kind, but deletion needs certainty.
 		differs := slices.ContainsFunc(all, func(o operation.Ref) bool { return o.Namespace != r.Namespace })
 		if differs || len(all) > 1 && len(takes[b.change.Verb]) == 0 {
-			b.miss("%s is not one object: there are %s. Say which, with kind and namespace.", report.Code(r.Name), refTitles(all))
+			b.miss("%s is ambiguous: there are %s. Name one, with kind and namespace.", report.Code(r.Name), refTitles(all))
 			continue
 		}
 		kept = append(kept, r)
@@ -174,7 +174,7 @@ func (b *builder) only(kinds []string) []operation.Ref {
 		list = wanted
 	}
 	if b.change.Described && len(wanted) == 0 {
-		b.miss("Nothing %s fits the description, as far as the playbooks see. Say which one is meant, by name.", b.where())
+		b.miss("The playbooks find nothing %s that fits the description. Name the object.", b.where())
 		return nil
 	}
 	switch {
@@ -183,7 +183,7 @@ func (b *builder) only(kinds []string) []operation.Ref {
 	case len(list) == 0:
 		b.miss("Nothing %s fits: this works on %s.", b.where(), strings.ToLower(strings.Join(kinds, ", ")))
 	default:
-		b.miss("Say which one is meant: %s.", refTitles(list))
+		b.miss("Name one of these: %s.", refTitles(list))
 	}
 	return nil
 }
@@ -241,9 +241,9 @@ var outlasting = []engine.Class{
 func (b *builder) lastingCause(r operation.Ref) string {
 	for _, f := range b.findings(r.Namespace) {
 		if plainRef(f.Object) == plainRef(r) && f.Confidence > engine.Low && (slices.Contains(outlasting, f.Class) || slices.Contains(outlasting, f.As)) {
-			will := "will not mend it, since its new pods meet"
+			will := "will not fix it, since its new pods meet"
 			if mayEnd(f) {
-				will = "may not mend it, if its new pods meet"
+				will = "may not fix it, if its new pods meet"
 			}
 			return fmt.Sprintf(" A restart alone %s the same: %s", will, engine.LowerFirst(f.Cause))
 		}

@@ -178,7 +178,7 @@ func TestConversation(t *testing.T) {
 		{"", []string{"why does ledger restart?", "…"}, "raise to 256Mi", "kubectl set resources deployment/ledger -n payments -c ledger --limits=memory=256Mi", ""},
 		{"", []string{"how is cart in shop?", "…"}, "scale to 3", "kubectl scale deployment/cart -n shop --replicas=3", ""},
 		{"", []string{"how is cart in shop?", "…"}, "restart it", "kubectl rollout restart deployment/cart -n shop", ""},
-		{"shop", []string{"roll web back", "…"}, "wait, why?", "", "Because you asked for it"},
+		{"shop", []string{"roll web back", "…"}, "wait, why?", "", "Because you requested it"},
 		{"shop", []string{"why does api crash?", "…"}, "why?", "", "DATABASE_URL"},
 		{"shop", []string{"kubectl delete pod x -n shop", "…"}, "why?", "", "the line itself"},
 		{"payments", []string{"why does api in shop crash?", "…", "yes", "…"}, "why is it crashing", "", "DATABASE_URL"},

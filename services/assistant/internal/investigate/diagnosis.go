@@ -66,7 +66,7 @@ var conditionalExpr = regexp.MustCompile(`^(what|which|who|would|will|could|can|
 // diagnose answers what is wrong and why.
 func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 	if futureExpr.MatchString(a.Words) || conditionalExpr.MatchString(a.Words) {
-		w.say("What will happen cannot be told from the cluster. This is how it is now.")
+		w.say("The future cannot be predicted from the cluster. This is the current state.")
 	}
 	about, others := t.found(a.Symptoms)
 	if w.cfg.Found != nil {
@@ -169,7 +169,7 @@ func (w *work) sayUnfitting(a question.Ask, t *topic, found []engine.Finding) {
 	if len(t.objects) > 0 || len(a.Symptoms) == 0 || assertsFault(a) || slices.ContainsFunc(found, fits) {
 		return
 	}
-	w.say("No finding is about what was asked. Something else is wrong:")
+	w.say("No finding matches the question. Something else is wrong:")
 }
 
 // sayFindings shows the findings, and what else the logs of running pods show.
@@ -187,7 +187,7 @@ func (w *work) sayFindings(ctx context.Context, t *topic, about []engine.Finding
 	}
 	w.say(engine.Answer(t.snap, about))
 	if len(beside) > 0 && certain {
-		if err := w.sayEvidence(ctx, t, e, "Besides, the logs of pods that run show problems:", beside); err != nil {
+		if err := w.sayEvidence(ctx, t, e, "The logs of running pods also show problems:", beside); err != nil {
 			return err
 		}
 	}
@@ -224,7 +224,7 @@ func (w *work) sayBoundAutoscalers(meant []engine.Finding) []engine.Finding {
 		if f.Class != engine.AutoscalerIdle || f.Confidence != engine.Low {
 			return false
 		}
-		w.say(strings.Join(slices.Concat([]string{fmt.Sprintf("%s does what it is set to do: %s%s", engine.UpperFirst(engine.RefTitle(f.Object)), strings.ToLower(f.Cause[:1]), f.Cause[1:])}, f.Evidence, []string{f.Text}), " "))
+		w.say(strings.Join(slices.Concat([]string{fmt.Sprintf("%s works as configured: %s%s", engine.UpperFirst(engine.RefTitle(f.Object)), strings.ToLower(f.Cause[:1]), f.Cause[1:])}, f.Evidence, []string{f.Text}), " "))
 		return true
 	})
 }
@@ -252,7 +252,7 @@ func (w *work) diagnoseByLogs(ctx context.Context, a question.Ask, t *topic, lef
 		whose = "the logs of pods on it, which other faults may explain," // nodes have no logs here
 	}
 	if found := t.concluded(e.groups, e.spaces); len(found) > 0 {
-		w.say(fmt.Sprintf("No object of %s shows a fault, but %s tell of one.", t.subject(), whose))
+		w.say(fmt.Sprintf("No object of %s shows a fault, but %s report one.", t.subject(), whose))
 		w.say(engine.Answer(t.snap, found))
 	} else {
 		w.say(fmt.Sprintf("No finding is about %s, but %s do not look healthy.", t.subject(), whose))

@@ -186,14 +186,14 @@ func (w *work) sayNoFault(a question.Ask, t *topic, e logEvidence) {
 	case len(e.hints) > 0:
 		w.say(e.quote("The logs have no error, but messages that may matter:", e.hints) + answers)
 	case answers != "":
-		w.say("The logs have no error, but HTTP answers that refuse or fail:\n\n" + answers)
+		w.say("The logs have no error, but rejected or failed HTTP requests:\n\n" + answers)
 	case !c.Clear() && assertsFault(a) && len(frequent) > 0:
-		w.say(e.quote("No message of the logs tells of a fault by its words. What they say most:", frequent))
+		w.say(e.quote("No log message reads like a fault. The most frequent messages:", frequent))
 	}
 	w.say(e.quoteClimbs())
 	w.say(e.logs.Summary())
 	if len(e.over) > 0 {
-		w.say(e.quote("Attempts that failed before one succeeded, as the log says:", e.over))
+		w.say(e.quote("According to the log, these attempts failed before one succeeded:", e.over))
 	}
 }
 

@@ -70,7 +70,7 @@ func (w *work) sayFields(ctx context.Context, t *topic, a question.Ask, words []
 				w.say(line)
 			}
 		}
-		w.say(fmt.Sprintf("I cannot tell more of what was asked: no rule, no table and no field of %s is about %s.", refTitles(t.objects), joinCodes(words)))
+		w.say(fmt.Sprintf("I cannot answer more: no rule, table or field of %s covers %s.", refTitles(t.objects), joinCodes(words)))
 	}
 	if about, _ := t.found(nil); len(about) > 0 {
 		w.say(fmt.Sprintf("Something is wrong with it, too: ask %s.", report.Code("what is wrong with "+t.objects[0].Name+"?")))

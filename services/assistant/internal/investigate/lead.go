@@ -162,7 +162,7 @@ func (w *work) environmentLeads(ctx context.Context, t *topic, pods []string) ([
 		}
 	}
 	if len(healthy) > 0 && len(leads) < mostLeads {
-		leads = append(leads, fmt.Sprintf("Variables name the services %s, which have ready endpoints, and whose own logs tell of nothing that fails.", engine.QuoteCodes(healthy))+t.wayNotSeen(pods, one))
+		leads = append(leads, fmt.Sprintf("Variables name the services %s, which have ready endpoints and no errors in their logs.", engine.QuoteCodes(healthy))+t.wayNotSeen(pods, one))
 	}
 	return leads, nil
 }
@@ -201,7 +201,7 @@ func (t *topic) localLead(line string, h logtext.Host) string {
 	for i := range t.snap.Services {
 		s := &t.snap.Services[i]
 		if s.Namespace == t.ownNamespace() && hasPort(s, h.Port) {
-			return text + fmt.Sprintf(" Service %s has that port: it may be the one that is meant.", report.Code(s.Name))
+			return text + fmt.Sprintf(" Service %s has that port: it may be the intended one.", report.Code(s.Name))
 		}
 	}
 	return text
@@ -335,7 +335,7 @@ func (w *work) judgeLead(ctx context.Context, t *topic, pods []string, s *corev1
 		text += fmt.Sprintf(" Its own log has no error, but says, %s: %s.", strings.ToLower(countLines(e.hints[0])), engine.QuoteLine(e.hints[0].Line))
 	}
 	if len(left) == 0 && len(e.hints) == 0 {
-		return text + " Its own logs tell of nothing that fails.", true, nil
+		return text + " Its own logs show no errors.", true, nil
 	}
 	return text, false, nil
 }
@@ -354,7 +354,7 @@ func (t *topic) wayNotSeen(pods []string, h logtext.Host) string {
 	}
 	t.wayTold = true // once is enough
 	slices.Sort(nodes)
-	return fmt.Sprintf(" Not looked at is the way there from %s: its kube-proxy, which leads the addresses of services (%s) to pods, and its network are no objects of the API.", engine.QuoteCodes(nodes), report.Code(h.Name))
+	return fmt.Sprintf(" The path from %s was not examined: its kube-proxy, which routes service addresses (%s) to pods, and its network are not API objects.", engine.QuoteCodes(nodes), report.Code(h.Name))
 }
 
 // stoppedBefore names the policy that blocks the pods of the topic from a Service, on the port in a line. If the line

@@ -26,7 +26,7 @@ const (
 func (w *work) line(ctx context.Context, line string) (turn.Outcome, error) {
 	words := strings.Fields(line)
 	if createsSecret(words) {
-		w.say("A Secret is never written by the assistant, whatever the role, so nothing was proposed and no value was kept. In your own shell, with your own account:\n\n" + indentCode(secretTemplate(line)))
+		w.say("The assistant never writes Secrets, in any role, so nothing was proposed and no value was kept. In your own shell, with your own account:\n\n" + indentCode(secretTemplate(line)))
 		return turn.Outcome{}, nil
 	}
 	if handled, err := w.composedLine(ctx, line); handled || err != nil {
@@ -59,7 +59,7 @@ func (w *work) line(ctx context.Context, line string) (turn.Outcome, error) {
 
 // refuseLine explains why a line is not run. If a user may run it, the answer shows it for their own shell.
 func (w *work) refuseLine(line string, words []string, err error) {
-	w.say("This line is refused, and nothing was asked of the cluster: " + err.Error())
+	w.say("This line was refused and nothing was sent to the cluster: " + err.Error())
 	var fault *operation.Fault
 	if errors.As(err, &fault) && fault.Reason == operation.ForbiddenVerb && len(words) > 1 && byHand[words[1]] && !strings.ContainsAny(line, "\n\r") {
 		w.say("To run it, use your own shell and your own account:\n\n" + indentCode(line))
@@ -80,7 +80,7 @@ func (w *work) filtered(ctx context.Context, op operation.Operation, filters []k
 		text = out.Whole
 	}
 	if out.WholeTruncated || out.Truncated && out.Whole == "" {
-		w.say("The result was cut before it was filtered: what follows is of a part only.")
+		w.say("The result was truncated before filtering, so this covers only a part.")
 	}
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if strings.TrimSpace(text) == "" {
@@ -91,7 +91,7 @@ func (w *work) filtered(ctx context.Context, op operation.Operation, filters []k
 	}
 	switch {
 	case len(lines) == 0:
-		w.say("The line gives nothing: no line is left after the filters.")
+		w.say("No output: the filters leave no line.")
 	case len(lines) > mostLines:
 		w.say(fmt.Sprintf("The line gives %d lines; the first %d:\n\n%s", len(lines), mostLines, indentLines(lines[:mostLines])))
 	default:

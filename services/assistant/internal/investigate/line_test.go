@@ -46,14 +46,14 @@ func TestWatch(t *testing.T) {
 		{"unchanged", "kubectl get pods -w", []turn.Output{
 			list("NAME   READY   STATUS    RESTARTS     AGE   NODE\na      1/1     Running   3 (5m ago)   59m   n1\n"),
 			list("NAME   READY   STATUS    RESTARTS     AGE   NODE\na      1/1     Running   3 (6m ago)   60m   n1\n"),
-		}, []string{"Nothing changed"}, []string{"What changed"}},
+		}, []string{"Nothing changed"}, []string{"Changes in the "}},
 		{"every namespace", "kubectl get pods -A -w", []turn.Output{
 			list("NAMESPACE   NAME   READY   AGE\nshop        a      1/1     5s\nshop        b      1/1     5s\n"),
 			list("NAMESPACE   NAME   READY   AGE\nshop        a      0/1     6s\nshop        b      1/1     6s\n"),
-		}, []string{"What changed", "    shop        a      0/1     6s\n\n"}, []string{"Nothing changed", "(gone)"}},
+		}, []string{"Changes in the ", "    shop        a      0/1     6s\n\n"}, []string{"Nothing changed", "(gone)"}},
 		{"gone", "kubectl get pods -w", []turn.Output{list(long.Whole), short}, []string{"    b  1/1  (gone)"}, nil},
 		{"outside of what is shown", "kubectl get pods -w", []turn.Output{list(long.Whole), long}, []string{"Nothing changed"}, []string{"(gone)"}},
-		{"outside of what is read", "kubectl get pods -w", []turn.Output{list(long.Whole), part}, []string{"Nothing changed", "too long to be read whole"}, []string{"(gone)"}},
+		{"outside of what is read", "kubectl get pods -w", []turn.Output{list(long.Whole), part}, []string{"Nothing changed", "too long to read completely"}, []string{"(gone)"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +93,7 @@ func TestSecretLinesShowNoValue(t *testing.T) {
 // TestFiltersSayWhatTheyCount: a count of a part is labelled as such, and counting nothing gives zero.
 func TestFiltersSayWhatTheyCount(t *testing.T) {
 	t.Parallel()
-	const cut = "was cut before it was filtered"
+	const cut = "was truncated before filtering"
 	part := turn.Output{Text: "a\n[1 of 2]\n", Whole: "a\n", Truncated: true, WholeTruncated: true}
 	for _, row := range []struct {
 		out  turn.Output

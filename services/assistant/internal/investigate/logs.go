@@ -85,9 +85,9 @@ func readLogWish(query string, intent question.Intent) logWish {
 		l.filter.Errors = errorsExpr.MatchString(query) || intent == question.ErrorLogs && !l.filter.Warnings
 		switch {
 		case l.filter.Errors && l.filter.Warnings:
-			describe("that tells of an error or a warning", "that tell of an error or a warning")
+			describe("that reports an error or a warning", "that report an error or a warning")
 		case l.filter.Errors:
-			describe("that tells of an error", "that tell of an error")
+			describe("that reports an error", "that report an error")
 		case l.filter.Warnings:
 			describe("that warns", "that warn")
 		}
@@ -151,7 +151,7 @@ func (w *work) logs(ctx context.Context, a question.Ask, t *topic) error {
 	if shown == 0 && lines > 0 {
 		w.say(fmt.Sprintf("Of %s in %s %s%s, none is one %s.", engine.CountNoun(lines, "line", "lines"), engine.CountNoun(read-unread, "log", "logs"), t.where(), t.period(), wish.one))
 		if anyCut {
-			w.say("What is older in these logs was not read.")
+			w.say("Older lines of these logs were not read.")
 		}
 		if about, _ := t.found(nil); complete && wish.filter.Errors && len(about) == 0 && len(t.unexplained(nil)) == 0 && len(t.snap.Unread) == 0 && (len(t.objects) > 0 || t.namespace != "") {
 			r := t.cover(a, nil)
@@ -258,7 +258,7 @@ func describeLines(found logtext.Chosen, kept []string, wish logWish, cut bool) 
 		text += fmt.Sprintf(", from %s to %s", found.First.UTC().Format(time.DateTime), found.Last.UTC().Format(time.DateTime))
 	}
 	if cut {
-		text += "; what is older was not read"
+		text += "; older lines were not read"
 	}
 	return text
 }

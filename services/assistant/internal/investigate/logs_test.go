@@ -51,14 +51,14 @@ func TestQuestionsAboutLogs(t *testing.T) {
 		"show the last 3 lines of the log of gallery":          {[]string{"the last 3 of 100 lines"}, nil},
 		`show lines with "Connection reset" in log of gallery`: {[]string{"1 message with `Connection reset` in 100 lines", "C.java:1"}, []string{"GET /c"}},
 		`show lines with "connection reset" in log of gallery`: {[]string{"1 message with `connection reset` in 100 lines", "C.java:1"}, nil},
-		"show errors in the logs of gallery":                   {[]string{"2 messages that tell of an error in 100 lines", "Connection reset", "status=502"}, []string{"cache is slow"}},
+		"show errors in the logs of gallery":                   {[]string{"2 messages that report an error in 100 lines", "Connection reset", "status=502"}, []string{"cache is slow"}},
 		"show warnings in the log of gallery":                  {[]string{"1 message that warns in 100 lines", "cache is slow"}, []string{"Connection reset"}},
 		"show the 5xx lines in the log of gallery":             {[]string{"1 message with the status 5xx in 100 lines", "GET /b"}, []string{"GET /a"}},
 		"show lines containing reset in the log of gallery":    {[]string{"1 message with `reset` in 100 lines"}, nil},
 		// No quotation, status or level is meant.
 		"what's in gallery's log?":                                           {[]string{"the last 40 of 100 lines", "GET /c"}, []string{"none is one"}},
 		"show the log of gallery, which listens on port 443":                 {[]string{"the last 40 of 100 lines"}, []string{"with the status"}},
-		"show the log of gallery, not of worker-404 or error-tracker":        {[]string{"GET /c"}, []string{"status 404", "tell of an error"}},
+		"show the log of gallery, not of worker-404 or error-tracker":        {[]string{"GET /c"}, []string{"status 404", "report an error"}},
 		"show the log of gallery, which has run for 120 minutes on web:8080": {[]string{"GET /c"}, []string{"the status 120", "the status 808"}},
 	} {
 		a := askOnce(t, logsBy(gallery(t), func(string) string { return log }), "", query)
@@ -78,7 +78,7 @@ func TestLongMessageOfALog(t *testing.T) {
 		strings.Repeat("\tat a.b(C.java:1)\n", 148) + "Caused by: a.Gone: disk is gone\n"
 	for query, must := range map[string][]string{
 		`show lines with "wanted" in the log of gallery`: {"1 message with `wanted` in 301 lines", "sync failed", "[147 lines left out]", "W.java:7", "disk is gone"},
-		"show errors in the log of gallery":              {"1 message that tells of an error in 301 lines", "sync failed", "disk is gone"},
+		"show errors in the log of gallery":              {"1 message that reports an error in 301 lines", "sync failed", "disk is gone"},
 		"logs of gallery":                                {"the last 40 of 301 lines", "disk is gone"},
 	} {
 		a := askOnce(t, logsBy(gallery(t), func(string) string { return log }), "", query)
@@ -94,8 +94,8 @@ func TestLogThatWasReadInPart(t *testing.T) {
 		err       error
 		must, not []string
 	}{
-		"whole":  {turn.Output{Whole: "INFO a\n"}, nil, []string{"Of 1 line in 1 log", "none is one that tells of an error", allClear}, nil},
-		"cut":    {turn.Output{Whole: "INFO a\n", WholeTruncated: true}, nil, []string{"none is one that tells of an error", "What is older in these logs was not read"}, []string{allClear, "No object shows a fault"}},
+		"whole":  {turn.Output{Whole: "INFO a\n"}, nil, []string{"Of 1 line in 1 log", "none is one that reports an error", allClear}, nil},
+		"cut":    {turn.Output{Whole: "INFO a\n", WholeTruncated: true}, nil, []string{"none is one that reports an error", "Older lines of these logs were not read"}, []string{allClear, "No object shows a fault"}},
 		"denied": {turn.Output{}, errors.New("forbidden by the cluster"), []string{"could not be read: forbidden"}, []string{"none is one", "No lines were found", allClear}},
 	} {
 		b := toolsOn(gallery(t))
@@ -279,7 +279,7 @@ func TestDependencyOfALine(t *testing.T) {
 func TestComplaintIsNotDenied(t *testing.T) {
 	t.Parallel()
 	b := logsBy(gallery(t), func(string) string { return "INFO frame 1\nINFO frame 2\n" })
-	checkAnswer(t, "a complaint", askOnce(t, b, "", "why does gallery lose pictures?"), []string{"No object shows a fault in deployment `gallery`", "What they say most:", "2 times in"}, []string{allClear})
+	checkAnswer(t, "a complaint", askOnce(t, b, "", "why does gallery lose pictures?"), []string{"No object shows a fault in deployment `gallery`", "The most frequent messages:", "2 times in"}, []string{allClear})
 	checkAnswer(t, "a complaint about a silent program", askOnce(t, logsBy(gallery(t), func(string) string { return "" }), "", "why does gallery lose pictures?"), []string{"No object shows a fault in deployment `gallery`", "Read 0 lines"}, []string{allClear})
 	checkAnswer(t, "a question", askOnce(t, b, "", "what is wrong with gallery?"), []string{allClear + " with deployment `gallery`"}, nil)
 }

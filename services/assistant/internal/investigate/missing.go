@@ -43,7 +43,7 @@ func (w *work) instead(ctx context.Context, a *question.Ask, t *topic) (done boo
 	switch a.Intent {
 	case question.Diagnosis, question.Health, question.Describe, question.Logs, question.ErrorLogs, question.Events, question.Users, question.Keys:
 		t.objects = nil
-		w.say(fmt.Sprintf("Here is what I found %s instead:", t.where()))
+		w.say(fmt.Sprintf("Here are the findings %s instead:", t.where()))
 		a.Intent, a.Symptoms, a.Route = question.Diagnosis, nil, nil
 		return false, nil
 	}
@@ -96,7 +96,7 @@ func askWhich(a question.Ask, t *topic) string {
 			have = append(have, name)
 		}
 	}
-	text := fmt.Sprintf("Say which %s is meant, for example %s.", kind, report.Code("which pods use "+kind+" NAME"))
+	text := fmt.Sprintf("Name the %s, for example %s.", kind, report.Code("which pods use "+kind+" NAME"))
 	switch {
 	case len(have) == 0 && t.snap.Unread[kind+"s"]:
 		return fmt.Sprintf("Not all %ss could be read, so which there are is not known.", kind)

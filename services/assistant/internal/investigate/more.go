@@ -44,7 +44,7 @@ func (w *work) more(ctx context.Context) (ok bool, err error) {
 // rest shows a page of the findings of a question after its first answer: those about its subject, then those it only
 // named.
 func (w *work) rest(ctx context.Context, a question.Ask, page int) error {
-	w.plan("Read what the question was about", "Show the rest")
+	w.plan("Read the objects in question", "Show the rest")
 	defer w.skip()
 	t, err := w.look(ctx, a)
 	if err != nil {

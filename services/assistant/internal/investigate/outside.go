@@ -64,11 +64,11 @@ func (w *work) sayOutside(ctx context.Context, a question.Ask) (done bool, err e
 	if operator, known := operators[name]; known {
 		for served := range s.Served {
 			if group, _, _ := strings.Cut(served, "/"); group == operator[0] {
-				w.say(fmt.Sprintf("No playbook judges what %s does, so nothing here says whether it is right. Its own objects can be read: %s.", report.Code(name), report.Code("kubectl get "+operator[1]+" -A")))
+				w.say(fmt.Sprintf("No playbook covers %s, so its health is not judged here. Its objects can be read: %s.", report.Code(name), report.Code("kubectl get "+operator[1]+" -A")))
 				return !namesSomething(a, names, name), nil
 			}
 		}
-		w.say(fmt.Sprintf("The cluster does not serve the API group %s, so %s is not installed here, and I can read nothing of it.%s", report.Code(operator[0]), report.Code(name), insteadOf(s)))
+		w.say(fmt.Sprintf("The cluster does not serve the API group %s, so %s is not installed here and I cannot read its state.%s", report.Code(operator[0]), report.Code(name), insteadOf(s)))
 		return !namesSomething(a, names, name), nil
 	}
 	w.say(fmt.Sprintf("I have no access to %s: I read the cluster's API alone. Look there with %s.%s", report.Code(name), outsideSystems[name], insteadOf(s)))
@@ -102,14 +102,14 @@ func (w *work) sayBackups(ctx context.Context) (done bool, err error) {
 			list = append(list, fmt.Sprintf("CronJob %s in namespace %s, schedule %s", report.Code(c.Name), report.Code(c.Namespace), report.Code(c.Spec.Schedule)))
 		}
 	}
-	text := "No object of the cluster tells whether data is backed up, or whether a backup can be restored: I do not know."
+	text := "No object of the cluster shows whether data is backed up, or whether a backup can be restored: I do not know."
 	switch {
 	case len(list) > 0:
 		text += " Judging by the name, this may be related: " + strings.Join(list, "; ") + "."
 	case s.Unread["cronjobs"]:
 		text += " CronJobs could not be read."
 	default:
-		text += " I see no CronJob whose name speaks of backups."
+		text += " I see no CronJob whose name mentions backups."
 	}
 	w.say(text)
 	return true, nil
@@ -134,7 +134,7 @@ func insteadOf(s *engine.Snapshot) string {
 			if len(svc.Status.LoadBalancer.Ingress) > 0 {
 				address = "has an address"
 			}
-			list = append(list, fmt.Sprintf("Service %s in namespace %s asks for a load balancer and %s", report.Code(svc.Name), report.Code(svc.Namespace), address))
+			list = append(list, fmt.Sprintf("Service %s in namespace %s requests a load balancer and %s", report.Code(svc.Name), report.Code(svc.Namespace), address))
 		}
 	}
 	kinds := map[string]bool{}
@@ -151,7 +151,7 @@ func insteadOf(s *engine.Snapshot) string {
 		list = append(list, fmt.Sprintf("autoscaler %s in namespace %s wants %d of %d to %d replicas", report.Code(h.Name), report.Code(h.Namespace), h.Status.DesiredReplicas, minReplicas(h.Spec.MinReplicas), h.Spec.MaxReplicas))
 	}
 	if len(list) == 0 {
-		return " The cluster itself shows nothing of it: no Service of type ExternalName or LoadBalancer, and no autoscaler."
+		return " The cluster itself has no trace of it: no Service of type ExternalName or LoadBalancer, and no autoscaler."
 	}
 	if len(list) > most {
 		list = append(list[:most], fmt.Sprintf("and %d more", len(list)-most))

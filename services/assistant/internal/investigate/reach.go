@@ -278,7 +278,7 @@ func (p *passage) findTo(e question.End, namespace string) {
 func (p *passage) toService(x *network.Index, s *corev1.Service) {
 	p.to.Service, p.toText = s, refTitle(engine.ServiceRef(s))
 	if len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName {
-		p.stop(true, "%s has no selector: where it leads is not a pod of this cluster, so only the policies on what leaves the caller count, by address.", engine.UpperFirst(p.toText))
+		p.stop(true, "%s has no selector, so its target is not a pod of this cluster and only the caller's egress policies count, by address.", engine.UpperFirst(p.toText))
 		return
 	}
 	if p.to.Pods = x.ReadyBackends(s); len(p.to.Pods) > 0 {
@@ -379,7 +379,7 @@ func (p *passage) judge() (open bool, text string) {
 		}
 		return false, fmt.Sprintf("No. %s has no port %d; it has %s.", engine.UpperFirst(p.toText), p.asked, joinCodes(have))
 	case len(j.Barriers) == 0 && !j.Policies:
-		return true, fmt.Sprintf("Yes, as far as these objects tell: no NetworkPolicy is about %s or %s. Policies of other kinds, of a network plug-in or a service mesh, were not read.%s", p.fromText, to, names)
+		return true, fmt.Sprintf("Yes, as far as these objects show: no NetworkPolicy applies to %s or %s. Policies of other kinds, of a network plug-in or a service mesh, were not read.%s", p.fromText, to, names)
 	case len(j.Barriers) == 0:
 		return names == "", fmt.Sprintf("Yes, the network policies let %s through to %s.%s\n\n%s", p.fromText, to, names, pluginNote)
 	}
@@ -405,9 +405,9 @@ func (p *passage) describeBarrier(b network.Barrier) string {
 		port = fmt.Sprintf(" on %s %d", cmp.Or(b.Protocol, corev1.ProtocolTCP), b.Port)
 	}
 	if b.Leaves {
-		return fmt.Sprintf("Policy %s (egress) does not let it out%s. It lets out %s. Add the target there, if this connection is wanted.", policy, port, b.LetsThrough)
+		return fmt.Sprintf("Policy %s (egress) does not allow it%s. Allowed egress: %s. Add the target there, if this connection is wanted.", policy, port, b.LetsThrough)
 	}
-	return fmt.Sprintf("Policy %s (ingress) does not let it in%s. It lets in %s. The caller's pods have the labels %s, and their namespace %s.", policy, port, b.LetsThrough,
+	return fmt.Sprintf("Policy %s (ingress) does not allow it%s. Allowed ingress: %s. The caller's pods have the labels %s, and their namespace %s.", policy, port, b.LetsThrough,
 		joinCodes(labelList(p.from.Pods[0].Labels)), p.namespaceLabels())
 }
 

@@ -31,7 +31,7 @@ const (
 // The reasons why logs were not read to their beginning.
 var (
 	cutByBytes = "one log is read up to some MB from its end"
-	cutByPeek  = fmt.Sprintf("of many pods only the last %d lines are read, and more where those tell of trouble", peekLines)
+	cutByPeek  = fmt.Sprintf("of many pods only the last %d lines are read, and more if those show trouble", peekLines)
 	cutByTime  = fmt.Sprintf("reading stopped after %s", evidenceTime)
 	cutByPods  = fmt.Sprintf("one question reads the logs of %d pods", evidencePods)
 	cutByTotal = fmt.Sprintf("one question reads %d MB of logs", evidenceBytes>>20)

@@ -65,5 +65,5 @@ func describeRelease(s *engine.Snapshot, r operation.Ref, head string) string {
 	if release == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s stands for revision %d of the Helm release %s, which is %s.", head, release.Revision, report.Code(release.Name), report.Code(release.Status))
+	return fmt.Sprintf("%s stores revision %d of the Helm release %s, which is %s.", head, release.Revision, report.Code(release.Name), report.Code(release.Status))
 }

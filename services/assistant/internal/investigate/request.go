@@ -102,7 +102,7 @@ func (w *work) propose(left []proposal, of int) turn.Outcome {
 	if of > 1 {
 		text += fmt.Sprintf("\n\nThat is one of %d changes; the others are proposed after it, one by one.", of)
 		if len(left) == 1 {
-			text = p.why + "\n\nThat is the last of the changes asked for."
+			text = p.why + "\n\nThat is the last of the requested changes."
 		}
 	}
 	w.say(text)
@@ -160,7 +160,7 @@ func (w *work) whyChange(ctx context.Context) bool {
 	if err != nil || len(all)+len(missing) == 0 {
 		return false
 	}
-	w.say("Because you asked for it. Nothing was decided by your question.")
+	w.say("Because you requested it. Your question decided nothing.")
 	for _, p := range all {
 		w.say(p.why + "\n\n" + indentCode(kubectl.Render(p.op)))
 	}
@@ -193,7 +193,7 @@ func (w *work) advise(ctx context.Context, a question.Ask, t *topic) error {
 			w.say(text)
 		}
 	}
-	w.say("Nothing was changed and nothing waits. To have a change proposed, with its diff, say it as a request, such as `restart api`.")
+	w.say("Nothing was changed and no change is pending. For a proposal with its diff, send a request such as `restart api`.")
 	if len(t.objects) > 0 {
 		if about, _ := t.found(a.Symptoms); len(about) > 0 {
 			if keepsCause(a.Changes, about) {
@@ -218,10 +218,10 @@ var effects = map[operation.Verb]string{
 	operation.Scale:        "Pods are added or ended until the number is right; fewer may mean that requests are refused.",
 	operation.Restart:      "New pods come up and take the place of the old, a few at a time. It helps only where the cause is in the running process.",
 	operation.Undo:         "The pods of the earlier revision come up and take the place of the present ones, a few at a time.",
-	operation.Delete:       "What is deleted is gone, and with it what it owns. A pod of a workload comes again, a workload does not.",
+	operation.Delete:       "Deletion also removes what the object owns. A workload replaces its deleted pods; a deleted workload does not come back.",
 	operation.Drain:        "The node takes no new pods, and those on it are evicted as disruption budgets allow.",
 	operation.Cordon:       "The node takes no new pods; those on it stay.",
-	operation.Suspend:      "No new jobs are started; one that runs goes on.",
+	operation.Suspend:      "No new jobs are started; a running one continues.",
 	operation.SetImage:     "New pods with the other image come up and take the place of the old.",
 	operation.SetResources: "New pods with the other amounts come up and take the place of the old.",
 }
@@ -260,7 +260,7 @@ func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
 	case len(left) == 0:
 		return turn.Outcome{}, nil
 	case !good:
-		w.say(fmt.Sprintf("The next change that you asked for is not proposed, since this one did not succeed. It would be:\n\n%s", indentCode(kubectl.Render(left[0].op))))
+		w.say(fmt.Sprintf("The next requested change is not proposed, since this one did not succeed. It would be:\n\n%s", indentCode(kubectl.Render(left[0].op))))
 		return turn.Outcome{}, nil
 	}
 	w.plan("Read the cluster again", "Propose the next change")
@@ -295,7 +295,7 @@ func (w *work) proposedSince(at int, op operation.Operation) bool {
 
 // listAlternatives lists alternatives to the changes that were denied.
 func listAlternatives(denied []action.Action) string {
-	list := []string{"Leave it as it is; the same change comes back only when it is asked for again."}
+	list := []string{"Leave it as it is; the same change is proposed again only on request."}
 	for _, a := range denied {
 		for _, op := range a.Ops() {
 			list = append(list, instead[op.Verb]...)

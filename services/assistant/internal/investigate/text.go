@@ -26,8 +26,8 @@ const examples = `- what is wrong in shop?
 - any kubectl line, such as ` + "`kubectl get pods -n shop`"
 
 const (
-	assentText      = "That approves nothing, and nothing was changed. A change that waits runs only on `yes`, `approve` or `proceed`, each as the whole message, and goes away with `no`; it may also wait."
-	assentElsewhere = "That approves nothing, and nothing was changed. A change that waits is approved or denied with the buttons of its card; it may also wait."
+	assentText      = "That approves nothing, and nothing was changed. A pending change runs only on `yes`, `approve` or `proceed`, each as the whole message, and is dropped with `no`; it may also wait."
+	assentElsewhere = "That approves nothing, and nothing was changed. A pending change is approved or denied with the buttons of its card; it may also wait."
 	heldText        = "So nothing is changed and nothing is proposed: changes are made at once or not at all, never on a condition or later. When it is time, say only the change, such as `restart api`."
 )
 
@@ -45,7 +45,7 @@ func refuseName(name string) string {
 	if _, err := kubectl.Parse("kubectl get pod " + name); err != nil {
 		why = err.Error()
 	}
-	return fmt.Sprintf("%s is refused as a name, and nothing was asked of the cluster: %s", report.Code(name), why)
+	return fmt.Sprintf("%s was refused as a name and nothing was sent to the cluster: %s", report.Code(name), why)
 }
 
 // refTitle formats an object for a sentence.
@@ -220,7 +220,7 @@ func describeAbsent(t *topic) string {
 				near = append(near, name)
 			}
 		}
-		return text + namesText(" Near is ", near, " There are ", all)
+		return text + namesText(" The closest is ", near, " There are ", all)
 	}
 	var lines []string
 	for _, m := range t.missing {
@@ -263,7 +263,7 @@ func absentName(t *topic, m question.Mention) string {
 		for _, r := range near {
 			list = append(list, refTitle(r))
 		}
-		return text + " Near is " + strings.Join(list, ", ") + "."
+		return text + " The closest is " + strings.Join(list, ", ") + "."
 	}
 	if m.Kind == "node" {
 		var all []string

@@ -50,7 +50,7 @@ func TestWordsOfPeople(t *testing.T) {
 		{"which version of web is running?", []string{"shop/web:2.3.1` in 2 pods"}, nil},
 		{"warnings in the last hour", []string{"in the last hour"}, []string{"no namespace"}},
 		{"what changed in the last 2 minutes in kube-system?", []string{"Nothing was created, rolled out or scaled in namespace `kube-system` in the last 2 minutes"}, nil},
-		{"who changed catalog in the last 2 minutes?", []string{"Other edits, such as of a selector or of a value, do not show here"}, nil},
+		{"who changed catalog in the last 2 minutes?", []string{"Other edits, such as of a selector or a value, are not visible here"}, nil},
 		{"did anything restart overnight in shop", []string{"`api`"}, []string{"`overnight`"}},
 		{"which pods restarted in the last 30 minutes?", []string{"in the last 30 minutes"}, nil},
 	} {

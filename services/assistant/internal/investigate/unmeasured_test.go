@@ -55,7 +55,7 @@ func TestWayToAService(t *testing.T) {
 	s := readFixture(t, "", "variable")
 	line := "ERROR dial tcp 10.96.0.31:7000: i/o timeout\n"
 	a := askOnce(t, withoutMetrics(s, map[string]string{"till-1-abcde": strings.Repeat(line, 3), "oven-1-fghij": "INFO ready\n"}), "bakery", "what is wrong?")
-	checkAnswer(t, "what is wrong?", a, []string{"`10.96.0.31` is service `oven`", "Not looked at is the way there from `node-1`: its kube-proxy"}, nil)
+	checkAnswer(t, "what is wrong?", a, []string{"`10.96.0.31` is service `oven`", "The path from `node-1` was not examined: its kube-proxy"}, nil)
 }
 
 // TestHeadingOfAnAlert: the wording of an alert's heading gives no names, but names in it count.

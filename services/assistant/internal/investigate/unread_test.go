@@ -18,7 +18,7 @@ func TestWhatAnAnswerIsNotAbout(t *testing.T) {
 		{"is checkout running fine?", []string{allClear}, []string{"left out"}},
 		{"what port does catalog listen on?", []string{"`.spec.ports`", `"targetPort":8080`, "ask `what is wrong with catalog?`"}, []string{"service without endpoints"}},
 		{"what labels does web have?", []string{"`.metadata.labels`"}, []string{"image pull"}},
-		{"which team owns ledger?", []string{"I cannot tell more of what was asked", "`team`, `owns`"}, []string{"out of memory"}},
+		{"which team owns ledger?", []string{"I cannot answer more", "`team`, `owns`"}, []string{"out of memory"}},
 		{"which deployments are not at the latest version?", []string{"left out: `latest`, `version`"}, nil},
 		{"is the disk full anywhere", []string{"How full the volume is", "`kubectl exec POD -- df -h`"}, nil},
 		{"what is the memory limit of ledger?", []string{"memory: 64Mi"}, nil},
@@ -36,7 +36,7 @@ func TestWhatAnAnswerIsNotAbout(t *testing.T) {
 		{"is gateway broken?", nil, []string{"No, something"}},
 		{"which deployment has the fewest replicas?", []string{"left out: `fewest`"}, []string{"no object with the name"}},
 		{"can people log in", []string{"not something I can answer"}, nil},
-		{"what happens to payments if worker-3 dies?", []string{"cannot be told for certain", "Draining node `worker-3`"}, []string{allClear}},
+		{"what happens to payments if worker-3 dies?", []string{"exact outcome cannot be predicted", "Draining node `worker-3`"}, []string{allClear}},
 	} {
 		checkAnswer(t, row.query, askOnce(t, b, "", row.query), row.must, row.not)
 	}

@@ -51,13 +51,13 @@ func (w *work) watch(ctx context.Context, op operation.Operation) error {
 		before = now
 	}
 	if part {
-		w.say("The list is too long to be read whole, so rows that went away are not told.")
+		w.say("The list is too long to read completely, so deleted rows are not shown.")
 	}
 	if len(changes) == 0 {
-		w.say(fmt.Sprintf("Nothing changed in the %s that were watched. An answer watches no longer; ask again to go on.", w.cfg.WatchLimit))
+		w.say(fmt.Sprintf("Nothing changed in the %s watched. Watching has ended; ask again to continue.", w.cfg.WatchLimit))
 		return nil
 	}
-	w.say(fmt.Sprintf("What changed in the %s that were watched:\n\n%s\nAn answer watches no longer; ask again to go on.", w.cfg.WatchLimit, indentLines(changes[:min(len(changes), mostLines)])))
+	w.say(fmt.Sprintf("Changes in the %s watched:\n\n%s\nWatching has ended; ask again to continue.", w.cfg.WatchLimit, indentLines(changes[:min(len(changes), mostLines)])))
 	return nil
 }
 

@@ -216,7 +216,7 @@ func (l *loader) finish() (*Recording, error) {
 	l.addLogs()
 	l.AsOf = l.newest()
 	if l.AsOf.IsZero() {
-		return nil, errors.New("no object and no log in it carries a time, so that ages cannot be told")
+		return nil, errors.New("no object or log in it has a time, so ages are unknown")
 	}
 	return l.Recording, nil
 }

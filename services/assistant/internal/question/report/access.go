@@ -86,7 +86,7 @@ func (v View) Grants(verb, group, plural string) []Grant {
 func WhoCan(v View, verb, kind string) string {
 	group, plural, ok := ResourceNamed(kind)
 	if !ok || verb == "" {
-		return "Say what is to be allowed on which kind, for example: who can delete pods in shop?\n"
+		return "Name a verb and a kind, for example: who can delete pods in shop?\n"
 	}
 	t := newTable("Who", "Name", "Where", "By binding")
 	for _, g := range v.Grants(verb, group, plural) {
@@ -105,7 +105,7 @@ func WhoCan(v View, verb, kind string) string {
 		}
 	}
 	if len(unread) > 0 {
-		text += "\nNot read, so somebody may be missing: " + strings.Join(unread, ", ") + ".\n"
+		text += "\nNot read, so subjects may be missing: " + strings.Join(unread, ", ") + ".\n"
 	}
 	return text
 }

@@ -51,7 +51,7 @@ func (v View) NodeCapacities() []NodeCapacity {
 
 // Capacity shows what each node has for pods and what its pods request.
 func Capacity(v View) string {
-	t := newTable("Node", "State", "CPU asked / there is", "Memory asked / there is", "Pods")
+	t := newTable("Node", "State", "CPU requested / allocatable", "Memory requested / allocatable", "Pods")
 	placed := 0
 	for _, n := range v.NodeCapacities() {
 		placed += n.Pods
@@ -69,9 +69,9 @@ func Capacity(v View) string {
 		pods := n.Total[corev1.ResourcePods]
 		t.add(tableCell(n.Node), state, share(corev1.ResourceCPU), share(corev1.ResourceMemory), fmt.Sprintf("%d / %s", n.Pods, pods.String()))
 	}
-	head := "What pods ask for on each node, of what the node has for pods:"
+	head := "Pod requests on each node, out of its allocatable resources:"
 	if v.Unread["pods"] || v.Namespace != "" && placed == 0 {
-		head = "What each node has for pods (the pods of other namespaces were not all read):"
+		head = "Allocatable resources of each node (not all pods of other namespaces were read):"
 	}
 	return t.under(head, "No nodes could be read.")
 }

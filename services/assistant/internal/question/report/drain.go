@@ -78,7 +78,7 @@ func (v View) onDrain(pod *corev1.Pod, top func(*corev1.Pod) operation.Ref) (wha
 		return fmt.Sprintf("**held back**: disruption budget %s allows no disruption now (%d healthy, %d wanted)", tableCell(b.Name), b.Status.CurrentHealthy, b.Status.DesiredHealthy), true
 	}
 	if owner == nil {
-		return "**held back**: nobody owns it, so it would not come again", true
+		return "**held back**: it has no owner, so it would not be replaced", true
 	}
 	what = "evicted; its " + kindName(top(pod)) + " makes a new one elsewhere"
 	if slices.ContainsFunc(pod.Spec.Volumes, func(vol corev1.Volume) bool { return vol.EmptyDir != nil }) {

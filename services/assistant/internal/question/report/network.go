@@ -59,7 +59,7 @@ func EmptyServices(v View) string {
 			case s.Spec.Type == corev1.ServiceTypeExternalName:
 				text += fmt.Sprintf("\n\nService %s leads outside, to %s: such a service never has endpoints, and that is no fault.", Code(s.Name), Code(s.Spec.ExternalName))
 			default:
-				text += fmt.Sprintf("\n\nService %s has no selector: its endpoints are whatever somebody writes by hand.", Code(s.Name))
+				text += fmt.Sprintf("\n\nService %s has no selector: its endpoints are managed by hand.", Code(s.Name))
 			}
 		}
 	}

@@ -120,7 +120,7 @@ func UnhealthyPods(v View) string {
 		up, of := readyContainers(pod)
 		t.add(tableCell(pod.Namespace), tableCell(pod.Name), fmt.Sprintf("%d/%d", up, of), tableCell(State(pod)), strconv.Itoa(countRestarts(pod)), formatAge(v.Taken, pod.CreationTimestamp.Time))
 	}
-	return t.under(countNoun(n, "pod is", "pods are")+" not healthy "+v.where()+".", "All pods "+v.where()+" are ready or have completed; whether their programs work, their logs tell.")
+	return t.under(countNoun(n, "pod is", "pods are")+" not healthy "+v.where()+".", "All pods "+v.where()+" are ready or have completed; only their logs show whether their programs work.")
 }
 
 // Restarts lists containers by how often they were restarted.

@@ -54,8 +54,8 @@ func RecentChanges(v View) string {
 		t.add(formatAge(v.Taken, c.at)+" ago", tableCell(c.namespace), c.object, c.what)
 	}
 	period := cmp.Or(v.period(), " in the last 24 hours")
-	return t.under("What changed "+v.where()+period+", the newest first (the cluster does not tell here who did it):",
-		"Nothing was created, rolled out or scaled "+v.where()+period+". Other edits, such as of a selector or of a value, do not show here, and the cluster does not tell here who made them.")
+	return t.under("What changed "+v.where()+period+", the newest first (the cluster does not record here who did it):",
+		"Nothing was created, rolled out or scaled "+v.where()+period+". Other edits, such as of a selector or a value, are not visible here, nor is who made them.")
 }
 
 func (v View) recent(at time.Time) bool { return v.Taken.Sub(at) <= cmp.Or(v.Within, recently) }

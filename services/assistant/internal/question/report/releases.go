@@ -42,11 +42,11 @@ func Releases(v View) string {
 		}
 		t.add(tableCell(r.Ref.Namespace), tableCell(r.Name), strconv.Itoa(r.Revision), tableCell(r.Status), formatAge(v.Taken, r.Created), deployed)
 	}
-	none := "There are no releases of Helm " + v.where() + "."
+	none := "There are no Helm releases " + v.where() + "."
 	if v.Unread["secrets"] {
-		none = "The Secrets could not be read, so no release of Helm was found."
+		none = "The Secrets could not be read, so no Helm release was found."
 	}
-	return t.under("Releases of Helm "+v.where()+", from the names and labels of their Secrets:", none)
+	return t.under("Helm releases "+v.where()+", from the names and labels of their Secrets:", none)
 }
 
 // released lists each new revision of a Helm release.
