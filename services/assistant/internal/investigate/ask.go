@@ -181,7 +181,7 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 	outcome := func() {}
 	if a.Intent == question.Events && !strings.Contains(a.Words, "event") {
 		outcome = func() {
-			if about, _ := t.found(nil); len(about) > 0 { // "what happened in shop?" also asks for the outcome
+			if about, _ := t.found(nil); len(about) > 0 { // "what happened in shop?" is also about the outcome
 				w.say(engine.Answer(t.snap, about))
 			}
 		}

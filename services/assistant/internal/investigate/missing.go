@@ -68,7 +68,7 @@ func looksLikeName(a question.Ask, m question.Mention) bool {
 	return false
 }
 
-// askWhich asks for the name of the ConfigMap, Secret, volume claim or service account if a question about its users
+// askWhich requests the name of the ConfigMap, Secret, volume claim or service account if a question about its users
 // omits it or has it wrong, and lists the existing ones. It is empty if one is found, or none of these kinds is asked
 // about.
 func askWhich(a question.Ask, t *topic) string {

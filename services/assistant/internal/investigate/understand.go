@@ -156,7 +156,7 @@ func meansLittle(a question.Ask, left []string) bool {
 // namesSomething reports whether a sentence names an existing namespace or workload.
 func (w *work) namesSomething(ctx context.Context, a question.Ask) (bool, error) {
 	if a.Count.Kind != "" {
-		return false, nil // the question asks for a number, which only a count answers
+		return false, nil // the question is for a number, which only a count answers
 	}
 	s, err := w.snapshot(ctx, "")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// one builds the operation for one object. It asks for a missing value, unless the spec or an earlier revision has it.
+// one builds the operation for one object. It requests a missing value, unless the spec or an earlier revision has it.
 func (b *builder) one(r operation.Ref) {
 	op := newOperation(b.change.Verb, r)
 	name := upperFirst(refTitle(r))

@@ -258,7 +258,7 @@ func parseChange(s sentence) (c Change, ok bool) {
 		}
 	}
 	if c.Kind == "event" || c.Described && len(c.Mentions) > 0 {
-		return c, false // events come and go on their own; a description after a name is a remark
+		return c, false // events are short-lived; a description after a name is a remark
 	}
 	if c.Verb == "" {
 		c.Symptoms = symptomsOf(s.from(1).low)

@@ -60,7 +60,7 @@ var bareExpr = regexp.MustCompile(`^(` + wordlist.AnyOf(
 // Right is an API verb and a kind.
 type Right struct{ Verb, Kind string }
 
-// insteadExpr denies a change and then says what is wanted instead.
+// insteadExpr matches a message that denies a change and then makes another request.
 var insteadExpr = regexp.MustCompile(`(?is)^(?:please )?(?:do not|don'?t|dont|never) [^,.;]{1,60}[,.;] *(?:but )?(?:(?:just|only) )?((?:tell|show|explain|say|look|check|find|why|what|which|how)\b.+)$`)
 
 // Parse parses a message. It never fails: a message that is not understood is Unclear.
@@ -132,7 +132,7 @@ func RequestsChange(message string) bool { return Parse(message).Intent == Reque
 // no limits, no endpoints, scaled to zero.
 var countable = map[Intent]bool{Unclear: true, Diagnosis: true, Overview: true, Health: true, UnhealthyPods: true, Restarts: true, Images: true, List: true, Describe: true, Users: true}
 
-// readNumber turns a question for a table into one for a number, if that is what it wants. A question with a condition
+// readNumber turns a question for a table into one for a number, if it wants one. A question with a condition
 // that is not understood becomes Unclear: any number would answer another question.
 func (a *Ask) readNumber(s sentence, p place) {
 	if !countable[a.Intent] && a.Intent != Idle {

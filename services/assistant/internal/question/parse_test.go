@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// sentences are what people type, by intent. Only those under Request may lead to a proposal.
+// sentences are examples of what people type, by intent. Only those under Request may lead to a proposal.
 var sentences = map[question.Intent]string{
 	question.Diagnosis: `
 why does api crash?

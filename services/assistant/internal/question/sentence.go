@@ -67,7 +67,7 @@ func readSentence(message string) sentence {
 			from := len(s.words)
 			s.plain(inner)
 			for i := range s.words[from:] {
-				s.words[from+i].spoken = message[at[0]] != '`' // a copied command stands in those
+				s.words[from+i].spoken = message[at[0]] != '`' // a copied command is in those
 			}
 		}
 		message = message[at[1]:]

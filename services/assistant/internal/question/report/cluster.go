@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// NodeCapacity is what a node has for pods, and what its pods request.
+// NodeCapacity holds the allocatable resources of a node, and the requests of its pods.
 type NodeCapacity struct {
 	Node             string
 	Ready, Cordoned  bool

@@ -26,7 +26,7 @@ type View struct {
 	Within time.Duration
 }
 
-// Exclusion is what a question excludes. Its zero value excludes nothing.
+// Exclusion holds the places and objects that a question excludes. Its zero value excludes nothing.
 type Exclusion struct {
 	Namespaces []string
 	Names      []string               // of objects
