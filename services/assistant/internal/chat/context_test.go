@@ -49,7 +49,8 @@ func TestCutContext(t *testing.T) {
 	}
 }
 
-// FuzzCutContext: the rest ends the text, cutting again takes nothing, and a namespace is one.
+// FuzzCutContext checks that the rest is a suffix of the text, that a second cut removes nothing, and that the
+// namespace is valid.
 func FuzzCutContext(f *testing.F) {
 	f.Add("[context: namespace=shop, kube_context=x] [context: a=b] why?")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -1,10 +1,10 @@
-// Package chat is the wire of the assistant's main route: what a request may say, and the exact bytes of the frames that
-// answer it.
+// Package chat defines the wire format of the assistant's main route: the requests it accepts, and the exact bytes of
+// the response frames.
 //
-// A request becomes a [Request]: the query with its context groups taken off, the history that came along, and where to
-// find the session. [ParseWord] reports whether the query decides an action; nothing else ever does.
+// A request becomes a [Request]: the query without its context groups, the history, and how to find the session.
+// [ParseWord] alone reports whether the query decides an action.
 //
-// Frames are encoded once, by an [Encoder], in the canonical profile. Those bytes are what is stored and replayed. A
-// [Renderer] makes of them what one reader asked for: the same, with event ids, or the strict profile for SDKs that
-// accept nothing but chat-completions chunks.
+// An [Encoder] encodes each frame once, in the canonical profile; those bytes are stored and replayed. A [Renderer]
+// converts them for each reader: unchanged, with event ids, or in the strict profile for SDKs that accept only
+// chat-completions chunks.
 package chat

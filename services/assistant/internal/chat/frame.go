@@ -43,7 +43,7 @@ type Step struct {
 type Approval struct {
 	ActionID      string
 	RiskLevel     string
-	HumanSummary  string // the command, shown unchanged, since it is what will run
+	HumanSummary  string // the command that will run, shown unchanged
 	AlwaysConfirm bool
 	ExpiresAt     time.Time
 	Digest        string // sha256:<hex>
@@ -156,12 +156,12 @@ func (e *Encoder) Error(dst []byte, f fault.Failure, fatal bool) []byte {
 	return endEvent(appendText(append(dst, `,"message":`...), f.Message))
 }
 
-// Token is a piece of the answer.
+// Token is a part of the answer.
 func (e *Encoder) Token(dst []byte, text string) []byte {
 	return append(e.content(dst, text), "}]}"+frameEnd...)
 }
 
-// Approval is a piece of the answer that asks for a decision.
+// Approval is a part of the answer that requests a decision.
 func (e *Encoder) Approval(dst []byte, text string, a Approval) []byte {
 	return append(appendApproval(e.content(dst, Visible(Prose(text))), a), "}]}"+frameEnd...)
 }

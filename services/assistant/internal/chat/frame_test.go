@@ -27,7 +27,7 @@ var (
 		ActionID: "0198c5a4-0000-7000-8000-000000000002", RiskLevel: "high", HumanSummary: `kubectl delete pvc 'a"b' -n shop`,
 		AlwaysConfirm: true, ExpiresAt: time.Date(2025, 11, 24, 16, 0, 0, 0, time.UTC), Digest: "sha256:" + strings.Repeat("01", 32),
 	}
-	// nasty has every character that is escaped, and what looks like the frame around it.
+	// nasty contains every character that is escaped, and text that looks like a frame.
 	nasty = "a\x00\b\t\n\v\f\r\x1b[31m\x1c\x7f\u0085\u009f\u2028\u2029 <&> \"\\ \xff\xc3 é\U0001F680\U0001F6D1 \"}],\"usage\":{} ,\"choices\":[\n\ndata: [DONE]\n\n"
 )
 
@@ -82,7 +82,7 @@ func TestFramesOfEveryKind(t *testing.T) {
 			if got := renderFrames(t, chat.Canonical, false, frame); !bytes.Equal(got, frame) {
 				t.Errorf("the canonical profile changes %s into %s; want bytes.Equal(got, frame)", frame, got)
 			}
-			// The stream's one role is sent before, so that what is compared is the kind's own.
+			// The stream's one role is sent first, so that only the kind's own bytes are compared.
 			whole := renderFrames(t, chat.Strict, false, kinds["token_empty"], frame)
 			own := bytes.TrimPrefix(whole, renderFrames(t, chat.Strict, false, kinds["token_empty"]))
 			assistanttest.CheckGolden(t, "frames/strict/"+name+".sse", own)
@@ -173,7 +173,7 @@ func TestStopSign(t *testing.T) {
 	}
 }
 
-// What somebody approves hides nothing and turns nothing around.
+// An approval prompt shows hidden and direction-changing characters by their code.
 func TestApprovalIsVisible(t *testing.T) {
 	t.Parallel()
 	a := approval
@@ -239,15 +239,15 @@ func TestRenderRefusesForeignBytes(t *testing.T) {
 	}
 }
 
-// FuzzFrame: what goes into a frame comes out of it in both profiles, but for what no frame carries, and the stream
-// stays whole.
+// FuzzFrame checks that both profiles return what was put into a frame, except for what frames cannot carry, and that
+// the stream stays valid.
 func FuzzFrame(f *testing.F) {
 	f.Add(nasty, "list")
 	f.Add("The ", "")
 	f.Add("\U0001F6D1", `"}],"usage":{`)
 	f.Fuzz(func(t *testing.T, text, other string) {
 		want := chat.Prose(strings.ToValidUTF8(text, "\uFFFD"))
-		if !utf8.ValidString(text) { // each broken byte becomes a mark of its own
+		if !utf8.ValidString(text) { // each broken byte becomes one replacement character
 			want = chat.Prose(string([]rune(text)))
 		}
 		a := chat.Approval{ActionID: other, HumanSummary: text, RiskLevel: other, Digest: other}

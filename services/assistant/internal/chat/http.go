@@ -13,9 +13,9 @@ import (
 	"github.com/mlp-platform/platform/libs/sse"
 )
 
-// Read reads and validates a chat request, in the order of the API: 415, 413, 422. limit bounds the body in bytes. In
-// service.Options.BodyLimits the route, and "" for what is no route, need a higher bound: the server's own is checked
-// before route and caller are.
+// Read reads and validates a chat request, in the order of the API: 415, 413, 422. limit is the largest body in bytes.
+// The limits in service.Options.BodyLimits, both for this route and for "" (no route), must be higher: the server
+// checks its own limit before route and caller.
 func Read(c echo.Context, limit int64) (Request, SessionHint, error) {
 	r, err := readRequest(c, limit)
 	if err != nil {
@@ -51,11 +51,10 @@ const (
 	Strict            // nothing but chat-completions chunks and comments
 )
 
-// strictSuffix on the model's id asks for the strict profile, for clients that can set no header.
+// strictSuffix on the model's id selects the strict profile, for clients that cannot set headers.
 const strictSuffix = "-openai"
 
-// ProfileOf returns the profile that a request asks for. model is the service's own model name, asked the one in the
-// body.
+// ProfileOf returns the profile of a request. model is the service's model name, asked the one in the body.
 func ProfileOf(h http.Header, model, asked string) Profile {
 	if strings.EqualFold(h.Get("X-Stream-Profile"), "openai") || asked == model+strictSuffix {
 		return Strict
@@ -63,7 +62,7 @@ func ProfileOf(h http.Header, model, asked string) Profile {
 	return Canonical
 }
 
-// WantsIDs reports whether the stream shall carry event ids.
+// WantsIDs reports whether the stream must carry event ids.
 func WantsIDs(h http.Header) bool { return strings.EqualFold(h.Get("X-Stream-Ids"), "true") }
 
 // SetHeaders prepares the header of a stream.

@@ -246,7 +246,7 @@ func TestLastEventID(t *testing.T) {
 	}
 }
 
-// FuzzLastEventID: any id is one that could have been given, or none.
+// FuzzLastEventID checks that any accepted id is one that EventID can produce.
 func FuzzLastEventID(f *testing.F) {
 	f.Add("7.12")
 	f.Fuzz(func(t *testing.T, value string) {

@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 )
 
-// Models are the documents of /v1/models: one model under two ids, of which the second asks for the strict profile.
+// Models are the documents of /v1/models: one model under two ids, the second for the strict profile.
 type Models struct {
 	name    string
 	created time.Time

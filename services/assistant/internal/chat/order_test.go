@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 )
 
-// A request with several faults is refused for the first of the API's order, behind the platform's own server.
+// A request with several faults is refused for the first one in the API's order, also behind the platform's server.
 func TestOrderOfRefusals(t *testing.T) {
 	t.Parallel()
 	const key = "ki-ro-0123456789abcdef"
@@ -27,7 +27,7 @@ func TestOrderOfRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := service.New(service.Options{Name: "assistant", BodyLimits: map[string]int64{
-		route: math.MaxInt64, "": math.MaxInt64, // the latter is what is no route
+		route: math.MaxInt64, "": math.MaxInt64, // "" is the limit for paths without a route
 	}})
 	s.Echo.HTTPErrorHandler = fault.Handler(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	s.Echo.POST(route, func(c echo.Context) error {

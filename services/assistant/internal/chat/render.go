@@ -9,17 +9,17 @@ import (
 // ErrNotCanonical means that no Encoder produced the bytes.
 var ErrNotCanonical = errors.New("chat: not a canonical frame")
 
-// Renderer converts canonical frames to the form that one reader asked for. It belongs to one stream and one goroutine.
+// Renderer converts canonical frames to the form that one reader requested. It belongs to one stream and one goroutine.
 type Renderer struct {
 	profile Profile
-	role    bool // the strict stream's one delta with a role was sent
+	role    bool // the strict stream's one delta with a role has been sent
 }
 
 // NewRenderer makes the renderer of one stream.
 func NewRenderer(p Profile) *Renderer { return &Renderer{profile: p} }
 
 // Render appends one frame in the reader's form. id is the event id, "" for none. If the frame becomes several, the
-// last one has the id, so that a reader that resumes after it misses nothing. Done and Heartbeat are passed unchanged.
+// last one has the id, so that a reader that resumes after it misses nothing. Done and Heartbeat pass unchanged.
 func (r *Renderer) Render(dst, frame []byte, id string) ([]byte, error) {
 	payload, ok := Payload(frame)
 	switch {
@@ -57,7 +57,7 @@ func Payload(frame []byte) ([]byte, bool) {
 	return bytes.CutSuffix(p, []byte(frameEnd))
 }
 
-// splitChunk parts a chunk before its choices. Quotes inside of strings are escaped, so the first match is the member.
+// splitChunk splits a chunk before its choices. Quotes inside strings are escaped, so the first match is the member.
 func splitChunk(payload []byte) (head, rest []byte, ok bool) {
 	i := bytes.Index(payload, []byte(`,"choices":[`))
 	if i < 0 {
@@ -105,7 +105,7 @@ func strictEvent(dst, head, event []byte, id string) ([]byte, error) {
 	return append(appendString(dst, call.Message+"\n"), "}"+choiceOpen+"}]}"+frameEnd...), nil
 }
 
-// strictCompletion moves usage into a chunk of its own.
+// strictCompletion moves usage into a separate chunk.
 func strictCompletion(dst, head, rest []byte, id string) ([]byte, error) {
 	at := bytes.LastIndex(rest, []byte("}]"+usageStart))
 	if at < 0 {

@@ -27,11 +27,11 @@ const DefaultUser = "default"
 // Message is one message of a request, reduced to its text.
 type Message struct {
 	Role, Text string
-	// Unspoken marks a user message that a program wrote, such as an alert: it is no wish of anybody.
+	// Unspoken marks a user message that a program wrote, such as an alert: it expresses no user's wish.
 	Unspoken bool `json:",omitempty"`
 }
 
-// Roles that mean something here; any other passes and is not looked at.
+// Roles with a meaning here; all others are accepted and ignored.
 const (
 	RoleUser      = "user"
 	RoleAssistant = "assistant"
@@ -39,35 +39,35 @@ const (
 
 // Request is the body of a chat request that passed validation.
 type Request struct {
-	// Model is what the client named; it chooses at most the profile.
+	// Model is the name that the client sent; it chooses at most the profile.
 	Model string
 	// Query is the last user message without its context groups, normalized and trimmed. It may be empty.
 	Query string
-	// Context is what those groups said.
+	// Context is the content of those groups.
 	Context Context
-	// Page is what the client shows its user, if it says so: data that anybody may have written.
+	// Page is the content that the client says it shows its user; anyone may have written it.
 	Page string
-	// History is what users and assistants said before the query. It seeds a new session only.
+	// History holds the earlier user and assistant messages. It seeds a new session only.
 	History []Message
 	// User is opaque, for the audit log.
 	User string
-	// AutoApprove asks to skip approval in this request, where rules let it.
+	// AutoApprove skips approval in this request, where rules allow it.
 	AutoApprove bool
-	// NoDecisions is "decisions": false: the caller speaks for people whom it has not asked for a decision, so no word of
-	// the message decides.
+	// NoDecisions is "decisions": false: the caller has not asked its users for a decision, so no word of the message
+	// decides.
 	NoDecisions bool
-	// IncludeUsage asks for token counts on the completion.
+	// IncludeUsage adds token counts to the completion.
 	IncludeUsage bool
-	// StreamAbsent says that the body does not name stream; see [RequireStream].
+	// StreamAbsent reports that the body has no stream member; see [RequireStream].
 	StreamAbsent bool
 	// QuotedIDs are the ids that the last assistant message quotes; see SessionHint.
 	QuotedIDs []string
 }
 
-// Parse reads and validates a body. Its error is a problem: 422, with every fault that it found.
-// Half a surrogate pair reads as U+FFFD: chat histories hold what models wrote, and one bad character must not end a session.
+// Parse reads and validates a body. Its error is a problem: 422, with every fault found. Half a surrogate pair reads as
+// U+FFFD: chat histories contain model output, and one bad character must not end a session.
 func Parse(raw []byte) (Request, error) {
-	if !utf8.Valid(raw) { // or names that differ in broken bytes alone would be taken for one
+	if !utf8.Valid(raw) { // otherwise names that differ only in broken bytes would be equal
 		return Request{}, fault.Invalid(problem.Field{Loc: []string{"body"}, Msg: "not UTF-8"})
 	}
 	var d document
@@ -77,7 +77,7 @@ func Parse(raw []byte) (Request, error) {
 	return d.request()
 }
 
-// document is a body after its types were checked, before its rules were.
+// document is a body with checked types, before its rules are checked.
 type document struct {
 	model        string
 	messages     []message
@@ -91,10 +91,10 @@ type document struct {
 	faults faults
 }
 
-// message is a Message with what else the rules ask.
+// message is a Message with the further fields that the rules need.
 type message struct {
 	Message
-	textless bool // no string, and no part that has text
+	textless bool // neither a string nor a part with text
 }
 
 // UnmarshalJSON takes members by their exact names, where encoding/json would let "Stream" overrule "stream".
@@ -191,8 +191,8 @@ func (d *document) readMessage(loc []string, value json.RawMessage) message {
 	return m
 }
 
-// readContent is the text of a content: a string, or the text parts of a list joined by line feeds. Null stands for an
-// answer that was tool calls only.
+// readContent returns the text of a content: a string, or the text parts of a list joined by line feeds. Null is an
+// answer that had tool calls only.
 func (d *document) readContent(loc []string, value json.RawMessage) (text string, textless bool) {
 	switch value[0] {
 	case 'n':
@@ -247,7 +247,7 @@ func (d *document) readParts(loc []string, value json.RawMessage) (text string, 
 	return b.String(), textless
 }
 
-// request checks what goes beyond types, in the order of the API.
+// request checks the rules beyond types, in the order of the API.
 func (d *document) request() (Request, error) {
 	if len(d.faults.list) > 0 {
 		return Request{}, fault.Invalid(d.faults.list...)
@@ -277,7 +277,7 @@ func (d *document) request() (Request, error) {
 			_, m.Text = chattext.CutPage(m.Text)
 			_, m.Text = CutContext(m.Text)
 		case RoleAssistant:
-		default: // what a client calls system or tool is not the assistant's own word
+		default: // system and tool messages of a client are not the assistant's own
 			continue
 		}
 		if m.Text != "" {
@@ -292,8 +292,8 @@ func streamRequired() error {
 		WithErrors(problem.Field{Loc: []string{"body", "stream"}, Msg: "must be true"})
 }
 
-// RequireStream refuses a request of the strict profile that does not name stream. SDKs leave it
-// out to ask for one JSON document; given a stream they would hand it on as a raw string.
+// RequireStream refuses a request of the strict profile without a stream member. SDKs omit it to request one JSON
+// document; given a stream they would return it as a raw string.
 func (r Request) RequireStream(p Profile) error {
 	if r.StreamAbsent && p == Strict {
 		return streamRequired()
@@ -301,7 +301,7 @@ func (r Request) RequireStream(p Profile) error {
 	return nil
 }
 
-// quoted are the ids in the last thing the assistant said.
+// quoted returns the ids in the last assistant message.
 func (d *document) quoted() []string {
 	for _, m := range slices.Backward(d.messages) {
 		if m.Role == RoleAssistant {

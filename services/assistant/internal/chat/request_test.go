@@ -140,8 +140,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParse: a body is read or refused with 422, whatever it is; what is read keeps the bounds and is what any JSON
-// parser sees.
+// FuzzParse checks that any body is read or refused with 422, and that a body that was read keeps the limits and equals
+// what any JSON parser reads.
 func FuzzParse(f *testing.F) {
 	for _, tc := range good {
 		f.Add([]byte(tc.body))

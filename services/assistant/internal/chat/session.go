@@ -16,11 +16,11 @@ const (
 
 const maxSessionID = 128
 
-// maxQuoted limits the ids looked for in one message. A message with more of them quotes no prompt.
+// maxQuoted limits the ids looked for in one message. A message with more ids quotes no prompt.
 const maxQuoted = 256
 
-// SessionHint says which session a request belongs to. ID wins. Without one, Quoted are ids of which exactly one may be
-// that of an action of the caller's that waits: then its session is meant. Failing that the session is new.
+// SessionHint identifies the session of a request. ID wins. Without it, the request belongs to a session if exactly one
+// of the ids in Quoted is a waiting action of the caller. Otherwise the session is new.
 type SessionHint struct {
 	ID     string
 	Quoted []string
@@ -46,8 +46,8 @@ func HintOf(h http.Header, r Request) (SessionHint, error) {
 	return SessionHint{Quoted: r.QuotedIDs}, nil
 }
 
-// CallerRequestID is the request id that the caller sent, by which a repeat is known; "" if it sent none that is valid.
-// The id of the response does not serve: the server makes one up for each request without.
+// CallerRequestID is the request id that the caller sent, which identifies repeats; "" if it sent no valid one. The
+// response id does not serve: the server makes one up for each request without.
 func CallerRequestID(h http.Header) string {
 	v := h.Values(RequestIDHeader)
 	if len(v) != 1 || !validID(v[0], maxSessionID, false) {
@@ -71,7 +71,7 @@ func validID(s string, most int, colon bool) bool {
 	return true
 }
 
-// quotedIDs are the distinct UUIDs of a text, lower-case, in order.
+// quotedIDs returns the distinct UUIDs of a text, lower-case, in order.
 func quotedIDs(text string) []string {
 	var ids []string
 	seen := map[string]bool{}

@@ -6,17 +6,17 @@ import (
 	"unicode"
 )
 
-// Verdict is what a query that is a decision word decides. The zero value decides nothing.
+// Verdict is the decision that a decision word makes. The zero value decides nothing.
 type Verdict int
 
 // The verdicts.
 const (
 	NoVerdict      Verdict = iota
-	Approve                // the one action that waits
-	Deny                   // every action that waits
+	Approve                // the one waiting action
+	Deny                   // every waiting action
 	ApproveOne             // the action of the id
 	DenyOne                // the action of the id
-	ApproveAll             // what waits and may be approved so, and later writes
+	ApproveAll             // the waiting action if it may be approved this way, and later writes
 	AutoApproveOff         // ends ApproveAll
 )
 
@@ -42,11 +42,11 @@ func (v Verdict) String() string {
 type Word struct {
 	Verdict  Verdict
 	ActionID string // of ApproveOne and DenyOne, lower-case
-	Reason   string // of DenyOne, if one was given
+	Reason   string // of DenyOne, optional
 }
 
-// Word is the decision that the message consists of, if its words may decide. With a page below it, a word decides
-// nothing either: what a client writes there must not make a question a decision.
+// Word returns the decision that the message consists of, if its words may decide. With page content below it, a word
+// decides nothing either: text that a client adds there must not make a question a decision.
 func (r Request) Word() Word {
 	if r.NoDecisions || r.Page != "" {
 		return Word{}
@@ -54,7 +54,7 @@ func (r Request) Word() Word {
 	return ParseWord(r.Query)
 }
 
-// Withheld reports whether the message is a word that would decide if it might.
+// Withheld reports whether the message is a decision word that may not decide.
 func (r Request) Withheld() bool {
 	return (r.NoDecisions || r.Page != "") && ParseWord(r.Query).Verdict != NoVerdict
 }
@@ -95,7 +95,7 @@ func ParseWord(query string) Word {
 	return Word{Verdict: ApproveOne, ActionID: lowerASCII(m[2])}
 }
 
-// lowerASCII is for ASCII only: no look-alike letter becomes part of a word.
+// lowerASCII lowers ASCII letters only: no look-alike letter becomes part of a word.
 func lowerASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -105,7 +105,7 @@ func lowerASCII(s string) string {
 	}, s)
 }
 
-// cleanReason is one line without control characters, as log and prompt can show it.
+// cleanReason returns one line without control characters, as log and prompt can show it.
 func cleanReason(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {

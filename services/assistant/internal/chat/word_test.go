@@ -46,7 +46,7 @@ func TestNoWords(t *testing.T) {
 	}
 }
 
-// Context groups go before all else.
+// Context groups precede everything else.
 func TestWordAfterContext(t *testing.T) {
 	t.Parallel()
 	_, query := chat.CutContext("[context: namespace=shop] [context: kube_context=prod]\n Yes ")
@@ -55,7 +55,8 @@ func TestWordAfterContext(t *testing.T) {
 	}
 }
 
-// FuzzWords: only the words of the table decide, only an id's holder is named, and a reason is one short line.
+// FuzzWords checks that only the words of the table decide, only verdicts with an id name one, and a reason is one
+// short line.
 func FuzzWords(f *testing.F) {
 	for _, s := range []string{"yes", "YES ", "/approve", "approve all", "deny " + action + " because", "approve " + action, "auto-approve off", "K", "İ"} {
 		f.Add(s)

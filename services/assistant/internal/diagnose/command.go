@@ -13,10 +13,10 @@ import (
 	"github.com/mlp-platform/platform/libs/service/startup"
 )
 
-// discard drops log lines: what matters to a reader of the terminal stands in the answer.
+// discard drops log lines: the answer has all that a terminal user needs.
 var discard = slog.New(slog.DiscardHandler)
 
-// errUsage marks what is wrong with the command line itself.
+// errUsage marks an error in the command line.
 var errUsage = errors.New("usage")
 
 // Run carries out "diagnose …" and "evaluate …" and returns an exit code: 0 answered, 1 failed, 2 wrong arguments.
@@ -36,7 +36,7 @@ func Run(verb string, args []string, stdout, stderr io.Writer) int {
 func newApp(stdout, stderr io.Writer) *cli.App {
 	output := &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "text or json", Value: "text"}
 	app := &cli.App{
-		Name: "assistant", Writer: stdout, ErrWriter: stderr, HideHelp: true, // the library's flag is one that all apps of a process share
+		Name: "assistant", Writer: stdout, ErrWriter: stderr, HideHelp: true, // the library's flag is shared by all apps of a process
 		ExitErrHandler: func(*cli.Context, error) {}, // main alone exits
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return fmt.Errorf("%w: %w", errUsage, err) },
 		Commands: []*cli.Command{

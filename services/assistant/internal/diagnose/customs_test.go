@@ -22,7 +22,7 @@ func ask(t *testing.T, manifests, namespace string, question ...string) string {
 	return out.String()
 }
 
-// wantWords checks that an answer holds texts.
+// wantWords checks that an answer contains texts.
 func wantWords(t *testing.T, answer string, words ...string) {
 	t.Helper()
 	for _, word := range words {
@@ -64,16 +64,16 @@ status:
   resources: [{group: apps, version: v1, kind: Deployment, namespace: shop, name: web, status: OutOfSync}]
 `
 
-// TestRecordedApplication: a recording that holds applications of Argo CD is asked about them without a language model.
+// TestRecordedApplication asks about Argo CD applications in a recording without a language model.
 func TestRecordedApplication(t *testing.T) {
 	t.Parallel()
 	for _, question := range []string{"what is wrong?", "why is storefront out of sync?", "what is wrong with web?"} {
 		wantWords(t, ask(t, recordedApplication, "shop", question), "**1. Application `storefront` in namespace `argocd`: Argo CD application**",
 			"The last sync of the application failed at deployment `web`. A field that cannot be changed differs.")
 	}
-	wantWords(t, ask(t, recordedApplication, "shop", "list the argo cd applications"), "| `argocd` | `storefront` | `OutOfSync` | `Healthy` | `shop` | by itself, and heals | `Failed` `one or more objects failed to apply` |")
+	wantWords(t, ask(t, recordedApplication, "shop", "list the argo cd applications"), "| `argocd` | `storefront` | `OutOfSync` | `Healthy` | `shop` | automatic, self-heal | `Failed` `one or more objects failed to apply` |")
 	wantWords(t, ask(t, recordedApplication, "shop", "describe deployment web"), "It is managed by the Argo CD application `storefront` in namespace `argocd`.")
-	wantWords(t, ask(t, recordedCertificate, "shop", "list the argo cd applications"), "The cluster does not serve the applications of Argo CD.")
+	wantWords(t, ask(t, recordedCertificate, "shop", "list the argo cd applications"), "The cluster does not serve Argo CD applications.")
 }
 
 const recordedRelease = `
@@ -109,7 +109,7 @@ type: Opaque
 data: {password: aHVudGVyMmh1bnRlcjI=}
 `
 
-// TestRecordedRelease: a recording that holds releases of Helm is asked about them by names and labels.
+// TestRecordedRelease asks about Helm releases in a recording, by names and labels.
 func TestRecordedRelease(t *testing.T) {
 	t.Parallel()
 	for _, question := range []string{"what is wrong?", "why does the helm upgrade of web fail?", "what is wrong with web?", "what is wrong with storefront?"} {
@@ -122,7 +122,7 @@ func TestRecordedRelease(t *testing.T) {
 	wantWords(t, ask(t, recordedRelease, "shop", "list helm releases"), "| `shop` | `web` | 2 | `pending-upgrade` | ", " | 1 |")
 	wantWords(t, ask(t, recordedRelease, "shop", "what changed?"), "helm release `web`", "revision 2, `pending-upgrade`")
 	wantWords(t, ask(t, recordedRelease, "shop", "list secrets"), "| `shop` | `plain` | `password` |", "`sh.helm.release.v1.web.v2`")
-	wantWords(t, ask(t, recordedCertificate, "shop", "list helm releases"), "The Secrets could not be read, so no release of Helm was found.")
+	wantWords(t, ask(t, recordedCertificate, "shop", "list helm releases"), "The Secrets could not be read, so no Helm release was found.")
 }
 
 const recordedCertificate = `
@@ -148,7 +148,7 @@ status:
   - {type: Ready, status: "False", reason: ErrGetKeyPair, message: 'secrets "ca" not found', lastTransitionTime: "2026-03-01T10:00:00Z"}
 `
 
-// TestRecordedCertificate: a recording that holds objects of cert-manager is asked about them without a language model.
+// TestRecordedCertificate asks about cert-manager objects in a recording without a language model.
 func TestRecordedCertificate(t *testing.T) {
 	t.Parallel()
 	for _, question := range []string{"what is wrong?", "why is the certificate not ready?", "is issuer ca ok?", "is the issuer ok?", "are my certificates ok?", "why is web not ready?"} {

@@ -24,7 +24,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// defaultQuestion is asked where none is given.
+// defaultQuestion is the question if none is given.
 const defaultQuestion = "What is wrong?"
 
 // answerLimit is the timeout of one answer.
@@ -50,12 +50,12 @@ type Finding struct {
 	Remedy     string   `json:"remedy,omitempty"`
 }
 
-// Answer is what the assistant says.
+// Answer is the assistant's answer.
 type Answer struct {
 	AsOf      time.Time `json:"as_of"`
 	Namespace string    `json:"namespace,omitempty"`
 	Question  string    `json:"question"`
-	Text      string    `json:"answer"` // Markdown, with the note that it is a recording as its last line
+	Text      string    `json:"answer"` // Markdown; its last line notes that it is about a recording
 	Findings  []Finding `json:"findings"`
 	// NotRead are files of the recording that could not be read, with the reason.
 	NotRead []string `json:"not_read,omitempty"`
@@ -113,7 +113,7 @@ func listFindings(all []engine.Finding) []Finding {
 	return list
 }
 
-// asking is the Toolbox and the Sink of one question. Nothing is shown before the answer is whole.
+// asking is the Toolbox and the Sink of one question. Nothing is shown before the answer is complete.
 type asking struct {
 	turn.Turn
 	tools turn.Tools
@@ -122,35 +122,35 @@ type asking struct {
 	text strings.Builder // guarded by mu
 }
 
-// Call is part of turn.Toolbox.
+// Call implements turn.Toolbox.
 func (a *asking) Call(ctx context.Context, op operation.Operation) (turn.Output, error) {
 	return a.tools.Run(ctx, a.Turn, op)
 }
 
-// Snapshot is part of turn.Toolbox.
+// Snapshot implements turn.Toolbox.
 func (a *asking) Snapshot(ctx context.Context, namespace string) (*engine.Snapshot, error) {
 	return a.tools.Snapshot(ctx, a.Turn, namespace, func(operation.Operation) func(turn.Output, error) {
 		return func(turn.Output, error) {}
 	})
 }
 
-// Runbooks is part of turn.Toolbox.
+// Runbooks implements turn.Toolbox.
 func (a *asking) Runbooks(of ...runbook.Subject) []runbook.Quote { return a.tools.Runbooks(of...) }
 
-// MetricLabels is part of turn.Toolbox.
+// MetricLabels implements turn.Toolbox.
 func (a *asking) MetricLabels(ctx context.Context, metric string, pods, known []types.NamespacedName) (turn.MetricLabels, error) {
 	return a.tools.MetricLabels(ctx, a.Turn, metric, pods, known)
 }
 
-// Token is part of turn.Sink.
+// Token implements turn.Sink.
 func (a *asking) Token(text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.text.WriteString(text)
 }
 
-// Status is part of turn.Sink.
+// Status implements turn.Sink.
 func (a *asking) Status(chat.Phase, string) {}
 
-// Plan is part of turn.Sink.
+// Plan implements turn.Sink.
 func (a *asking) Plan([]chat.Step) {}

@@ -1,3 +1,3 @@
-// Package diagnose answers one question about a recorded cluster on a terminal: no database, no listener, no write. It also
-// measures such answers against recordings whose cause is known.
+// Package diagnose answers one question about a recorded cluster on a terminal: no database, no listener, no write. It
+// also scores such answers against recordings whose cause is known.
 package diagnose

@@ -17,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Result is the answer about one recording, and what it is worth.
+// Result is the answer about one recording, with its verdict.
 type Result struct {
 	Recording string `json:"recording"`
 	Truth
@@ -26,7 +26,7 @@ type Result struct {
 	Error   string  `json:"error,omitempty"`
 }
 
-// Figures sum up results of one cause.
+// Figures sum the results for one cause.
 type Figures struct {
 	Cause    string `json:"cause"`
 	Asked    int    `json:"asked"`
@@ -63,7 +63,7 @@ type Report struct {
 	Results []Result  `json:"results"`
 }
 
-// truthFiles are the names under which a recording says its cause.
+// truthFiles are the names of the file in which a recording states its cause.
 var truthFiles = []string{"truth.json", "truth.yaml"}
 
 // Evaluate asks about every recording of a folder.

@@ -11,14 +11,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Verdict is what an answer is worth.
+// Verdict grades an answer.
 type Verdict string
 
 // The verdicts, best first.
 const (
 	Right    Verdict = "right"  // the first finding has the object and the cause
 	Partly   Verdict = "partly" // it has one of them, or a later finding has both
-	Honest   Verdict = "honest" // no finding; the answer says what was not looked at
+	Honest   Verdict = "honest" // no finding; the answer lists what was not examined
 	Wrong    Verdict = "wrong"
 	AllClear Verdict = "false all-clear"
 )
@@ -34,7 +34,7 @@ type Truth struct {
 //go:embed causes.yaml
 var causesFile []byte
 
-// wording is how findings say a part of a cause.
+// wording is a phrase that findings use for a part of a cause.
 type wording struct {
 	Cause string   `yaml:"cause"`
 	Says  []string `yaml:"says"`
@@ -58,7 +58,7 @@ var wordings = sync.OnceValues(func() ([]wording, error) {
 	return list, nil
 })
 
-// saysCause reports whether a text says a cause in other words.
+// saysCause reports whether a text names a cause in other words.
 func saysCause(cause, text string) (bool, error) {
 	list, err := wordings()
 	if err != nil {
@@ -85,8 +85,8 @@ func saysCause(cause, text string) (bool, error) {
 // findingHead is the heading of a finding in an answer.
 var findingHead = regexp.MustCompile(`(?m)^\*\*(\d+)\. .*\*\*$`)
 
-// splitFindings takes the findings of an answer apart. before is what stands above the first; it is the whole answer where
-// there is none.
+// splitFindings splits an answer into its findings. before is the text above the first; without findings it is the
+// whole answer.
 func splitFindings(answer string) (before string, findings []string) {
 	places := findingHead.FindAllStringIndex(answer, -1)
 	if len(places) == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// applications joins an application of Argo CD that was asked about with what it manages, and what was asked about with the
-// applications that manage it. Others of their objects have nothing to do with it.
+// applications joins an Argo CD application that was asked about with the objects it manages, and objects that were
+// asked about with the applications that manage them. Other objects of those are unrelated.
 func (r *relations) applications(asked []operation.Ref) {
 	for i := range r.Applications {
 		a := &r.Applications[i]
@@ -33,7 +33,7 @@ func (r *relations) applications(asked []operation.Ref) {
 	}
 }
 
-// describeApplication tells how an application of Argo CD is, where it comes from, and whether it is synced without a person.
+// describeApplication describes the state of an Argo CD application, its sources, and its sync policy.
 func describeApplication(s *engine.Snapshot, r operation.Ref, head string) string {
 	for i := range s.Applications {
 		a := &s.Applications[i]
@@ -56,14 +56,14 @@ func describeApplication(s *engine.Snapshot, r operation.Ref, head string) strin
 func policyText(a *argocd.Application) string {
 	switch {
 	case a.HealsItself():
-		return "synced by itself, and healed where somebody changes what it manages"
+		return "synced automatically, with self-heal"
 	case a.IsAutomatic():
-		return "synced by itself"
+		return "synced automatically"
 	}
-	return "synced when a person asks for it"
+	return "synced manually"
 }
 
-// describeManager tells which application of Argo CD manages an object; empty where none does.
+// describeManager names the Argo CD application that manages an object; empty if none does.
 func describeManager(s *engine.Snapshot, r operation.Ref) string {
 	text := ""
 	for _, a := range s.ApplicationsOf(r) {

@@ -33,9 +33,9 @@ var wide = map[question.Intent]bool{question.Capacity: true, question.DrainPlan:
 func (w *work) ask(ctx context.Context, a question.Ask) error {
 	switch a.Intent {
 	case question.Diagnosis, question.Unclear, question.Advice, question.Health:
-		w.plan("Read what is there and what happened", "Match it against the known troubles", "Answer")
+		w.plan("Read objects and events", "Match them against known problems", "Answer")
 	default:
-		w.plan("Read what the question is about", "Answer")
+		w.plan("Read the objects in question", "Answer")
 	}
 	defer w.skip()
 	if done, err := w.sayOutside(ctx, a); done || err != nil {
@@ -62,7 +62,7 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 		case !named:
 			foreign = foreign || meansLittle(a, left)
 		case a.Intent == question.Unclear:
-			a.Intent = question.Diagnosis // said of a thing that is there, it is most likely a complaint
+			a.Intent = question.Diagnosis // about an existing object this is most likely a complaint
 		}
 	}
 	if w.cfg.Complaints && (a.Intent == question.Unclear || foreign) {
@@ -139,7 +139,7 @@ func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error 
 	if len(left) > 0 {
 		w.say("Not understood, and left out: " + joinCodes(left) + ".")
 	}
-	w.sink.Status(chat.Investigating, "Matching what was read")
+	w.sink.Status(chat.Investigating, "Matching known problems")
 	if a.Intent == question.Diagnosis && (len(a.Symptoms) == 0 || factExpr.MatchString(a.Words)) && !assertsFault(a) && !question.TellsFault(a.Words) {
 		if said, err := w.sayFields(ctx, t, a, append(t.unread(a.Words), question.SymptomWords(a.Words)...)); said || err != nil {
 			return err
@@ -149,8 +149,8 @@ func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error 
 	return w.reply(ctx, a, t)
 }
 
-// sayUnread says before an answer to a question which words of it the answer is not about. A complaint holds more words than any
-// rule knows, and is answered by what is found.
+// sayUnread names, before an answer, the words of the question that the answer ignores. A complaint has more words than
+// any rule knows, and is answered by the findings.
 func (w *work) sayUnread(a question.Ask, t *topic, told []string) {
 	if assertsFault(a) || a.Intent == question.Manual || a.Intent == question.Clock || a.Intent == question.Number {
 		return
@@ -180,13 +180,13 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		}
 	}
 	if a.Intent == question.Diagnosis && conditionalExpr.MatchString(a.Words) && slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Kind == "Node" }) {
-		w.say("What would happen cannot be told for certain. Were the node gone, its pods would have to run elsewhere, as after a drain:")
+		w.say("The exact outcome cannot be predicted. Without the node, its pods would have to run elsewhere, as after a drain:")
 		a.Intent = question.DrainPlan
 	}
 	outcome := func() {}
 	if a.Intent == question.Events && !strings.Contains(a.Words, "event") {
 		outcome = func() {
-			if about, _ := t.found(nil); len(about) > 0 { // "what happened in shop?" wants to know what came of it, too
+			if about, _ := t.found(nil); len(about) > 0 { // "what happened in shop?" is also about the outcome
 				w.say(engine.Answer(t.snap, about))
 			}
 		}
@@ -205,7 +205,7 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		if strings.HasPrefix(a.Words, "how many") {
 			w.say(fmt.Sprintf("Rows: %d.", strings.Count(text, "\n| `")))
 		}
-		outcome() // of a period, what happened in it comes first
+		outcome() // for a period, its events come first
 		return nil
 	}
 	switch a.Intent {
@@ -271,7 +271,7 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 	case question.ErrorRate, question.Latency:
 		return w.metrics(ctx, a, t)
 	case question.Prices:
-		w.say("What things cost is not known here: the cluster's API has no prices. What I can show is what they request and use:")
+		w.say("Costs are unknown here: the cluster's API has no prices. Requests and usage:")
 		return w.usage(ctx, a, t)
 	case question.Clock:
 		w.say(fmt.Sprintf("It is %s, by the assistant's clock. Times in answers are in UTC, too.", t.snap.Taken.UTC().Format("Monday 2006-01-02 15:04:05 UTC")))
@@ -310,11 +310,11 @@ func (w *work) synthesize() {
 	w.sink.Status(chat.Synthesizing, "Writing the answer")
 }
 
-// whetherFineExpr matches a question for yes or no.
+// whetherFineExpr matches a yes/no question.
 var whetherFineExpr = regexp.MustCompile(`^(is|are) `)
 
-// health is the table, and under it what is wrong. Of one place or workload the logs are read, too: that all is ready does
-// not say that all is well.
+// health shows the table, and under it what is wrong. For one place or workload it reads the logs, too: a ready object
+// may still fail.
 func (w *work) health(ctx context.Context, a question.Ask, t *topic) error {
 	if len(t.objects) == 0 && len(a.Symptoms) > 0 {
 		return w.diagnose(ctx, a, t) // "is dns working?"
@@ -343,13 +343,13 @@ func (w *work) health(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// unclear says what can be asked.
+// unclear lists what can be asked.
 func (w *work) unclear(t *topic) {
 	w.synthesize()
 	w.refuse(t, nil)
 }
 
-// usage is what runs use; of nodes the metrics API tells it by itself.
+// usage shows the usage of pods; for nodes the metrics API alone suffices.
 func (w *work) usage(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
 	if a.Kind == "node" && len(t.objects) == 0 && !question.AskedRanking(a).Ranked {
@@ -360,13 +360,13 @@ func (w *work) usage(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// call runs a read and shows its result as it is; a refusal is an answer, too.
+// call runs a read and shows its result unchanged; a refusal is an answer, too.
 func (w *work) call(ctx context.Context, op operation.Operation, head string) (text string, ok bool) {
 	out, ok := w.showResult(ctx, op, head)
 	return out.Text, ok
 }
 
-// showResult is call for those that need more of the result than its text.
+// showResult is call for callers that need more of the result than its text.
 func (w *work) showResult(ctx context.Context, op operation.Operation, head string) (out turn.Output, ok bool) {
 	out, err := w.tools.Call(ctx, operation.Normalize(op))
 	if err != nil {
@@ -383,8 +383,7 @@ func (w *work) showResult(ctx context.Context, op operation.Operation, head stri
 	return out, true
 }
 
-// indentCode shows foreign text as code; a fence could be closed by what it holds. Lines
-// that repeat come once.
+// indentCode shows foreign text as indented code, since the text could close a fence. Repeated lines appear once.
 func indentCode(text string) string {
 	var b strings.Builder
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
@@ -408,7 +407,7 @@ func indentCode(text string) string {
 func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
 	if a.Kind == "route" {
-		a.Kind = "httproute" // the route that people mean where no more is said
+		a.Kind = "httproute" // people who say just route mean this kind
 	}
 	if w.listBelonging(ctx, a, t) {
 		return ctx.Err()
@@ -424,7 +423,7 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 		rest = before // the list is limited to the namespace
 	}
 	if rest != "" {
-		w.say(fmt.Sprintf("I do not know how to judge %s, so the list is not filtered by it.", report.Code(rest)))
+		w.say(fmt.Sprintf("I cannot filter by %s, so the list is unfiltered.", report.Code(rest)))
 	}
 	if text, ok := w.call(ctx, op, fmt.Sprintf("The %ss %s:", a.Kind, t.where())); ok && strings.HasPrefix(a.Words, "how many") {
 		w.say(fmt.Sprintf("That is %d rows.", max(0, strings.Count(strings.TrimRight(text, "\n"), "\n"))))

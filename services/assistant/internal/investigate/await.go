@@ -24,17 +24,17 @@ func (w *work) readFields(ctx context.Context, op operation.Operation, paths ...
 	return strings.Split(strings.TrimSuffix(out.Text, "\n"), fieldMark), nil
 }
 
-// fieldMark stands between fields; no value that is compared here contains it.
+// fieldMark separates fields; no value that is compared here contains it.
 const fieldMark = "~;~"
 
-// waitLine is kubectl wait: for a condition, a field's value or a deletion, for a bounded time.
+// waitLine implements kubectl wait: for a condition, a field's value or a deletion, with a timeout.
 func (w *work) waitLine(ctx context.Context, line string, words []string) error {
 	fs := pflag.NewFlagSet("wait", pflag.ContinueOnError)
 	fs.Usage = func() {}
 	what, timeout := fs.String("for", "", ""), fs.Duration("timeout", 30*time.Second, "")
 	namespace := fs.StringP("namespace", "n", "", "")
 	if err := fs.Parse(words[2:]); err != nil || *what == "" || fs.NArg() == 0 {
-		w.say("This line is refused, and nothing was asked of the cluster: kubectl wait takes one object, --for=condition=NAME[=VALUE], --for=delete or --for=jsonpath={PATH}=VALUE, --timeout and -n.")
+		w.say("This line was refused and nothing was sent to the cluster: kubectl wait takes one object, --for=condition=NAME[=VALUE], --for=delete or --for=jsonpath={PATH}=VALUE, --timeout and -n.")
 		return nil
 	}
 	read := "kubectl get " + strings.Join(fs.Args(), " ")
@@ -47,12 +47,12 @@ func (w *work) waitLine(ctx context.Context, line string, words []string) error 
 		return nil
 	}
 	if op.Verb != operation.Get || len(op.Objects()) != 1 {
-		w.say("This line is refused, and nothing was asked of the cluster: name one object to wait for.")
+		w.say("This line was refused and nothing was sent to the cluster: name one object to wait for.")
 		return nil
 	}
 	path, wanted, ok := waitedField(*what)
 	if !ok {
-		w.say("This line is refused, and nothing was asked of the cluster: wait for condition=NAME[=VALUE], delete or jsonpath={PATH}=VALUE.")
+		w.say("This line was refused and nothing was sent to the cluster: wait for condition=NAME[=VALUE], delete or jsonpath={PATH}=VALUE.")
 		return nil
 	}
 	limit := min(max(*timeout, 0), w.cfg.WatchLimit)
@@ -77,7 +77,7 @@ func (w *work) waitLine(ctx context.Context, line string, words []string) error 
 			if *what != "delete" {
 				now = "it is " + report.Code(values[0])
 			}
-			w.say(fmt.Sprintf("Not met after %s: %s. An answer waits %s at most; ask again to go on.", limit, now, w.cfg.WatchLimit))
+			w.say(fmt.Sprintf("Not met after %s: %s. An answer waits %s at most; ask again to continue.", limit, now, w.cfg.WatchLimit))
 			return nil
 		}
 		if !pause(ctx, watchEvery) {
@@ -86,7 +86,7 @@ func (w *work) waitLine(ctx context.Context, line string, words []string) error 
 	}
 }
 
-// waitedField is the path and value that a --for means.
+// waitedField returns the path and value that a --for flag specifies.
 func waitedField(what string) (path, wanted string, ok bool) {
 	if what == "delete" {
 		return "{.metadata.name}", "", true
@@ -99,7 +99,7 @@ func waitedField(what string) (path, wanted string, ok bool) {
 		if name == "" || strings.ContainsAny(name, "\"'{}()\\") {
 			return "", "", false
 		}
-		// A condition's type is written as the API has it; people write ready for Ready.
+		// A condition's type is spelt as in the API; people write ready for Ready.
 		return fmt.Sprintf("{.status.conditions[?(@.type==%q)].status}", strings.ToUpper(name[:1])+name[1:]), value, true
 	}
 	if rest, is := strings.CutPrefix(what, "jsonpath="); is {
@@ -112,13 +112,13 @@ func waitedField(what string) (path, wanted string, ok bool) {
 	return "", "", false
 }
 
-// rolloutStatus is kubectl rollout status: how far a rollout is, for a bounded time until it is done.
+// rolloutStatus implements kubectl rollout status: it shows the progress of a rollout until it is done, with a timeout.
 func (w *work) rolloutStatus(ctx context.Context, line string, words []string) error {
 	fs := pflag.NewFlagSet("status", pflag.ContinueOnError)
 	fs.Usage = func() {}
 	namespace, timeout, watch := fs.StringP("namespace", "n", "", ""), fs.Duration("timeout", 30*time.Second, ""), fs.BoolP("watch", "w", true, "")
 	if err := fs.Parse(words[3:]); err != nil || fs.NArg() == 0 {
-		w.say("This line is refused, and nothing was asked of the cluster: kubectl rollout status takes one workload, -n, --timeout and --watch=false.")
+		w.say("This line was refused and nothing was sent to the cluster: kubectl rollout status takes one workload, -n, --timeout and --watch=false.")
 		return nil
 	}
 	read := "kubectl rollout history " + strings.Join(fs.Args(), " ")
@@ -148,7 +148,7 @@ func (w *work) rolloutStatus(ctx context.Context, line string, words []string) e
 		text, done := describeRollout(f)
 		if done || !time.Now().Before(until) {
 			if !done && limit > 0 {
-				text += fmt.Sprintf(" That is after %s; an answer waits no longer, ask again to go on.", limit)
+				text += fmt.Sprintf(" This is the state after %s, the longest that an answer waits; ask again to continue.", limit)
 			}
 			w.say(text)
 			return nil

@@ -12,15 +12,15 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// joinedKinds are the kinds of which the cluster tells whether an object belongs to another one.
+// joinedKinds are the kinds whose objects can be matched to the objects they belong to.
 var joinedKinds = map[string]string{
 	"pod": "Pod", "node": "Node", "service": "Service", "ingress": "Ingress", "deployment": "Deployment", "statefulset": "StatefulSet", "daemonset": "DaemonSet", "replicaset": "ReplicaSet",
 	"job": "Job", "cronjob": "CronJob", "horizontalpodautoscaler": "HorizontalPodAutoscaler", "poddisruptionbudget": "PodDisruptionBudget", "networkpolicy": "NetworkPolicy",
 	"persistentvolumeclaim": "PersistentVolumeClaim", "secret": "Secret", "configmap": "ConfigMap", "serviceaccount": "ServiceAccount",
 }
 
-// belonging are the objects of a kind that belong to those that a question names, by place and name: "which node is ledger on?"
-// asks for nodes, and names a deployment. asked is false where it names none, or objects of that kind themselves.
+// belonging returns the objects of a kind that belong to those that a question names, by place and name: "which node is
+// ledger on?" wants nodes, and names a deployment. asked is false if it names none, or objects of that kind themselves.
 func (t *topic) belonging(kind string) (found []operation.Ref, asked bool) {
 	want, joined := joinedKinds[kind]
 	if !joined || !slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Kind != want && r.Kind != "Namespace" }) {
@@ -56,14 +56,14 @@ func (t *topic) belonging(kind string) (found []operation.Ref, asked bool) {
 	return found, true
 }
 
-// listBelonging answers a list of what belongs to the objects of a question. done is false for any other list.
+// listBelonging answers a list of the objects that belong to those of a question. done is false for any other list.
 func (w *work) listBelonging(ctx context.Context, a question.Ask, t *topic) (done bool) {
 	found, asked := t.belonging(a.Kind)
 	switch {
 	case !asked:
 		return false
 	case len(found) == 0:
-		w.say(fmt.Sprintf("No %s belongs to %s, as far as the objects of the cluster tell.%s", a.Kind, refTitles(t.objects), listUnread(t.snap)))
+		w.say(fmt.Sprintf("No %s belongs to %s, as far as the cluster's objects show.%s", a.Kind, refTitles(t.objects), listUnread(t.snap)))
 		return true
 	}
 	noun := a.Kind
@@ -87,8 +87,8 @@ func (w *work) listBelonging(ctx context.Context, a question.Ask, t *topic) (don
 	return true
 }
 
-// readVerb takes a word behind a kind for a verb where nothing has that name and the question names something that is there: "which
-// service fronts web?" asks for the services of web.
+// readVerb treats a word after a kind as a verb if no object has that name and the question names an existing object:
+// "which service fronts web?" wants the services of web.
 func (w *work) readVerb(ctx context.Context, a *question.Ask) error {
 	words := strings.Fields(a.Words)
 	if len(words) < 4 || words[0] != "which" && words[0] != "what" || question.KindOf(words[1]) == "" || !isPlainWord(words[2]) {

@@ -11,10 +11,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// mostBeside limits the further findings of the same place that are told with their cause.
+// mostBeside limits the further findings of the same place that are shown with their cause.
 const mostBeside = 3
 
-// listBeside tells further findings of the place that was asked about, each with its cause in one line; empty: too many.
+// listBeside lists further findings of the place that was asked about, each with its cause in one line; empty: too
+// many.
 func (t *topic) listBeside(others []engine.Finding) string {
 	if t.namespace == "" || len(others) > mostBeside {
 		return ""
@@ -35,7 +36,8 @@ func (t *topic) listBeside(others []engine.Finding) string {
 	return b.String()
 }
 
-// lastWarning is the newest warning of an object, which says more than its state where no playbook knows the cause.
+// lastWarning returns the newest warning about an object, which explains more than its state if no playbook knows the
+// cause.
 func lastWarning(s *engine.Snapshot, kind, namespace, name string) string {
 	text := ""
 	var at int64
@@ -46,7 +48,7 @@ func lastWarning(s *engine.Snapshot, kind, namespace, name string) string {
 			continue
 		}
 		if about := e.InvolvedObject.UID; kind != "Node" && uid != "" && about != "" && about != uid {
-			continue // it was about an earlier object of the name; kubelets put a node's name for its uid
+			continue // about an earlier object of that name; kubelets set a node's uid to its name
 		}
 		when := engine.LastSeen(e).Unix()
 		if text == "" || when >= at {
@@ -56,7 +58,7 @@ func lastWarning(s *engine.Snapshot, kind, namespace, name string) string {
 	return text
 }
 
-// uidOf is the uid of an object, or empty.
+// uidOf returns the uid of an object, or "".
 func uidOf(s *engine.Snapshot, kind, namespace, name string) types.UID {
 	for _, o := range nameableObjects(s) {
 		if o.ref.Kind == kind && o.ref.Namespace == namespace && o.ref.Name == name {
@@ -66,7 +68,7 @@ func uidOf(s *engine.Snapshot, kind, namespace, name string) types.UID {
 	return ""
 }
 
-// gates names what holds a pod back from being scheduled.
+// gates names the scheduling gates that hold a pod back.
 func gates(s *engine.Snapshot, r operation.Ref) string {
 	if r.Kind != "Pod" {
 		return ""
@@ -80,7 +82,7 @@ func gates(s *engine.Snapshot, r operation.Ref) string {
 		for _, g := range pod.Spec.SchedulingGates {
 			names = append(names, report.Code(g.Name))
 		}
-		return " It waits for its scheduling gate " + strings.Join(names, ", ") + ", which must be removed by whoever set it."
+		return " It waits for its scheduling gate " + strings.Join(names, ", ") + ", which its owner must remove."
 	}
 	return ""
 }

@@ -18,14 +18,14 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// builder makes operations of one change.
+// builder builds the operations of one change.
 type builder struct {
 	*topic
 	change  question.Change
 	words   string
 	out     []proposal
-	missing []string // what has to be said or chosen first
-	// wrong holds the findings by namespace: it is needed for each possible object.
+	missing []string // what the user must say or choose first
+	// wrong caches the findings by namespace: they are needed for each possible object.
 	wrong map[string][]engine.Finding
 }
 
@@ -33,7 +33,7 @@ func (b *builder) miss(format string, a ...any) {
 	b.missing = append(b.missing, fmt.Sprintf(format, a...))
 }
 
-// add keeps an operation that is valid.
+// add appends an operation if it is valid.
 func (b *builder) add(op operation.Operation, format string, a ...any) {
 	op = operation.Normalize(op)
 	if err := op.Validate(); err != nil {
@@ -60,7 +60,7 @@ func (b *builder) build() {
 		b.fix()
 		return
 	case operation.Apply, operation.Create, operation.Replace, operation.Patch:
-		b.miss("Send it as a kubectl line with all that it takes, for example `kubectl %s -f - <<'EOF'` with the manifest below it and `EOF` at its end.", strings.Replace(string(b.change.Verb), "apply", "apply --server-side", 1))
+		b.miss("Send it as a complete kubectl line, for example `kubectl %s -f - <<'EOF'` followed by the manifest and `EOF`.", strings.Replace(string(b.change.Verb), "apply", "apply --server-side", 1))
 		return
 	case operation.Delete:
 		if len(b.change.Mentions) == 0 && b.change.Several && b.change.Kind != "" {
@@ -97,23 +97,22 @@ func (b *builder) chosen() []operation.Ref {
 		b.miss("%s cannot be changed that way%s.", upperFirst(refTitles(b.objects)), works)
 		return nil
 	case len(kinds) == 0:
-		b.miss("Say which object, with its kind: for example `%s deployment api`.", b.change.Verb)
+		b.miss("Name the object with its kind, for example `%s deployment api`.", b.change.Verb)
 		return nil
 	}
 	return b.only(kinds)
 }
 
-// takesKind reports whether the verb works on the kind that was said. Without this, a request for a
-// kind it does not work on would change what was spoken of before. Pods and services stand for their
-// workload, a job for the cron job that makes it.
+// takesKind reports whether the verb applies to the kind that was said. Without this check, a request for another kind
+// would change what was spoken of before. A pod or service counts as its workload, a job as the cron job that makes it.
 func (b *builder) takesKind(kinds []string) bool {
 	said := b.change.Kind
 	return said == "" || len(kinds) == 0 || said == "pod" || said == "service" || said == "job" && slices.Contains(kinds, "CronJob") ||
 		slices.ContainsFunc(kinds, func(kind string) bool { return strings.EqualFold(kind, said) })
 }
 
-// as returns the object that a verb works on in the place of the one that was named: the
-// workload of a pod, the workload with the name of a service.
+// as returns the object that a verb applies to instead of the one that was named: the workload of a pod, or the
+// workload with the name of a service.
 func (b *builder) as(r operation.Ref, kinds []string) (operation.Ref, bool) {
 	if len(kinds) == 0 || slices.Contains(kinds, r.Kind) {
 		return r, b.change.Kind == "" || len(kinds) > 0 || strings.EqualFold(b.change.Kind, r.Kind)
@@ -134,8 +133,7 @@ func (b *builder) as(r operation.Ref, kinds []string) (operation.Ref, bool) {
 	return r, false
 }
 
-// unambiguous keeps one object for each name that was said. Which of two is meant is for
-// a person to say.
+// unambiguous keeps one object for each name that was said. If two fit, the user must choose.
 func (b *builder) unambiguous(fit []operation.Ref) []operation.Ref {
 	var kept []operation.Ref
 	byName := map[string][]operation.Ref{}
@@ -147,10 +145,10 @@ func (b *builder) unambiguous(fit []operation.Ref) []operation.Ref {
 		if all[0] != r {
 			continue
 		}
-		// The first kind is the one people mean, but not where something is deleted.
+		// People mean the first kind, but deletion needs certainty.
 		differs := slices.ContainsFunc(all, func(o operation.Ref) bool { return o.Namespace != r.Namespace })
 		if differs || len(all) > 1 && len(takes[b.change.Verb]) == 0 {
-			b.miss("%s is not one object: there are %s. Say which, with kind and namespace.", report.Code(r.Name), refTitles(all))
+			b.miss("%s is ambiguous: there are %s. Name one, with kind and namespace.", report.Code(r.Name), refTitles(all))
 			continue
 		}
 		kept = append(kept, r)
@@ -176,7 +174,7 @@ func (b *builder) only(kinds []string) []operation.Ref {
 		list = wanted
 	}
 	if b.change.Described && len(wanted) == 0 {
-		b.miss("Nothing %s fits the description, as far as the playbooks see. Say which one is meant, by name.", b.where())
+		b.miss("The playbooks find nothing %s that fits the description. Name the object.", b.where())
 		return nil
 	}
 	switch {
@@ -185,12 +183,12 @@ func (b *builder) only(kinds []string) []operation.Ref {
 	case len(list) == 0:
 		b.miss("Nothing %s fits: this works on %s.", b.where(), strings.ToLower(strings.Join(kinds, ", ")))
 	default:
-		b.miss("Say which one is meant: %s.", refTitles(list))
+		b.miss("Name one of these: %s.", refTitles(list))
 	}
 	return nil
 }
 
-// calls reports whether an object is in the state that the change is made against.
+// calls reports whether an object is in the state that the change remedies.
 func (b *builder) calls(r operation.Ref) bool {
 	switch b.change.Verb {
 	case operation.Resume, operation.Suspend, operation.Pause:
@@ -213,7 +211,7 @@ func (b *builder) troubled(r operation.Ref) bool {
 	case operation.SetImage:
 		classes = coverage.Classes(question.Image)
 	case operation.Restart, operation.Undo:
-		for _, s := range b.change.Symptoms { // the object is described by them
+		for _, s := range b.change.Symptoms { // the symptoms describe the object
 			classes = append(classes, coverage.Classes(s)...)
 		}
 	}
@@ -222,7 +220,7 @@ func (b *builder) troubled(r operation.Ref) bool {
 	})
 }
 
-// findings are what is wrong in a namespace.
+// findings returns what is wrong in a namespace.
 func (b *builder) findings(namespace string) []engine.Finding {
 	all, ok := b.wrong[namespace]
 	if !ok {
@@ -232,19 +230,20 @@ func (b *builder) findings(namespace string) []engine.Finding {
 	return all
 }
 
-// outlasting are the classes of faults that stand in specs and in what is around a workload, and not in its running process.
+// outlasting are the classes of faults whose cause is in a spec or around a workload, not in its running process.
 var outlasting = []engine.Class{
 	engine.CrashLoop, engine.OutOfMemory, engine.ImagePull, engine.MissingObject, engine.MissingKey, engine.PendingResources, engine.PendingPlacement, engine.ClaimUnbound,
 	engine.QuotaExceeded, engine.LimitRangeViolated, engine.MissingServiceAccount, engine.AdmissionWebhook,
 }
 
-// lastingCause tells, after a blank, the cause of a workload's trouble that new pods would have as well; empty: none is known.
+// lastingCause returns, after a blank, the cause of a workload's trouble that new pods would share; empty if none is
+// known.
 func (b *builder) lastingCause(r operation.Ref) string {
 	for _, f := range b.findings(r.Namespace) {
 		if plainRef(f.Object) == plainRef(r) && f.Confidence > engine.Low && (slices.Contains(outlasting, f.Class) || slices.Contains(outlasting, f.As)) {
-			will := "will not mend it, since its new pods meet"
+			will := "will not fix it, since its new pods meet"
 			if mayEnd(f) {
-				will = "may not mend it, if its new pods meet"
+				will = "may not fix it, if its new pods meet"
 			}
 			return fmt.Sprintf(" A restart alone %s the same: %s", will, engine.LowerFirst(f.Cause))
 		}
@@ -252,8 +251,8 @@ func (b *builder) lastingCause(r operation.Ref) string {
 	return ""
 }
 
-// mayEnd reports whether a fault may lie in what the processes of a workload did: a crash whose cause is not certain, or memory
-// that filled up over time.
+// mayEnd reports whether the processes of a workload may have caused a fault: a crash without a certain cause, or
+// memory that filled up over time.
 func mayEnd(f engine.Finding) bool {
 	ends := []engine.Class{engine.CrashLoop, engine.OutOfMemory}
 	return f.Confidence < engine.High && (slices.Contains(ends, f.Class) || slices.Contains(ends, f.As))
@@ -294,7 +293,7 @@ func (b *builder) template(r operation.Ref) *corev1.PodTemplateSpec {
 	return nil
 }
 
-// revision is one state that a deployment had.
+// revision is one earlier state of a deployment.
 type revision struct {
 	number int64
 	set    *appsv1.ReplicaSet

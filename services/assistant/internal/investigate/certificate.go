@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// certificateOf is what is public of the certificate in a Secret; nil for all else.
+// certificateOf returns the public parts of the certificate in a Secret; nil for all other objects.
 func certificateOf(s *engine.Snapshot, r operation.Ref) *redact.Certificate {
 	if r.Kind != "Secret" {
 		return nil
@@ -26,7 +26,7 @@ func certificateOf(s *engine.Snapshot, r operation.Ref) *redact.Certificate {
 	return nil
 }
 
-// describeCertificate tells of a certificate what its clients see. A broken one has a finding.
+// describeCertificate describes what clients see of a certificate. A broken one has a finding.
 func describeCertificate(head string, c *redact.Certificate) string {
 	if c == nil || c.NotAfter.IsZero() {
 		return ""
@@ -38,8 +38,8 @@ func describeCertificate(head string, c *redact.Certificate) string {
 	return fmt.Sprintf("%s has a certificate for %s, valid from %s until %s.", head, names, c.NotBefore.Format(time.RFC3339), c.NotAfter.Format(time.RFC3339))
 }
 
-// certificates shows those of TLS Secrets, and what is wrong with them or with those that ingresses and gateways name. That
-// nothing is seen to use one does not matter to whoever asks about all of them.
+// certificates shows those of TLS Secrets, and what is wrong with them or with those that ingresses and gateways name.
+// For a question about all certificates it does not matter that some seem unused.
 func (w *work) certificates(t *topic) {
 	w.say(report.Certificates(t.view()))
 	found, _ := partition(playbook.Findings(t.snap, t.namespace), func(f engine.Finding) bool {

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// TestCertificateQuestions asks about a TLS Secret, at itself and at what it serves.
+// TestCertificateQuestions asks about a TLS Secret, by its name and through what it serves.
 func TestCertificateQuestions(t *testing.T) {
 	t.Parallel()
 	const expired = "Its certificate expired on 2025-12-31T12:00:00Z"

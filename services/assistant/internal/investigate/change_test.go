@@ -14,22 +14,22 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// TestRequestsOfTheTable asks for the changes of rows B1 to B5, C3 and C4, and for more
-// on the seeded cluster: each becomes exactly this line.
+// TestRequestsOfTheTable requests the changes of rows B1 to B5, C3 and C4, and more, on the seeded cluster: each
+// becomes exactly this line.
 func TestRequestsOfTheTable(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)
 	for _, row := range []struct {
 		scope, query, want string
 	}{
-		{"shop", "roll it back", ""}, // api and web could be meant
+		{"shop", "roll it back", ""}, // api or web could be meant
 		{"shop", "roll web back", "kubectl rollout undo deployment/web -n shop --to-revision=1"},
 		{"", "please roll back the web deployment in shop", "kubectl rollout undo deployment/web -n shop --to-revision=1"},
 		{"shop", "roll back web to 2.3.1", "kubectl rollout undo deployment/web -n shop --to-revision=1"},
 		{"shop", "roll back web to revision 7", ""},
 		{"shop", "scale cart to 3", "kubectl scale deployment/cart -n shop --replicas=3"},
 		{"", "scale cart to 3", "kubectl scale deployment/cart -n shop --replicas=3"},
-		{"shop", "scale to 3", ""}, // which one?
+		{"shop", "scale to 3", ""}, // no object named
 		{"payments", "scale the cart deployment in shop up to 3 replicas please", "kubectl scale deployment/cart -n shop --replicas=3"},
 		{"shop", "scale cart", ""},
 		{"", "scale checkout in payments by 2", "kubectl scale deployment/checkout -n payments --replicas=4"},
@@ -46,7 +46,7 @@ func TestRequestsOfTheTable(t *testing.T) {
 		{"shop", "fix the service", `kubectl patch service/catalog -n shop -p '{"spec":{"selector":{"version":"v1"}}}'`},
 		{"reports", "resume it", `kubectl patch cronjob/nightly-report -n reports --type=merge -p '{"spec":{"suspend":false}}'`},
 		{"reports", "resume the cronjob", `kubectl patch cronjob/nightly-report -n reports --type=merge -p '{"spec":{"suspend":false}}'`},
-		{"reports", "suspend nightly-report", ""}, // it is
+		{"reports", "suspend nightly-report", ""}, // already suspended
 		{"payments", "raise to 256Mi", "kubectl set resources deployment/ledger -n payments -c ledger --limits=memory=256Mi"},
 		{"", "raise the memory limit of ledger to 256 Mi", "kubectl set resources deployment/ledger -n payments -c ledger --limits=memory=256Mi"},
 		{"payments", "give ledger a cpu request of 200m", "kubectl set resources deployment/ledger -n payments -c ledger --requests=cpu=200m"},
@@ -81,7 +81,7 @@ func TestRequestsOfTheTable(t *testing.T) {
 	}
 }
 
-// TestNodes asks for changes of nodes by name.
+// TestNodes requests changes of nodes by name.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)
@@ -104,7 +104,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestNoRequest says what must never become a write, with an object that is there.
+// TestNoRequest lists messages that must never become a write, each about an existing object.
 func TestNoRequest(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)
@@ -125,7 +125,7 @@ func TestNoRequest(t *testing.T) {
 	}
 }
 
-// TestRefused is row C7: the reason, and nothing is asked of the cluster.
+// TestRefused is row C7: the answer gives the reason, and the cluster is not queried.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for query, must := range map[string]string{
@@ -148,7 +148,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// messageHistory is what was said before, the user's first.
+// messageHistory returns the earlier messages, the user's first.
 func messageHistory(texts ...string) []chat.Message {
 	var h []chat.Message
 	for i, text := range texts {
@@ -161,7 +161,7 @@ func messageHistory(texts ...string) []chat.Message {
 	return h
 }
 
-// TestConversation says what sentences mean after others.
+// TestConversation checks what sentences mean after others.
 func TestConversation(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)
@@ -178,7 +178,7 @@ func TestConversation(t *testing.T) {
 		{"", []string{"why does ledger restart?", "…"}, "raise to 256Mi", "kubectl set resources deployment/ledger -n payments -c ledger --limits=memory=256Mi", ""},
 		{"", []string{"how is cart in shop?", "…"}, "scale to 3", "kubectl scale deployment/cart -n shop --replicas=3", ""},
 		{"", []string{"how is cart in shop?", "…"}, "restart it", "kubectl rollout restart deployment/cart -n shop", ""},
-		{"shop", []string{"roll web back", "…"}, "wait, why?", "", "Because you asked for it"},
+		{"shop", []string{"roll web back", "…"}, "wait, why?", "", "Because you requested it"},
 		{"shop", []string{"why does api crash?", "…"}, "why?", "", "DATABASE_URL"},
 		{"shop", []string{"kubectl delete pod x -n shop", "…"}, "why?", "", "the line itself"},
 		{"payments", []string{"why does api in shop crash?", "…", "yes", "…"}, "why is it crashing", "", "DATABASE_URL"},
@@ -203,7 +203,7 @@ func settledAction(t *testing.T, state action.State, number int32, line string) 
 	}}
 }
 
-// TestBoth is row B6: one after the other, and nothing twice.
+// TestBoth is row B6: one change after the other, and none twice.
 func TestBoth(t *testing.T) {
 	t.Parallel()
 	b := toolsOn(readFixture(t, "", "a4_absent_tag", "a15_selector"))
@@ -240,7 +240,7 @@ func TestBoth(t *testing.T) {
 	if a = runTurn(t, b, in); len(a.write) > 0 {
 		t.Errorf("a decision in another session leads to %v; want len(a.write) <= 0", a.write)
 	}
-	// Run at once, because it was approved beforehand: the other follows, and then nothing.
+	// The first ran at once, because it was approved beforehand: the other follows, then nothing.
 	in = turn.Turn{Session: "s-1", Number: 1, Scope: "shop", Query: "fix both", Settled: []action.Settled{settledAction(t, action.Succeeded, 1, one)}}
 	if a = runTurn(t, b, in); !slices.Equal(a.write, []string{two}) {
 		t.Errorf("the second is %v, want %v", a.write, two)
@@ -251,7 +251,7 @@ func TestBoth(t *testing.T) {
 	}
 }
 
-// TestKeptWithoutValue: a value that was taken out of what was said is not written.
+// TestKeptWithoutValue: a value that was redacted from the history is not written.
 func TestKeptWithoutValue(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)
@@ -262,7 +262,7 @@ func TestKeptWithoutValue(t *testing.T) {
 	}
 }
 
-// TestLineOnce: a line that ran is done, however it named its object.
+// TestLineOnce: a line that ran is done, whichever way it named its object.
 func TestLineOnce(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)
@@ -291,7 +291,7 @@ func TestPoisonedLog(t *testing.T) {
 	}
 }
 
-// TestEverything: what was spoken of last is not all that there is.
+// TestEverything: "everything" is not limited to what was spoken of last.
 func TestEverything(t *testing.T) {
 	t.Parallel()
 	b := toolsOn(readFixture(t, "", "a4_absent_tag", "a15_selector"))

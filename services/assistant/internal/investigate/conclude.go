@@ -10,10 +10,10 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/workload"
 )
 
-// mostConcluded limits the messages that may be concluded from, those that tell the most.
+// mostConcluded limits the messages used for conclusions to the most telling ones.
 const mostConcluded = 20
 
-// concluded are the findings that the logs of pods prove which run on: no object shows them.
+// concluded returns the findings that the logs of running pods prove: no object shows them.
 func (t *topic) concluded(groups []logtext.Group, spaces map[string][]string) []engine.Finding {
 	var messages []workload.Message
 	for _, g := range groups[:min(len(groups), mostConcluded)] {
@@ -29,8 +29,8 @@ func (t *topic) concluded(groups []logtext.Group, spaces map[string][]string) []
 	return slices.DeleteFunc(playbook.Conclude(t.snap, messages), func(f engine.Finding) bool { return t.except.Has(f.Object) })
 }
 
-// withConcluded adds what logs prove to findings: behind what is certain, before what merely fits, and above what it explains.
-// An object that has a finding of the same class is not told twice.
+// withConcluded merges findings from logs into findings: after certain ones, before merely possible ones, and above
+// those they explain. An object with a finding of the same class is not repeated.
 func withConcluded(found, concluded []engine.Finding) []engine.Finding {
 	told := map[operation.Ref][]engine.Class{}
 	for _, f := range found {

@@ -7,8 +7,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// earlier are the questions of the session before this turn, the newest first; words
-// that decided are left out, and so is what a program said without asking what is wrong.
+// earlier returns the questions of the session before this turn, newest first, without decision words and without
+// messages of programs, unless those ask what is wrong.
 func (w *work) earlier() []question.Ask {
 	var all []question.Ask
 	for _, m := range slices.Backward(w.turn.History) {
@@ -22,9 +22,9 @@ func (w *work) earlier() []question.Ask {
 	return all
 }
 
-// past is what was spoken of before, for a sentence that names no namespace. Names are
-// taken over only where the sentence leans on them; its scope counts before the
-// namespace of an earlier question, but not before that of what it leans on.
+// past returns the subject of the conversation, for a sentence that names no namespace. It takes over names only if the
+// sentence leans on them; the scope takes precedence over the namespace of an earlier question, but not over that of
+// the subject that the sentence leans on.
 func (w *work) past(a question.Ask) question.Ask {
 	found := question.Ask{Namespace: w.turn.Scope}
 	for _, e := range w.earlier() {
@@ -49,8 +49,8 @@ func (w *work) past(a question.Ask) question.Ask {
 	return found
 }
 
-// lastRequest is the newest request for a change that only decisions and questions
-// followed; at is its place in the history. Programs request nothing.
+// lastRequest returns the newest change request that only decisions and questions followed; at is its place in the
+// history. Programs request nothing.
 func (w *work) lastRequest() (a question.Ask, at int, ok bool) {
 	for i, m := range slices.Backward(w.turn.History) {
 		if m.Role != chat.RoleUser || m.Unspoken || chat.ParseWord(m.Text).Verdict != chat.NoVerdict {

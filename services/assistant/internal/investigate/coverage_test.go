@@ -17,7 +17,7 @@ import (
 )
 
 // coverageCase is a file of testdata/coverage: objects as Kubernetes writes them, added to those of base.yaml, and
-// questions with what each answer must and must not say.
+// questions with required and forbidden parts of each answer.
 type coverageCase struct {
 	name    string
 	log     string
@@ -114,7 +114,7 @@ func applyChange(t *testing.T, s *engine.Snapshot, change string) {
 	}
 }
 
-// TestCoverage asks about one fault of each class, as people word it.
+// TestCoverage asks about one fault of each class, in people's own words.
 func TestCoverage(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "coverage", "*.yaml"))

@@ -12,11 +12,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/tool/registry"
 )
 
-// templated are the kinds that have pods, and so dependencies.
+// templated are the kinds with a pod template, and so with dependencies.
 var templated = map[string]bool{"Deployment": true, "StatefulSet": true, "DaemonSet": true, "Job": true, "CronJob": true, "Pod": true}
 
-// dependencies answers what the first workload of a question needs and what calls it, and first, where the question names
-// another object, whether it needs that one. done is false where the question names no workload.
+// dependencies answers what the first workload of a question needs and what calls it. If the question names another
+// object, it first answers whether the workload needs that one. done is false if the question names no workload.
 func (w *work) dependencies(ctx context.Context, t *topic) (done bool, err error) {
 	at := slices.IndexFunc(t.objects, func(r operation.Ref) bool { return templated[r.Kind] })
 	if at < 0 {
@@ -43,7 +43,7 @@ func (w *work) dependencies(ctx context.Context, t *topic) (done bool, err error
 	return true, nil
 }
 
-// sayWhetherNeeded says of each other object that a question names whether the first one needs it.
+// sayWhetherNeeded states for each other object in a question whether the first one needs it.
 func (w *work) sayWhetherNeeded(of operation.Ref, d *registry.Dependencies, objects []operation.Ref) {
 	var told []string
 	for _, r := range objects {

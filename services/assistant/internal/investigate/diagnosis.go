@@ -16,8 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// fitsSymptoms reports whether a finding, or what follows from it, may be seen as one of the
-// symptoms.
+// fitsSymptoms reports whether a finding, or its consequences, may show one of the symptoms.
 func fitsSymptoms(f engine.Finding, symptoms []question.Symptom) bool {
 	for _, s := range symptoms {
 		if slices.Contains(coverage.Classes(s), f.Class) || f.As != 0 && slices.Contains(coverage.Classes(s), f.As) {
@@ -27,17 +26,16 @@ func fitsSymptoms(f engine.Finding, symptoms []question.Symptom) bool {
 	return slices.ContainsFunc(f.Consequences, func(c engine.Finding) bool { return fitsSymptoms(c, symptoms) })
 }
 
-// found is what the playbooks say of a topic: what concerns it, and what else is wrong
-// in the same place.
+// found returns the findings about a topic, and the other findings in the same place.
 func (t *topic) found(symptoms []question.Symptom) (about, others []engine.Finding) {
 	where := t.namespace
 	if slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Namespace == "" }) {
-		where = "" // of nodes and the like
+		where = "" // cluster-scoped objects such as nodes
 	}
 	all := slices.DeleteFunc(playbook.Findings(t.snap, where), func(f engine.Finding) bool { return t.except.Has(f.Object) })
 	if len(t.objects) > 0 {
 		about, others = partition(all, concernsObjects(t.snap, t.objects))
-		// Of several troubles of one object, what was asked about comes first.
+		// Of several findings about one object, those that fit the question come first.
 		first, rest := partition(about, func(f engine.Finding) bool { return fitsSymptoms(f, symptoms) })
 		return append(first, rest...), others
 	}
@@ -58,11 +56,11 @@ func partition(all []engine.Finding, ok func(engine.Finding) bool) (yes, no []en
 	return yes, no
 }
 
-// futureExpr is a question about what is to come.
+// futureExpr matches a question about the future.
 var futureExpr = regexp.MustCompile(`\btomorrow\b|\bnext (hour|day|week|month|year|release|deploy\w*)\b|\b(will|would|going to|gonna)\b.*\b(` +
 	`break|fail|crash|die|happen|survive|recover|go (down|wrong)|come back|run out|be (ok|okay|fine|enough|better)|hold|help)\b`)
 
-// conditionalExpr is a question about what would come of something that has not happened.
+// conditionalExpr matches a question about the effect of something that has not happened.
 var conditionalExpr = regexp.MustCompile(`^(what|which|who|would|will|could|can|does|do|is|are|how)\b.*\b(if|in case|should)\b`)
 
 // asksFuture reports whether a question is about what would come.
@@ -73,7 +71,7 @@ func asksFuture(a question.Ask) bool {
 // diagnose answers what is wrong and why.
 func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 	if asksFuture(a) {
-		w.say("What will happen cannot be told from the cluster. This is how it is now.")
+		w.say("The future cannot be predicted from the cluster. This is the current state.")
 	}
 	about, others := t.found(a.Symptoms)
 	if w.cfg.Found != nil {
@@ -99,7 +97,7 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 	}
 	meant := t.meant(a.Symptoms, about)
 	meant = w.sayBoundAutoscalers(meant)
-	var besides []engine.Finding // intended states that do not fit the symptom as well as others do
+	var besides []engine.Finding // intended states that fit the symptom less well than others
 	switch {
 	case len(t.objects) > 0:
 		about, meant = append(about, meant...), nil
@@ -107,7 +105,7 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 		about, meant = partition(meant, func(f engine.Finding) bool { return fitsSymptoms(f, a.Symptoms) || f.Class == engine.PolicyBlocks })
 		besides = meant
 	case len(a.Symptoms) > 0 && !slices.ContainsFunc(about, func(f engine.Finding) bool { return fitsSymptoms(f, a.Symptoms) }):
-		// Nothing that is wrong looks like what was asked; what somebody may have wanted comes first if it does.
+		// No finding fits the question; an intended state that fits comes first.
 		meant, besides = partition(meant, func(f engine.Finding) bool { return fitsSymptoms(f, a.Symptoms) })
 		about = append(meant, about...)
 	}
@@ -143,7 +141,7 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 		}
 	}
 	if slices.Contains(a.Symptoms, question.Slow) {
-		if t.logs == nil && len(t.objects) > 0 { // how long things take stands in logs, whatever objects tell
+		if t.logs == nil && len(t.objects) > 0 { // durations are in logs, not in objects
 			e, err := w.readEvidence(ctx, t)
 			if err != nil {
 				return err
@@ -170,16 +168,16 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// sayUnfitting says of a question about a symptom that no finding is about it, before the answer tells what else is wrong.
+// sayUnfitting states that no finding fits the symptom asked about, before the answer lists what else is wrong.
 func (w *work) sayUnfitting(a question.Ask, t *topic, found []engine.Finding) {
 	fits := func(f engine.Finding) bool { return fitsSymptoms(f, a.Symptoms) }
 	if len(t.objects) > 0 || len(a.Symptoms) == 0 || assertsFault(a) || slices.ContainsFunc(found, fits) {
 		return
 	}
-	w.say("No finding is about what was asked. Something else is wrong:")
+	w.say("No finding matches the question. Something else is wrong:")
 }
 
-// sayFindings tells what the playbooks found, and what else the logs of pods that run say.
+// sayFindings shows the findings, and what else the logs of running pods show.
 func (w *work) sayFindings(ctx context.Context, t *topic, about []engine.Finding, left []symptom.Symptom) error {
 	e, beside, err := w.readBeside(ctx, t, about)
 	if err != nil {
@@ -187,14 +185,14 @@ func (w *work) sayFindings(ctx context.Context, t *topic, about []engine.Finding
 	}
 	about = withConcluded(about, t.concluded(beside, e.spaces))
 	certain := slices.ContainsFunc(about, func(f engine.Finding) bool { return f.Confidence == engine.High })
-	if len(beside) > 0 && !certain { // what a program writes tells more than what merely may be
+	if len(beside) > 0 && !certain { // a program's own log explains more than a mere possibility
 		if err := w.sayEvidence(ctx, t, e, "The logs show problems:", beside); err != nil {
 			return err
 		}
 	}
 	w.say(engine.Answer(t.snap, about))
 	if len(beside) > 0 && certain {
-		if err := w.sayEvidence(ctx, t, e, "Besides, the logs of pods that run show problems:", beside); err != nil {
+		if err := w.sayEvidence(ctx, t, e, "The logs of running pods also show problems:", beside); err != nil {
 			return err
 		}
 	}
@@ -211,7 +209,8 @@ func (w *work) sayVerdictOfAll(a question.Ask, t *topic, left []symptom.Symptom)
 	w.say(coverage.Verdict(t.cover(a, left), nil).String())
 }
 
-// sayIntended tells of what somebody may have wanted, such as policies and suspended jobs. f.Cause speaks of its object as "it".
+// sayIntended shows states that may be intended, such as policies and suspended jobs. f.Cause refers to its object as
+// "it".
 func (w *work) sayIntended(meant []engine.Finding) {
 	for _, f := range meant {
 		switch f.Class {
@@ -223,19 +222,19 @@ func (w *work) sayIntended(meant []engine.Finding) {
 	}
 }
 
-// sayBoundAutoscalers tells of autoscalers that do as they are set (findings of low confidence), and returns
-// the findings that are left.
+// sayBoundAutoscalers describes autoscalers that work as configured (findings of low confidence), and returns the other
+// findings.
 func (w *work) sayBoundAutoscalers(meant []engine.Finding) []engine.Finding {
 	return slices.DeleteFunc(meant, func(f engine.Finding) bool {
 		if f.Class != engine.AutoscalerIdle || f.Confidence != engine.Low {
 			return false
 		}
-		w.say(strings.Join(slices.Concat([]string{fmt.Sprintf("%s does what it is set to do: %s%s", engine.UpperFirst(engine.RefTitle(f.Object)), strings.ToLower(f.Cause[:1]), f.Cause[1:])}, f.Evidence, []string{f.Text}), " "))
+		w.say(strings.Join(slices.Concat([]string{fmt.Sprintf("%s works as configured: %s%s", engine.UpperFirst(engine.RefTitle(f.Object)), strings.ToLower(f.Cause[:1]), f.Cause[1:])}, f.Evidence, []string{f.Text}), " "))
 		return true
 	})
 }
 
-// diagnoseByLogs answers about objects whose status shows no cause: by what their programs wrote.
+// diagnoseByLogs answers about objects whose status shows no cause, from the logs of their programs.
 func (w *work) diagnoseByLogs(ctx context.Context, a question.Ask, t *topic, left []symptom.Symptom) error {
 	e, err := w.readEvidence(ctx, t)
 	if err != nil {
@@ -255,10 +254,10 @@ func (w *work) diagnoseByLogs(ctx context.Context, a question.Ask, t *topic, lef
 	}
 	whose := "its logs"
 	if !slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Kind != "Node" }) && len(t.objects) > 0 {
-		whose = "the logs of pods on it, which other faults may explain," // a node writes none of its own
+		whose = "the logs of pods on it, which other faults may explain," // nodes have no logs here
 	}
 	if found := t.concluded(e.groups, e.spaces); len(found) > 0 {
-		w.say(fmt.Sprintf("No object of %s shows a fault, but %s tell of one.", t.subject(), whose))
+		w.say(fmt.Sprintf("No object of %s shows a fault, but %s report one.", t.subject(), whose))
 		w.say(engine.Answer(t.snap, found))
 	} else {
 		w.say(fmt.Sprintf("No finding is about %s, but %s do not look healthy.", t.subject(), whose))
@@ -274,8 +273,8 @@ func (w *work) diagnoseByLogs(ctx context.Context, a question.Ask, t *topic, lef
 	return nil
 }
 
-// meant is what may be intentional and explains what was asked: of the objects that were named, or of the symptoms. Beside
-// findings only what fits the symptoms counts.
+// meant returns the states that may be intended and explain the question: those of the named objects, or those that fit
+// the symptoms. Beside findings only those that fit the symptoms count.
 func (t *topic) meant(symptoms []question.Symptom, about []engine.Finding) []engine.Finding {
 	near, concerns := relatedObjects(t.snap, t.objects), concernsObjects(t.snap, t.objects)
 	told := map[operation.Ref]bool{}
@@ -289,19 +288,19 @@ func (t *topic) meant(symptoms []question.Symptom, about []engine.Finding) []eng
 		case told[f.Object], t.namespace != "" && f.Object.Namespace != t.namespace:
 			return true
 		case f.Class == engine.AutoscalerIdle && f.Confidence < engine.High && !fitsSymptoms(f, symptoms):
-			return true // a state on the way
+			return true // a transitional state
 		case t.namespace != "" && concerns(f) && slices.ContainsFunc(f.Touches, func(r operation.Ref) bool { return r.Kind == "Node" && slices.Contains(t.objects, r) }):
-			return false // the node that is named has none of its pods
+			return false // the named node has none of its pods
 		case len(t.objects) > 0:
 			return !near[plainRef(f.Object)] || len(about) > 0 && !fitsSymptoms(f, symptoms)
 		case t.namespace != "" && len(about) == 0:
-			return false // what somebody set there explains more than a healthy status
+			return false // a deliberate setting explains more than a healthy status
 		}
 		return f.Class != engine.PolicyBlocks && !fitsSymptoms(f, symptoms)
 	})
 }
 
-// subject is what a topic is about, for a sentence.
+// subject returns the topic as part of a sentence.
 func (t *topic) subject() string {
 	if len(t.objects) == 0 {
 		return "namespace " + report.Code(t.namespace)
@@ -309,7 +308,7 @@ func (t *topic) subject() string {
 	return refTitles(t.objects)
 }
 
-// elsewhere names other problems in one line, without explaining them.
+// elsewhere names other problems in one line, without explanation.
 func (w *work) elsewhere(t *topic, others []engine.Finding) {
 	if len(others) == 0 {
 		return
@@ -342,7 +341,7 @@ func askAbout(n int) string {
 	return "Ask what is wrong with it."
 }
 
-// quotedLog is the sentence of a finding that quotes a log, after a blank.
+// quotedLog returns the sentence of a finding that quotes a log, after a blank.
 func quotedLog(f engine.Finding) string {
 	for _, sentence := range f.Evidence {
 		if strings.HasPrefix(sentence, "Its log ") || strings.HasPrefix(sentence, "The log ") {

@@ -1,9 +1,7 @@
-// Package investigate is the engine that needs no model: it reads what a sentence asks,
-// looks the named objects up, lets the playbooks judge a snapshot, and answers.
+// Package investigate is the engine that needs no model: it parses a sentence, looks up the named objects, runs the
+// playbooks on a snapshot, and answers.
 //
-// A question is answered and changes nothing. A request for a change becomes one
-// operation whose values stand in the user's words, in an earlier revision or in a
-// spec; where one is missing, the answer asks for it. Text of the cluster (logs, events,
-// annotations) is quoted and decides nothing, and what was said before only tells what
-// "it" is.
+// A question is answered and changes nothing. A request for a change becomes one operation whose values come from the
+// user's words, an earlier revision or a spec; if one is missing, the answer requests it. Text of the cluster (logs,
+// events, annotations) is quoted and decides nothing, and earlier messages only resolve what "it" means.
 package investigate

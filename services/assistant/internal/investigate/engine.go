@@ -18,18 +18,16 @@ import (
 type Config struct {
 	// ClusterName is the name of the cluster in answers; if empty, they do not name it.
 	ClusterName string
-	// Complaints takes a sentence that is not understood for a complaint about the scope: whoever asks has said by
-	// other means, such as the name of a command, that a diagnosis is wanted.
+	// Complaints makes a sentence that is not understood a complaint about the scope: the caller has already requested
+	// a diagnosis, for example by a command's name.
 	Complaints bool
 	// Found is called with the findings for a question, for counters; it may be nil.
 	Found func([]engine.Finding)
-	// WatchLimit is how long an answer waits at most where a line says wait, watch or status; 0: not at
-	// all.
+	// WatchLimit is the longest that an answer waits for a line with wait, watch or status; 0: not at all.
 	WatchLimit time.Duration
 }
 
-// Engine is the playbook engine. It is safe for concurrent use and keeps nothing
-// between turns.
+// Engine is the playbook engine. It is safe for concurrent use and keeps no state between turns.
 type Engine struct {
 	cfg   Config
 	facts *registry.Registry
@@ -40,7 +38,7 @@ var _ turn.Investigator = (*Engine)(nil)
 // New makes an engine.
 func New(c Config) *Engine { return &Engine{c, registry.New()} }
 
-// Investigate is part of turn.Investigator.
+// Investigate implements turn.Investigator.
 func (e *Engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
 	w := &work{Engine: e, turn: t, tools: tools, sink: sink, read: map[string]*engine.Snapshot{}}
 	if chat.ParseWord(t.Query).Verdict != chat.NoVerdict {
@@ -59,11 +57,11 @@ type work struct {
 	// read holds the snapshots of this turn, by namespace.
 	read map[string]*engine.Snapshot
 	said bool
-	// spent is what the question has read of logs by now.
+	// spent counts the log data read for this question so far.
 	spent spentLogs
 }
 
-// answer does what a sentence asks.
+// answer answers or carries out a sentence.
 func (w *work) answer(ctx context.Context, a question.Ask) (turn.Outcome, error) {
 	switch {
 	case a.Intent == question.Line:
@@ -104,8 +102,7 @@ func (w *work) answer(ctx context.Context, a question.Ask) (turn.Outcome, error)
 	return turn.Outcome{}, w.ask(ctx, a)
 }
 
-// say adds a paragraph to the answer. Long ones go out in pieces, so that a reader sees
-// the first lines while the rest is on its way.
+// say adds a paragraph to the answer. Long ones are sent in pieces, so that readers see the first lines early.
 func (w *work) say(text string) {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {
@@ -142,7 +139,7 @@ func (w *work) plan(steps ...string) {
 
 func (w *work) show() { w.sink.Plan(append([]chat.Step(nil), w.steps...)) }
 
-// next ends the step that runs and begins the one after it.
+// next ends the current step and begins the next.
 func (w *work) next() {
 	for i := range w.steps {
 		if w.steps[i].Status == chat.StepInProgress {
@@ -172,8 +169,8 @@ func (w *work) skip() {
 	}
 }
 
-// snapshot reads a namespace, or all with an empty one, once in a turn. Without an
-// error, nil means that there is no such namespace.
+// snapshot reads a namespace, or with "" all, once in a turn. Without an error, nil means that the namespace does not
+// exist.
 func (w *work) snapshot(ctx context.Context, namespace string) (*engine.Snapshot, error) {
 	if s, ok := w.read[namespace]; ok {
 		return s, nil

@@ -21,18 +21,18 @@ import (
 // evidenceGroups limits the kinds of lines that one answer quotes.
 const evidenceGroups = 5
 
-// logEvidence is what the logs of a workload tell.
+// logEvidence is the evidence in the logs of a workload.
 type logEvidence struct {
 	sources []logtext.Source
-	spaces  map[string][]string // the namespaces in which a pod of a name was read
-	logs    *coverage.Logs      // which were to be read, and how far each was; nil: none was looked for
+	spaces  map[string][]string // the namespaces in which a pod of each name was read
+	logs    *coverage.Logs      // which were to be read, and how far each was; nil: none
 	groups  []logtext.Group
 	hints   []logtext.Group // what healthy programs may write, too
 	over    []logtext.Group // attempts that failed before one succeeded
-	climbs  []logfact.Climb // numbers that rise, those that reach a limit first
+	climbs  []logfact.Climb // rising numbers, those that reach a limit first
 }
 
-// unread says which logs were not read, as a sentence; empty: none.
+// unread names the logs that were not read, as a sentence; empty: none.
 func (e logEvidence) unread() string {
 	switch {
 	case e.logs.None():
@@ -43,7 +43,7 @@ func (e logEvidence) unread() string {
 	return ""
 }
 
-// quote shows the lines that tell of trouble.
+// quote shows the lines that report trouble.
 func (e logEvidence) quote(head string, groups []logtext.Group) string {
 	var b strings.Builder
 	b.WriteString(head + "\n\n")
@@ -70,10 +70,10 @@ func (e logEvidence) quote(head string, groups []logtext.Group) string {
 	return b.String()
 }
 
-// mostStatuses limits the HTTP statuses that one answer tells.
+// mostStatuses limits the HTTP statuses in one answer.
 const mostStatuses = 3
 
-// quoteAnswers tells how many HTTP answers of which status the logs have; empty where none is a fault.
+// quoteAnswers counts the HTTP answers in the logs by status; empty if none is an error.
 func (e logEvidence) quoteAnswers() string {
 	var lines []string
 	for _, a := range logtext.Refused(e.sources) {
@@ -111,9 +111,9 @@ func countLines(g logtext.Group) string {
 }
 
 const (
-	// leastRated is how many messages make a rate.
+	// leastRated is the fewest messages that give a rate.
 	leastRated = 10
-	// mostClimbs limits the numbers that one answer follows.
+	// mostClimbs limits the rising numbers in one answer.
 	mostClimbs = 3
 )
 
@@ -124,7 +124,7 @@ func formatRate(perMinute float64) string {
 	return fmt.Sprintf("%.1f", perMinute)
 }
 
-// quoteClimbs tells the numbers that rise through the logs; empty where none does.
+// quoteClimbs lists the numbers that rise through the logs; empty if there are none.
 func (e logEvidence) quoteClimbs() string {
 	if len(e.climbs) == 0 {
 		return ""
@@ -149,7 +149,7 @@ func (e logEvidence) quoteClimbs() string {
 	return b.String()
 }
 
-// sayEvidence quotes the lines, what the HTTP answers were, and where both lead.
+// sayEvidence quotes the lines, the HTTP answers, and the leads from both.
 func (w *work) sayEvidence(ctx context.Context, t *topic, e logEvidence, head string, groups []logtext.Group) error {
 	leads, err := w.leads(ctx, t, groups[:min(evidenceGroups, len(groups))])
 	if err != nil {
@@ -164,14 +164,14 @@ func (w *work) sayEvidence(ctx context.Context, t *topic, e logEvidence, head st
 	return nil
 }
 
-// openQuestionExpr is a question that leaves open whether anything is wrong.
+// openQuestionExpr matches a question that leaves open whether anything is wrong.
 var openQuestionExpr = regexp.MustCompile(`^` + wordlist.AnyOf("is", "are", "does", "do", "did", "was", "were", "has", "have", "can", "could", "what", "whats", "which", "who", "whose", "where", "when", "any", "anything", "please", "check", "how", "show", "look", "investigate", "debug", "diagnose", "health") + `\b`)
 
-// assertsFault reports whether a sentence says that something is wrong, rather than asks whether.
+// assertsFault reports whether a sentence claims a fault, rather than asks whether there is one.
 func assertsFault(a question.Ask) bool { return !openQuestionExpr.MatchString(a.Words) }
 
-// sayNoFault answers where no object and no line tells a fault. Who says that something is wrong is not
-// told the contrary: the answer shows what the logs do say.
+// sayNoFault answers if no object and no line shows a fault. A user who reports a fault is not contradicted: the answer
+// shows what the logs contain.
 func (w *work) sayNoFault(a question.Ask, t *topic, e logEvidence) {
 	r := t.cover(a, nil)
 	r.SetLogs(e.logs)
@@ -186,19 +186,19 @@ func (w *work) sayNoFault(a question.Ask, t *topic, e logEvidence) {
 	case len(e.hints) > 0:
 		w.say(e.quote("The logs have no error, but messages that may matter:", e.hints) + answers)
 	case answers != "":
-		w.say("The logs have no error, but HTTP answers that refuse or fail:\n\n" + answers)
+		w.say("The logs have no error, but rejected or failed HTTP requests:\n\n" + answers)
 	case !c.Clear() && assertsFault(a) && len(frequent) > 0:
-		w.say(e.quote("No message of the logs tells of a fault by its words. What they say most:", frequent))
+		w.say(e.quote("No log message reads like a fault. The most frequent messages:", frequent))
 	}
 	w.say(e.quoteClimbs())
 	w.say(e.logs.Summary())
 	if len(e.over) > 0 {
-		w.say(e.quote("Attempts that failed before one succeeded, as the log says:", e.over))
+		w.say(e.quote("According to the log, these attempts failed before one succeeded:", e.over))
 	}
 }
 
-// besideFindings are the lines of pods that run and that no finding explains for certain. Pods of several
-// namespaces may have one name.
+// besideFindings returns the lines of running pods that no finding explains for certain. Pods of several namespaces may
+// share a name.
 func (t *topic) besideFindings(e logEvidence, about []engine.Finding) []logtext.Group {
 	explained := map[string]bool{}
 	for _, f := range about {
@@ -224,8 +224,8 @@ func (t *topic) besideFindings(e logEvidence, about []engine.Finding) []logtext.
 	})
 }
 
-// readBeside reads the logs of what is asked about although objects show findings: a ready pod may fail in
-// what only its log tells.
+// readBeside reads the logs of the objects in question although they have findings: a ready pod may fail in a way that
+// only its log shows.
 func (w *work) readBeside(ctx context.Context, t *topic, about []engine.Finding) (logEvidence, []logtext.Group, error) {
 	if t.namespace == "" && len(t.objects) == 0 {
 		return logEvidence{}, nil, nil

@@ -20,8 +20,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// TestEvidenceTakesBoundedTime: logs that do not come end the reading, which is said, and nothing is
-// called healthy for it.
+// TestEvidenceTakesBoundedTime: logs that do not arrive end the reading, the answer mentions it, and nothing is called
+// healthy.
 func TestEvidenceTakesBoundedTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestEvidenceTakesBoundedTime(t *testing.T) {
 	})
 }
 
-// TestLogsAsEvidence asks about a deployment whose objects show no fault. Its log does.
+// TestLogsAsEvidence asks about a deployment whose log shows a fault that its objects do not.
 func TestLogsAsEvidence(t *testing.T) {
 	t.Parallel()
 	addService := func(s *engine.Snapshot, name string, ready bool) {
@@ -123,7 +123,7 @@ func TestLogsAsEvidence(t *testing.T) {
 	}
 }
 
-// The logs of one answer are bounded, and what was left out is told.
+// The logs read for one answer are limited, and the answer names those it left out.
 func TestEvidenceIsBounded(t *testing.T) {
 	t.Parallel()
 	s := readFixture(t, "", "healthy")
@@ -152,7 +152,7 @@ func TestEvidenceIsBounded(t *testing.T) {
 	}
 }
 
-// A lookup without an answer leads to the policy that keeps the pod from the name server, in any wording.
+// A lookup without an answer leads to the policy that blocks DNS for the pod, in any wording.
 func TestLookupLeadsToThePolicy(t *testing.T) {
 	t.Parallel()
 	s := gallery(t)
@@ -172,8 +172,7 @@ func TestLookupLeadsToThePolicy(t *testing.T) {
 	}
 }
 
-// The log of a pod that runs and is not ready is read beside the finding of its probe, which only
-// says that the program is not well.
+// The log of a running pod that is not ready is read beside the finding of its probe, which gives no cause.
 func TestLogOfAPodThatIsNotReady(t *testing.T) {
 	t.Parallel()
 	s := readFixture(t, "", "a14_probe_port")
@@ -188,13 +187,13 @@ func TestLogOfAPodThatIsNotReady(t *testing.T) {
 	checkAnswer(t, "not ready", askOnce(t, b, pod.Namespace, "why is "+s.Deployments[0].Name+" not ready?"), []string{"readiness probe", "certificate signed by unknown authority"}, nil)
 }
 
-// A node has no log of its own: what its pods write is not told as the node's fault.
+// A node has no log here: its pods' messages are not presented as the node's fault.
 func TestLogsOfPodsOnANode(t *testing.T) {
 	t.Parallel()
 	checkAnswer(t, "node", askOnce(t, liveTools(t), "", "is worker-2 tired"), []string{"the logs of pods on it"}, []string{"its logs do not"})
 }
 
-// TestNumbersThatClimb: a number that reaches the one beside it keeps a log from being called well.
+// TestNumbersThatClimb: a log in which a number reaches the limit beside it is not called healthy.
 func TestNumbersThatClimb(t *testing.T) {
 	t.Parallel()
 	log := ""
@@ -205,7 +204,7 @@ func TestNumbersThatClimb(t *testing.T) {
 	checkAnswer(t, "a pool that fills", a, []string{"Numbers that rise", "From 2 to 10 in 9 lines", "from 2026-01-02 10:00:00 to 2026-01-02 10:08:00", "the 10 beside it stays"}, []string{allClear})
 }
 
-// TestLevelOfALineCounts: what a program logs for information is no trouble because a field has the name errors.
+// TestLevelOfALineCounts: an info message is no trouble because it has a field called errors.
 func TestLevelOfALineCounts(t *testing.T) {
 	t.Parallel()
 	log := strings.Repeat(`{"level":"info","ts":"2026-01-02T10:00:00Z","msg":"batch done","errors":0,"failed":0,"items":12}`+"\n"+`{"time":"2026-01-02T10:00:00Z","level":"INFO","msg":"flushed","failed":0}`+"\n", 5)

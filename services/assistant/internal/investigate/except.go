@@ -10,8 +10,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// leaveOut makes a question one about all namespaces but those that it leaves out, "pods that are not in shop", or about all but
-// some objects, "is payments fine except for ledger?" Words that are neither leave it as it is, since "not in sync" leaves out
+// leaveOut limits a question to all namespaces except some, "pods that are not in shop", or to all but some objects,
+// "is payments fine except for ledger?" Words that are neither leave it unchanged, since "not in sync" excludes
 // nothing.
 func (w *work) leaveOut(ctx context.Context, a question.Ask) (question.Ask, error) {
 	something, place := question.LeavesOut(a.Words)
@@ -43,7 +43,7 @@ func (w *work) leaveOut(ctx context.Context, a question.Ask) (question.Ask, erro
 func leaveOutSpaces(s *engine.Snapshot, a question.Ask, words string, spaces []string) question.Ask {
 	rest := question.Parse(words)
 	if slices.ContainsFunc(rest.Mentions, func(m question.Mention) bool { return len(objectsNamed(s, "", m)) > 0 }) || rest.Intent == question.Request {
-		return a // "why is web not in shop?" asks for web
+		return a // "why is web not in shop?" is about web
 	}
 	if rest.Intent == question.Unclear || rest.Intent == question.Assent {
 		rest.Intent = question.Diagnosis
@@ -53,7 +53,7 @@ func leaveOutSpaces(s *engine.Snapshot, a question.Ask, words string, spaces []s
 	return rest
 }
 
-// leaveOut leaves out objects, by their names, and what belongs to them.
+// leaveOut excludes objects, by name, and what belongs to them.
 func (t *topic) leaveOut(names []string) {
 	if t.snap == nil || len(names) == 0 {
 		return
@@ -71,10 +71,10 @@ func (t *topic) leaveOut(names []string) {
 	t.except.Names, t.except.Objects = names, near
 }
 
-// sharedKinds serve several workloads: one of them that belongs to what is left out still counts for the others.
+// sharedKinds serve several workloads: an object that belongs to an excluded workload still counts for the others.
 var sharedKinds = map[string]bool{"NetworkPolicy": true, "Ingress": true, "Gateway": true, "HTTPRoute": true, "GRPCRoute": true, "TLSRoute": true, "Secret": true, "ConfigMap": true, "PersistentVolumeClaim": true, "Node": true}
 
-// notIn is the field selector of what lies in none of these namespaces.
+// notIn returns the field selector for objects in none of these namespaces.
 func notIn(namespaces []string) string {
 	terms := make([]string, len(namespaces))
 	for i, n := range namespaces {

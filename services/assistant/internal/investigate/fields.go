@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// mostFieldObjects limits the objects of which one answer shows fields, and mostFields the fields of each.
+	// mostFieldObjects limits the objects whose fields one answer shows, and mostFields the fields of each.
 	mostFieldObjects, mostFields = 3, 8
-	// longestValue limits a value that is shown, in bytes.
+	// longestValue limits a shown value, in bytes.
 	longestValue = 200
-	// leastStem is how much of a word the name of a field must have.
+	// leastStem is the shortest part of a word that matches a field's name.
 	leastStem = 3
 )
 
-// factExpr is a question for a fact: what is the case, and not whether.
+// factExpr matches a question about a fact, not a yes/no question.
 var factExpr = regexp.MustCompile(`^(what|which|who|whose|when|where|how)\b`)
 
-// sayFields shows the fields of the objects of a topic that words of a question name: "what port does catalog listen on?" Where
-// none has such a field, a question for a fact is told so. said is false where there is nothing to say. Secrets have no field
-// that is shown.
+// sayFields shows those fields of a topic's objects that the question names: "what port does catalog listen on?" If no
+// object has such a field, it says so to a question about a fact. said is false if there is nothing to say. No field of
+// a Secret is shown.
 func (w *work) sayFields(ctx context.Context, t *topic, a question.Ask, words []string) (said bool, err error) {
 	stems := stemsOf(words)
 	if len(stems) == 0 {
@@ -70,7 +70,7 @@ func (w *work) sayFields(ctx context.Context, t *topic, a question.Ask, words []
 				w.say(line)
 			}
 		}
-		w.say(fmt.Sprintf("I cannot tell more of what was asked: no rule, no table and no field of %s is about %s.", refTitles(t.objects), joinCodes(words)))
+		w.say(fmt.Sprintf("I cannot answer more: no rule, table or field of %s covers %s.", refTitles(t.objects), joinCodes(words)))
 	}
 	if about, _ := t.found(nil); len(about) > 0 {
 		w.say(fmt.Sprintf("Something is wrong with it, too: ask %s.", report.Code("what is wrong with "+t.objects[0].Name+"?")))
@@ -86,7 +86,7 @@ func contentWords(words string) []string {
 	return slices.DeleteFunc(strings.Fields(words), question.IsFunctionWord)
 }
 
-// stemsOf are words without the endings of a plural or a verb.
+// stemsOf returns words without plural and verb endings.
 func stemsOf(words []string) []string {
 	var stems []string
 	for _, word := range words {
@@ -103,7 +103,7 @@ func stemsOf(words []string) []string {
 	return stems
 }
 
-// fieldsLike are lines with the fields of an object whose names, or the names of whose items, have one of the stems in them.
+// fieldsLike returns lines with those fields of an object whose names, or whose items' names, contain one of the stems.
 func fieldsLike(object map[string]any, stems []string) []string {
 	var lines []string
 	like := func(name string) bool {

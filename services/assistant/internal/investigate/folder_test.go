@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 )
 
-// TestRunbooksOfAFolder: what a folder has for an object, a finding or a namespace is quoted as code, the first lines of it, and
-// nothing in it is obeyed.
+// TestRunbooksOfAFolder: a runbook for an object, a finding or a namespace is quoted as code, its first lines only, and
+// never obeyed.
 func TestRunbooksOfAFolder(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -7,8 +7,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// followUp reads a message that goes on from the last answer: one that agrees or refuses and then asks
-// ("ok and what image does that run?"), or one that corrects what was asked about ("no, I meant web").
+// followUp reads a message that follows up on the last answer: it agrees or refuses and then asks ("ok and what image
+// does that run?"), or corrects what was asked about ("no, I meant web").
 func (w *work) followUp(ctx context.Context, a question.Ask) (question.Ask, error) {
 	if meant, ok := question.Correction(w.turn.Query); ok {
 		return w.correct(ctx, a, meant)
@@ -19,7 +19,7 @@ func (w *work) followUp(ctx context.Context, a question.Ask) (question.Ask, erro
 			if err != nil || all == nil {
 				return b, err
 			}
-			// A word that may be a name, and that nothing has, names nothing: the subject is that of the last answer.
+			// A possible name that no object has names nothing: the subject is that of the last answer.
 			b.Mentions = slices.DeleteFunc(b.Mentions, func(m question.Mention) bool { return !m.Sure && len(objectsNamed(all, "", m)) == 0 })
 			b.Leans = b.Leans || len(b.Mentions) == 0 && b.Namespace == "" && b.Perhaps == "" && !b.Everywhere
 			return b, nil
@@ -28,15 +28,15 @@ func (w *work) followUp(ctx context.Context, a question.Ask) (question.Ask, erro
 	return a, nil
 }
 
-// correct asks the last question again, about what was meant: an object or a place of the cluster, else another
-// thing to know of the same object.
+// correct repeats the last question about what was meant: an object or a place of the cluster, or another property of
+// the same object.
 func (w *work) correct(ctx context.Context, a question.Ask, meant string) (question.Ask, error) {
 	earlier := w.earlier()
 	if len(earlier) == 0 || earlier[0].Intent < question.Diagnosis {
 		return a, nil
 	}
 	last := earlier[0]
-	if last.Leans { // its subject is that of the question before it
+	if last.Leans { // its subject is that of the question before
 		before := w.past(last)
 		last.Mentions, last.Namespace, last.Leans = before.Mentions, before.Namespace, false
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// TestFollowUps: a message that begins with ok or no and says more is no decision, and what it asks is about the
+// TestFollowUps: a message that begins with ok or no and continues is no decision, and its question is about the
 // subject of the last answer.
 func TestFollowUps(t *testing.T) {
 	t.Parallel()
@@ -30,7 +30,7 @@ func TestFollowUps(t *testing.T) {
 	}
 }
 
-// TestWordsAreNoNames: a word beside a kind that the cluster has no object for is a word of the question.
+// TestWordsAreNoNames: a word beside a kind is a word of the question if no object has that name.
 func TestWordsAreNoNames(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)
@@ -43,7 +43,7 @@ func TestWordsAreNoNames(t *testing.T) {
 	}
 }
 
-// TestProgramsRequestNothing: a message that a program wrote is taken for the question in it, and never for a request.
+// TestProgramsRequestNothing: a message that a program wrote is read as a question, never as a request.
 func TestProgramsRequestNothing(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// gatewayWords are words for kinds of the Gateway API, and of cert-manager, that people also give as names. They stand for all objects of the kind
-// where nothing is called so, as only the cluster can tell.
+// gatewayWords are words for kinds of the Gateway API and cert-manager that people also use as names. They mean all
+// objects of the kind if no object has that name; only the cluster can decide.
 var gatewayWords = map[string]func(kind string) bool{
 	"gateway": isGateway, "gateways": isGateway, "route": isRoute, "routes": isRoute,
 	"httproute": isRoute, "grpcroute": isRoute, "tlsroute": isRoute,
@@ -29,21 +29,21 @@ func isGateway(kind string) bool { return kind == "Gateway" }
 func isIssuer(kind string) bool  { return kind == "Issuer" || kind == "ClusterIssuer" }
 func isRoute(kind string) bool   { return strings.HasSuffix(kind, "Route") }
 
-// asksState are the intents about the state of what is named.
+// asksState are the intents that ask about the state of named objects.
 var asksState = map[question.Intent]bool{question.Diagnosis: true, question.Health: true, question.Unclear: true}
 
-// errorWords are answers of proxies, which name no gateway of the cluster.
+// errorWords are error messages of proxies, which name no gateway of the cluster.
 var errorWords = []string{"bad gateway", "gateway time", "gateway error"}
 
-// findByWord takes a word for a kind of the Gateway API for the objects of that kind: those of the place, else the gateways that
-// its routes are attached to. It reports whether there are any.
+// findByWord treats a word for a kind of the Gateway API as all objects of that kind: those of the place, else the
+// gateways that its routes are attached to. It reports whether there are any.
 func (t *topic) findByWord(a question.Ask, word string) bool {
 	is := gatewayWords[word]
 	if is == nil || slices.ContainsFunc(errorWords, func(e string) bool { return strings.Contains(a.Words, e) }) {
 		return false
 	}
 	if slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return is(r.Kind) }) {
-		return true // it is the kind of one that is named
+		return true // the kind of a named object
 	}
 	var here, attached []operation.Ref
 	for _, o := range nameableObjects(t.snap) {
@@ -66,14 +66,15 @@ func (t *topic) findByWord(a question.Ask, word string) bool {
 	return len(here) > 0
 }
 
-// hasKindCalled reports whether a word stands for a kind of the Gateway API, and there are objects of it.
+// hasKindCalled reports whether a word means a kind of the Gateway API that has objects.
 func hasKindCalled(s *engine.Snapshot, word string) bool {
 	is := gatewayWords[word]
 	return is != nil && slices.ContainsFunc(nameableObjects(s), func(o thing) bool { return is(o.ref.Kind) })
 }
 
-// hostsNamed are the Service that pods call by a host, else the ingresses and routes with the rule that fits it best, else the
-// gateways whose listeners do: the very host before a wildcard, and a long wildcard before a short one.
+// hostsNamed returns the Service that pods call by a host, else the ingresses and routes with the best matching rule,
+// else the gateways with the best matching listeners: an exact host before a wildcard, and a long wildcard before a
+// short one.
 func hostsNamed(s *engine.Snapshot, host string) []operation.Ref {
 	if !strings.Contains(host, ".") {
 		return nil
@@ -90,7 +91,7 @@ func hostsNamed(s *engine.Snapshot, host string) []operation.Ref {
 		in := &s.Ingresses[i]
 		ref := operation.Ref{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress", Namespace: in.Namespace, Name: in.Name}
 		for _, r := range in.Spec.Rules {
-			// The wildcard of an Ingress stands for exactly one label, that of the Gateway API for one or more.
+			// The wildcard of an Ingress matches exactly one label, that of the Gateway API one or more.
 			if strings.Count(r.Host, ".") == strings.Count(host, ".") {
 				rules.add(ref, r.Host, host)
 			}
@@ -114,13 +115,14 @@ func hostsNamed(s *engine.Snapshot, host string) []operation.Ref {
 	return listeners.refs
 }
 
-// bestFit collects the objects whose patterns fit a host best.
+// bestFit collects the objects whose patterns match a host best.
 type bestFit struct {
 	refs   []operation.Ref
 	length int // of their patterns
 }
 
-// add takes an object in if its pattern fits the host and no other does so better. An empty pattern fits every host and names none.
+// add adds an object if its pattern matches the host and no other matches better. An empty pattern matches every host
+// but names none.
 func (b *bestFit) add(ref operation.Ref, pattern, host string) {
 	if pattern == "" || !gatewayapi.MatchesHost(pattern, host) {
 		return
@@ -135,11 +137,11 @@ func (b *bestFit) add(ref operation.Ref, pattern, host string) {
 	}
 }
 
-// hostExpr is a name that has the form of a host outside of the cluster; so has that of a file.
+// hostExpr matches a name that looks like a host outside the cluster; file names match, too.
 var hostExpr = regexp.MustCompile(`^([a-z0-9-]+\.)+[a-z]{2,}$`)
 
-// lacksHost reports whether a name is a host that the cluster ought to serve and does not. A host of somebody else, such as that
-// of a cloud, is nobody's mistake, so it must be a neighbour of one that is served.
+// lacksHost reports whether a name is a host that the cluster should serve but does not. A third party's host, such as
+// a cloud's, is no mistake, so the name must be a neighbour of a host that is served.
 func (t *topic) lacksHost(name string, served []string) bool {
 	switch {
 	case !hostExpr.MatchString(name), strings.HasSuffix(name, ".svc"), strings.HasSuffix(name, ".cluster.local"):
@@ -155,8 +157,8 @@ func (t *topic) lacksHost(name string, served []string) bool {
 	return slices.ContainsFunc(served, func(s string) bool { return areNeighbours(name, s) })
 }
 
-// areNeighbours reports whether two hosts have a parent domain in common, or one is the parent of the other. Top level domains
-// make no neighbours.
+// areNeighbours reports whether two hosts share a parent domain, or one is the parent of the other. Top-level domains
+// do not count.
 func areNeighbours(a, b string) bool {
 	b = strings.ToLower(strings.TrimPrefix(b, "*."))
 	_, parent, _ := strings.Cut(a, ".")
@@ -167,7 +169,7 @@ func areNeighbours(a, b string) bool {
 	return isIn(a, b) || isIn(a, other) || isIn(b, parent)
 }
 
-// servesAllHosts reports whether an ingress or route takes requests for every host.
+// servesAllHosts reports whether an ingress or route accepts requests for every host.
 func servesAllHosts(s *engine.Snapshot) bool {
 	for i := range s.Ingresses {
 		spec := &s.Ingresses[i].Spec
@@ -190,7 +192,7 @@ func servesAllHosts(s *engine.Snapshot) bool {
 	return false
 }
 
-// servedHosts are those of ingresses, routes and listeners, by name.
+// servedHosts returns the hosts of ingresses, routes and listeners, by name.
 func servedHosts(s *engine.Snapshot) []string {
 	var all []string
 	for i := range s.Ingresses {
@@ -219,7 +221,7 @@ func findGateway(s *engine.Snapshot, r operation.Ref) *gatewayapi.Gateway {
 	return nil
 }
 
-// describeGateway tells where a gateway listens, and how many routes its controller has attached.
+// describeGateway describes where a gateway listens, and how many routes its controller has attached.
 func describeGateway(s *engine.Snapshot, r operation.Ref, head string) string {
 	g := findGateway(s, r)
 	if g == nil {
@@ -243,7 +245,8 @@ func describeGateway(s *engine.Snapshot, r operation.Ref, head string) string {
 	return fmt.Sprintf("%s has the class %s, %s, and the listeners %s.", head, report.Code(g.Spec.GatewayClassName), address, strings.Join(listeners, ", "))
 }
 
-// describeRoute tells what a route is for, where it is attached, and whether its controllers accept it.
+// describeRoute describes the hosts and backends of a route, where it is attached, and whether its controllers accept
+// it.
 func describeRoute(s *engine.Snapshot, r operation.Ref, head string) string {
 	for i := range s.Routes {
 		route := &s.Routes[i]
@@ -277,7 +280,7 @@ func describeRoute(s *engine.Snapshot, r operation.Ref, head string) string {
 	return ""
 }
 
-// controllerAt is the controller of the gateway that a route names, as its class has it; empty if not known.
+// controllerAt returns the controller of a route's gateway, as its class names it; empty if unknown.
 func controllerAt(s *engine.Snapshot, r *gatewayapi.Route, p gatewayapi.ParentRef) string {
 	g := findGateway(s, operation.Ref{Namespace: p.NamespaceFrom(r.Namespace), Name: p.Name})
 	if g == nil {
@@ -291,7 +294,7 @@ func controllerAt(s *engine.Snapshot, r *gatewayapi.Route, p gatewayapi.ParentRe
 	return ""
 }
 
-// describeClass tells who serves the gateways of a class.
+// describeClass names the controller that serves the gateways of a class.
 func describeClass(s *engine.Snapshot, r operation.Ref, head string) string {
 	for i := range s.GatewayClasses {
 		if class := &s.GatewayClasses[i]; class.Name == r.Name {
@@ -307,9 +310,9 @@ func describeClass(s *engine.Snapshot, r operation.Ref, head string) string {
 	return ""
 }
 
-// gateways join routes with the services that they lead to and the gateways that they are attached to; a gateway that was asked
-// about also with its class, its routes and its certificates, and a class with its gateways. What its routes lead to has nothing
-// to do with a gateway.
+// gateways joins routes with the services they lead to and the gateways they are attached to; a gateway that was asked
+// about also with its class, its routes and its certificates, and a class with its gateways. The backends of a
+// gateway's routes are unrelated to the gateway.
 func (r *relations) gateways(asked []operation.Ref) {
 	isAsked := func(kind, namespace, name string) bool {
 		return slices.ContainsFunc(asked, func(o operation.Ref) bool {

@@ -107,7 +107,7 @@ func TestGatewayQuestions(t *testing.T) {
 	}
 }
 
-// TestGatewayNames: a workload with the name of a kind of the Gateway API is what its name says.
+// TestGatewayNames: the name of a workload that is called like a kind of the Gateway API means the workload.
 func TestGatewayNames(t *testing.T) {
 	t.Parallel()
 	for query, name := range map[string]string{"why does gateway in shop crash?": "gateway", "what is wrong with gateway?": "gateway", "what is wrong with route?": "route", "502 bad gateway from storefront in store": "storefront"} {

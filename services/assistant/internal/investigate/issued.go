@@ -14,8 +14,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// attempts joins challenges, orders and requests that were asked about with what they belong to: they fail, and a certificate has
-// the finding.
+// attempts joins challenges, orders and requests that were asked about with the objects they belong to: they fail, but
+// the finding is about a certificate.
 func (r *relations) attempts(asked []operation.Ref) {
 	climb := func(kind string, o metav1.Object) {
 		if !r.has(kind, o.GetNamespace(), o.GetName()) {
@@ -42,8 +42,8 @@ func (r *relations) attempts(asked []operation.Ref) {
 	}
 }
 
-// issued joins Secrets with the certificates that cert-manager puts there, these with their issuers, and an issuer that was asked
-// about with its certificates.
+// issued joins Secrets with the cert-manager certificates stored in them, these with their issuers, and an issuer that
+// was asked about with its certificates.
 func (r *relations) issued(asked []operation.Ref) {
 	for i := range r.Certificates {
 		c := &r.Certificates[i]
@@ -63,7 +63,7 @@ func (r *relations) issued(asked []operation.Ref) {
 	}
 }
 
-// describeIssued tells what a certificate of cert-manager is for, and until when it is valid.
+// describeIssued describes the hosts and the validity of a cert-manager certificate.
 func describeIssued(s *engine.Snapshot, r operation.Ref, head string) string {
 	for i := range s.Certificates {
 		c := &s.Certificates[i]
@@ -83,7 +83,7 @@ func describeIssued(s *engine.Snapshot, r operation.Ref, head string) string {
 	return ""
 }
 
-// describeIssuer tells whether an issuer, or a request, is ready, and how far an order or challenge is.
+// describeIssuer describes whether an issuer, or a request, is ready, and the progress of an order or challenge.
 func describeIssuer(s *engine.Snapshot, r operation.Ref, head string) string {
 	is := func(kind string, o metav1.Object) bool {
 		return kind == r.Kind && o.GetName() == r.Name && o.GetNamespace() == r.Namespace
@@ -129,7 +129,7 @@ func readiness(all []metav1.Condition) string {
 	return "not ready"
 }
 
-// hostsOfCertificate are the hosts that a certificate is for.
+// hostsOfCertificate returns the hosts of a certificate.
 func hostsOfCertificate(c *certmanager.Certificate) string {
 	switch {
 	case len(c.Spec.DNSNames) > 0:

@@ -24,14 +24,14 @@ import (
 // mostLeads limits the hosts of log lines that are followed.
 const mostLeads = 4
 
-// mostHosts limits the hosts of log lines that are looked up: whoever writes a line may name any number.
+// mostHosts limits the hosts of log lines that are looked up: a log line may contain any number.
 const mostHosts = 40
 
 // dependencyPods limits the pods of a dependency whose logs are read.
 const dependencyPods = 3
 
-// leads follow the hosts and files in lines to what they are in the cluster. A Service without a
-// selector, or with an external name, has no pods whose readiness could be told.
+// leads follows the hosts and files in lines to their objects in the cluster. A Service without a selector, or with an
+// external name, has no pods whose readiness is known.
 func (w *work) leads(ctx context.Context, t *topic, groups []logtext.Group) ([]string, error) {
 	var leads []string
 	seen := map[string]bool{}
@@ -50,14 +50,14 @@ func (w *work) leads(ctx context.Context, t *topic, groups []logtext.Group) ([]s
 			if lookupExpr.MatchString(line) {
 				if text := t.lookupLead(lookup(), g.Pods); text != "" {
 					put(text)
-					continue // what was to be looked up is not at fault
+					continue // the target is not at fault
 				}
 			}
 			if unread {
 				continue
 			}
 			for _, h := range logtext.Hosts(line) {
-				// To follow a host reads logs, so it ends before and not after one too many.
+				// Following a host reads logs, so the loop stops before one too many, not after.
 				if len(leads) == mostLeads || looked == mostHosts {
 					return leads, nil
 				}
@@ -85,14 +85,14 @@ func (w *work) leads(ctx context.Context, t *topic, groups []logtext.Group) ([]s
 	return leads, nil
 }
 
-// connectionExpr is a line about a connection, which may not say to where.
+// connectionExpr matches a line about a connection, which may not name the target.
 var connectionExpr = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("connect(ion|ing)?", "timed? ?out", "timeout", "refused", "unreachable", "unavailable", "deadline exceeded", "broken pipe", "reset by peer", "upstream", "econn[a-z]+") + `\b`)
 
-// lookupExpr is a line about a name that could not be looked up, for want of an answer.
+// lookupExpr matches a line about a DNS lookup that got no answer.
 var lookupExpr = regexp.MustCompile(`(?i)` + wordlist.AnyOf(`\blookup \S+( on \S+)?:.*\b(i/o timeout|timed out|refused|temporary failure|server misbehaving)`, `temporary failure in name resolution`, `\bEAI_AGAIN\b`,
 	`\bUnknownHostException\b`, `could not resolve host`, `name or service not known`, `getaddrinfo`, `communications error to \S+#53`))
 
-// lookupLead tells why pods get no answer of the name server, if the cluster shows it.
+// lookupLead explains why pods get no answer from DNS, if the cluster shows the cause.
 func (t *topic) lookupLead(x *network.Index, pods []string) string {
 	for i := range t.snap.Pods {
 		pod := &t.snap.Pods[i]
@@ -106,13 +106,13 @@ func (t *topic) lookupLead(x *network.Index, pods []string) string {
 	return ""
 }
 
-// hostLead is what a host of a line is in the cluster; empty: nothing of it.
+// hostLead describes what a host in a line is in the cluster; empty if it is not there.
 func (w *work) hostLead(ctx context.Context, t *topic, pods []string, line string, h logtext.Host, seen map[string]bool) (string, error) {
 	if h.Name == "localhost" || strings.HasPrefix(h.Name, "127.") {
 		return t.localLead(line, h), nil
 	}
 	if h.Port == "53" && strings.Contains(line, "lookup") {
-		return "", nil // the name server that was asked
+		return "", nil // the DNS server that was asked
 	}
 	s := t.serviceOf(h.Name)
 	if s == nil {
@@ -126,15 +126,14 @@ func (w *work) hostLead(ctx context.Context, t *topic, pods []string, line strin
 	return w.describeLead(ctx, t, pods, s, h)
 }
 
-// hostVariableExpr is the end of the name of a variable whose value is a host: of others, a plain word
-// such as "api" may be anything.
+// hostVariableExpr matches the end of a variable's name if its value is a host: in other variables, a plain word such
+// as "api" may be anything.
 var hostVariableExpr = regexp.MustCompile(`(?i)` + wordlist.AnyOf("hosts?", "hostnames?", "addr", "address(es)?", "servers?", "ur[il]s?", "endpoints?", "brokers?", "dsn", "upstreams?", "_service", "_svc") + `$`)
 
-// environmentLeads follow the hosts in the variables of the containers of some pods, where lines about a connection
-// name none.
+// environmentLeads follows the hosts in the variables of some pods' containers, if lines about a connection name none.
 func (w *work) environmentLeads(ctx context.Context, t *topic, pods []string) ([]string, error) {
 	var leads, healthy []string
-	var one logtext.Host // of those that are well
+	var one logtext.Host // one of the healthy hosts
 	seen := map[string]bool{}
 	for _, wl := range t.workloadsOf(pods) {
 		for _, c := range wl.Template.Spec.Containers {
@@ -163,20 +162,20 @@ func (w *work) environmentLeads(ctx context.Context, t *topic, pods []string) ([
 		}
 	}
 	if len(healthy) > 0 && len(leads) < mostLeads {
-		leads = append(leads, fmt.Sprintf("Variables name the services %s, which have ready endpoints, and whose own logs tell of nothing that fails.", engine.QuoteCodes(healthy))+t.wayNotSeen(pods, one))
+		leads = append(leads, fmt.Sprintf("Variables name the services %s, which have ready endpoints and no errors in their logs.", engine.QuoteCodes(healthy))+t.wayNotSeen(pods, one))
 	}
 	return leads, nil
 }
 
 var (
-	// dialExpr is a line about a connection that the program itself opens.
+	// dialExpr matches a line about a connection that the program itself opens.
 	dialExpr = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("dial(ing)?", "connect", "connecting", "connect(ion)? to", "(could|can) ?not connect", "(connection|connect) (was )?refused", "econnrefused", "upstream") + `\b`)
-	// callerExpr is what stands before the address of a client.
+	// callerExpr matches the text before a client's address.
 	callerExpr = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("from", "client", "by", "peer", "remote") + `[\s:="'/\[]*$`)
 )
 
-// localLead tells what an address of the pod itself leads to, where a line dials it: in other lines it is
-// a client, such as a probe or a proxy beside it.
+// localLead describes the target of an address of the pod itself, if a line dials it: in other lines it is a client,
+// such as a probe or a sidecar proxy.
 func (t *topic) localLead(line string, h logtext.Host) string {
 	if h.Port == "" || !dialExpr.MatchString(line) {
 		return ""
@@ -196,19 +195,19 @@ func (t *topic) localLead(line string, h logtext.Host) string {
 		}
 	}
 	text := fmt.Sprintf("%s is the pod itself, not another one.", report.Code(h.Name))
-	if declared { // to declare ports is optional
+	if declared { // declaring ports is optional
 		text = fmt.Sprintf("%s is the pod itself, and none of its containers declares port %s.", report.Code(h.Name), report.Code(h.Port))
 	}
 	for i := range t.snap.Services {
 		s := &t.snap.Services[i]
 		if s.Namespace == t.ownNamespace() && hasPort(s, h.Port) {
-			return text + fmt.Sprintf(" Service %s has that port: it may be the one that is meant.", report.Code(s.Name))
+			return text + fmt.Sprintf(" Service %s has that port: it may be the intended one.", report.Code(s.Name))
 		}
 	}
 	return text
 }
 
-// absentService tells that a name of the cluster has no Service, and which has one like it.
+// absentService reports that a host of the cluster has no Service, and names a similar one.
 func (t *topic) absentService(h logtext.Host) string {
 	short, cut := strings.CutSuffix(strings.TrimSuffix(h.Name, ".cluster.local"), ".svc")
 	name, namespace, qualified := strings.Cut(short, ".")
@@ -250,7 +249,7 @@ func (t *topic) ownNamespace() string {
 	return t.namespace
 }
 
-// serviceOf is the Service that a host of a log line names, seen from the topic's namespace.
+// serviceOf returns the Service that a host in a log line names, seen from the topic's namespace.
 func (t *topic) serviceOf(host string) *corev1.Service {
 	from := t.ownNamespace()
 	short := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(host, ".cluster.local"), ".svc"), ".")
@@ -269,8 +268,7 @@ func (t *topic) serviceOf(host string) *corev1.Service {
 	return nil
 }
 
-// describeLead tells whether a dependency answers, whether policies let the caller through, and what its
-// own logs say.
+// describeLead describes whether a dependency answers, whether policies let the caller through, and what its logs show.
 func (w *work) describeLead(ctx context.Context, t *topic, pods []string, s *corev1.Service, h logtext.Host) (string, error) {
 	text, well, err := w.judgeLead(ctx, t, pods, s, h)
 	if well {
@@ -279,7 +277,7 @@ func (w *work) describeLead(ctx context.Context, t *topic, pods []string, s *cor
 	return text, err
 }
 
-// judgeLead is describeLead; well says that nothing of the dependency is at fault.
+// judgeLead is describeLead; well means that the dependency has no fault.
 func (w *work) judgeLead(ctx context.Context, t *topic, pods []string, s *corev1.Service, h logtext.Host) (text string, well bool, err error) {
 	r := engine.ServiceRef(s)
 	ready := report.View{Snapshot: t.snap}.Endpoints(s.Namespace, s.Name)
@@ -337,13 +335,12 @@ func (w *work) judgeLead(ctx context.Context, t *topic, pods []string, s *corev1
 		text += fmt.Sprintf(" Its own log has no error, but says, %s: %s.", strings.ToLower(countLines(e.hints[0])), engine.QuoteLine(e.hints[0].Line))
 	}
 	if len(left) == 0 && len(e.hints) == 0 {
-		return text + " Its own logs tell of nothing that fails.", true, nil
+		return text + " Its own logs show no errors.", true, nil
 	}
 	return text, false, nil
 }
 
-// wayNotSeen tells what lies between pods and a Service that is well, and that no object of the API shows: the programs of the
-// node that the pods run on.
+// wayNotSeen names the node components between pods and a healthy Service, which no object of the API shows.
 func (t *topic) wayNotSeen(pods []string, h logtext.Host) string {
 	var nodes []string
 	for i := range t.snap.Pods {
@@ -357,12 +354,11 @@ func (t *topic) wayNotSeen(pods []string, h logtext.Host) string {
 	}
 	t.wayTold = true // once is enough
 	slices.Sort(nodes)
-	return fmt.Sprintf(" Not looked at is the way there from %s: its kube-proxy, which leads the addresses of services (%s) to pods, and its network are no objects of the API.", engine.QuoteCodes(nodes), report.Code(h.Name))
+	return fmt.Sprintf(" The path from %s was not examined: its kube-proxy, which routes service addresses (%s) to pods, and its network are not API objects.", engine.QuoteCodes(nodes), report.Code(h.Name))
 }
 
-// stoppedBefore tells which policy does not let the pods of the topic through to a Service, on the port
-// that a line names. Where it names none and some ports are open, the one that was called may be one of
-// them.
+// stoppedBefore names the policy that blocks the pods of the topic from a Service, on the port in a line. If the line
+// has no port and some ports are open, the call may have been to one of those.
 func (t *topic) stoppedBefore(pods []string, s *corev1.Service, h logtext.Host) string {
 	for _, kind := range []string{"pods", "services", "networkpolicies", "namespaces", "endpointslices"} {
 		if t.snap.Unread[kind] {
@@ -370,7 +366,7 @@ func (t *topic) stoppedBefore(pods []string, s *corev1.Service, h logtext.Host) 
 		}
 	}
 	callers := t.objects
-	if len(callers) == 0 { // whose lines they are, where no object is named
+	if len(callers) == 0 { // the pods of the lines, if no object is named
 		for _, wl := range t.workloadsOf(pods) {
 			callers = append(callers, wl.Ref)
 		}
@@ -394,7 +390,7 @@ func (t *topic) stoppedOnce(x *network.Index, caller operation.Ref, s *corev1.Se
 	if h.Port != "" {
 		port, err := strconv.ParseInt(h.Port, 10, 32)
 		if err != nil || !hasPort(s, h.Port) {
-			return "" // that it has no such port is said
+			return "" // the missing port is reported elsewhere
 		}
 		p.asked = int32(port)
 	}
@@ -413,12 +409,12 @@ func (t *topic) stoppedOnce(x *network.Index, caller operation.Ref, s *corev1.Se
 
 var (
 	fullDiskExpr = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("no space left on device", "ENOSPC", "disk quota exceeded") + `\b`)
-	// otherSpaceExpr names what the kernel calls "no space" too, and is no disk.
+	// otherSpaceExpr matches resources other than disks for which the kernel also reports "no space".
 	otherSpaceExpr = regexp.MustCompile(`(?i)inotify|\bwatch|\bshm|/shm\b`)
 	pathExpr       = regexp.MustCompile(`(?:^|[\s"'=(:])(/[\w./@+-]+)`)
 )
 
-// fullDisk leads from a line about a full disk, in the logs of some pods, to the volume that may be full.
+// fullDisk maps a line about a full disk, in the logs of some pods, to the volume that may be full.
 func (t *topic) fullDisk(line string, pods []string) string {
 	if !fullDiskExpr.MatchString(line) || otherSpaceExpr.MatchString(line) {
 		return ""
@@ -436,7 +432,7 @@ func (t *topic) fullDisk(line string, pods []string) string {
 	return fmt.Sprintf("%s is on no volume, so the container's own file system or the node's disk may be full.", report.Code(path))
 }
 
-// mountOf is the innermost mount that a path is on in workloads of some pods, with its workload, or nil.
+// mountOf returns the innermost mount of a path in the workloads of some pods, with its workload, or nil.
 func (t *topic) mountOf(path string, pods []string) (of report.Workload, found *corev1.VolumeMount) {
 	for _, w := range t.workloadsOf(pods) {
 		for i := range w.Template.Spec.Containers {
@@ -452,7 +448,7 @@ func (t *topic) mountOf(path string, pods []string) (of report.Workload, found *
 	return of, found
 }
 
-// workloadsOf are the workloads of the topic that pods of some names belong to.
+// workloadsOf returns the topic's workloads that pods with these names belong to.
 func (t *topic) workloadsOf(pods []string) []report.Workload {
 	near := map[operation.Ref]bool{}
 	for i := range t.snap.Pods {
@@ -466,8 +462,7 @@ func (t *topic) workloadsOf(pods []string) []report.Workload {
 	})
 }
 
-// describeVolume tells what a mount leads to; other volumes than claims and emptyDirs do not fill up
-// by what a container writes.
+// describeVolume describes the volume of a mount. Only claims and emptyDirs fill up by what a container writes.
 func (t *topic) describeVolume(w report.Workload, mount corev1.VolumeMount) string {
 	for _, v := range w.Template.Spec.Volumes {
 		switch {

@@ -16,19 +16,17 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// Limits on what one line shows, and on how long it waits for something to happen. A turn that waits
-// holds its session.
+// Limits on what one line shows, and on how long it waits. A waiting turn holds its session.
 const (
 	mostLines  = 200
 	watchEvery = time.Second
 )
 
-// line carries a kubectl line out: a read at once, a write as a proposal, all else is
-// refused with the reason.
+// line executes a kubectl line: a read at once, a write as a proposal; all else is refused with the reason.
 func (w *work) line(ctx context.Context, line string) (turn.Outcome, error) {
 	words := strings.Fields(line)
 	if createsSecret(words) {
-		w.say("A Secret is never written by the assistant, whatever the role, so nothing was proposed and no value was kept. In your own shell, with your own account:\n\n" + indentCode(secretTemplate(line)))
+		w.say("The assistant never writes Secrets, in any role, so nothing was proposed and no value was kept. In your own shell, with your own account:\n\n" + indentCode(secretTemplate(line)))
 		return turn.Outcome{}, nil
 	}
 	if handled, err := w.composedLine(ctx, line); handled || err != nil {
@@ -41,7 +39,7 @@ func (w *work) line(ctx context.Context, line string) (turn.Outcome, error) {
 		return turn.Outcome{}, nil
 	}
 	if op.Verb.Writes() && !op.DryRun {
-		// A line is one write. What ran has its kind and namespace filled in, so it is not compared.
+		// A line is one write. The line that ran has its kind and namespace filled in, so they are not compared.
 		if w.ranInThisTurn() || w.settled(op) {
 			return turn.Outcome{}, nil
 		}
@@ -59,16 +57,16 @@ func (w *work) line(ctx context.Context, line string) (turn.Outcome, error) {
 	return turn.Outcome{}, ctx.Err()
 }
 
-// refuseLine says why a line is not run. What a person may well run is shown for their own shell.
+// refuseLine explains why a line is not run. If a user may run it, the answer shows it for their own shell.
 func (w *work) refuseLine(line string, words []string, err error) {
-	w.say("This line is refused, and nothing was asked of the cluster: " + err.Error())
+	w.say("This line was refused and nothing was sent to the cluster: " + err.Error())
 	var fault *operation.Fault
 	if errors.As(err, &fault) && fault.Reason == operation.ForbiddenVerb && len(words) > 1 && byHand[words[1]] && !strings.ContainsAny(line, "\n\r") {
 		w.say("To run it, use your own shell and your own account:\n\n" + indentCode(line))
 	}
 }
 
-// filtered runs a read and sends its whole text through filters.
+// filtered runs a read and pipes its whole text through filters.
 func (w *work) filtered(ctx context.Context, op operation.Operation, filters []kubectl.Filter) error {
 	out, err := w.tools.Call(turn.WantWholeLog(ctx), op)
 	if err != nil {
@@ -82,7 +80,7 @@ func (w *work) filtered(ctx context.Context, op operation.Operation, filters []k
 		text = out.Whole
 	}
 	if out.WholeTruncated || out.Truncated && out.Whole == "" {
-		w.say("The result was cut before it was filtered: what follows is of a part only.")
+		w.say("The result was truncated before filtering, so this covers only a part.")
 	}
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if strings.TrimSpace(text) == "" {
@@ -93,7 +91,7 @@ func (w *work) filtered(ctx context.Context, op operation.Operation, filters []k
 	}
 	switch {
 	case len(lines) == 0:
-		w.say("The line gives nothing: no line is left after the filters.")
+		w.say("No output: the filters leave no line.")
 	case len(lines) > mostLines:
 		w.say(fmt.Sprintf("The line gives %d lines; the first %d:\n\n%s", len(lines), mostLines, indentLines(lines[:mostLines])))
 	default:
@@ -102,12 +100,12 @@ func (w *work) filtered(ctx context.Context, op operation.Operation, filters []k
 	return nil
 }
 
-// indentLines shows lines as code, each as often as it comes.
+// indentLines shows lines as code, including repeated ones.
 func indentLines(lines []string) string {
 	return "    " + strings.Join(lines, "\n    ") + "\n"
 }
 
-// composedLine answers lines that are made of other reads. handled is false for all others.
+// composedLine answers lines that combine other reads. handled is false for all others.
 func (w *work) composedLine(ctx context.Context, line string) (handled bool, err error) {
 	words, ok := kubectl.SplitWords(line)
 	if !ok || len(words) < 3 || words[0] != "kubectl" {
@@ -152,5 +150,5 @@ func (w *work) topContainers(ctx context.Context, op operation.Operation) error 
 	return nil
 }
 
-// byHand are the refused commands that a person may well run. Others hand out credentials.
+// byHand are the refused commands that users may run themselves. Others hand out credentials.
 var byHand = map[string]bool{"exec": true, "attach": true, "cp": true, "debug": true, "port-forward": true, "run": true, "edit": true}

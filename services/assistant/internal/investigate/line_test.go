@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// watchLists watches a list that is read as each of these results in turn, the last one from then on.
+// watchLists watches a list whose reads return these results in turn, then the last one.
 func watchLists(t *testing.T, line string, lists ...turn.Output) string {
 	t.Helper()
 	var n atomic.Int32
@@ -29,8 +29,8 @@ func watchLists(t *testing.T, line string, lists ...turn.Output) string {
 	return k.text.String()
 }
 
-// TestWatch: what passes by itself is no change, rows of two namespaces are two, and a row outside of the
-// part that is shown or read is not gone.
+// TestWatch: values that change with time are no change, rows of two namespaces are two, and a row outside the part
+// that is shown or read is not gone.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	list := func(text string) turn.Output { return turn.Output{Text: text, Whole: text} }
@@ -46,14 +46,14 @@ func TestWatch(t *testing.T) {
 		{"unchanged", "kubectl get pods -w", []turn.Output{
 			list("NAME   READY   STATUS    RESTARTS     AGE   NODE\na      1/1     Running   3 (5m ago)   59m   n1\n"),
 			list("NAME   READY   STATUS    RESTARTS     AGE   NODE\na      1/1     Running   3 (6m ago)   60m   n1\n"),
-		}, []string{"Nothing changed"}, []string{"What changed"}},
+		}, []string{"Nothing changed"}, []string{"Changes in the "}},
 		{"every namespace", "kubectl get pods -A -w", []turn.Output{
 			list("NAMESPACE   NAME   READY   AGE\nshop        a      1/1     5s\nshop        b      1/1     5s\n"),
 			list("NAMESPACE   NAME   READY   AGE\nshop        a      0/1     6s\nshop        b      1/1     6s\n"),
-		}, []string{"What changed", "    shop        a      0/1     6s\n\n"}, []string{"Nothing changed", "(gone)"}},
+		}, []string{"Changes in the ", "    shop        a      0/1     6s\n\n"}, []string{"Nothing changed", "(gone)"}},
 		{"gone", "kubectl get pods -w", []turn.Output{list(long.Whole), short}, []string{"    b  1/1  (gone)"}, nil},
 		{"outside of what is shown", "kubectl get pods -w", []turn.Output{list(long.Whole), long}, []string{"Nothing changed"}, []string{"(gone)"}},
-		{"outside of what is read", "kubectl get pods -w", []turn.Output{list(long.Whole), part}, []string{"Nothing changed", "too long to be read whole"}, []string{"(gone)"}},
+		{"outside of what is read", "kubectl get pods -w", []turn.Output{list(long.Whole), part}, []string{"Nothing changed", "too long to read completely"}, []string{"(gone)"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +72,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestSecretLinesShowNoValue: however a value is written, the answer has the names alone.
+// TestSecretLinesShowNoValue: whichever way a value is written, the answer has only the names.
 func TestSecretLinesShowNoValue(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
@@ -90,10 +90,10 @@ func TestSecretLinesShowNoValue(t *testing.T) {
 	}
 }
 
-// TestFiltersSayWhatTheyCount: a count of a part says so, and nothing counts as nothing.
+// TestFiltersSayWhatTheyCount: a count of a part is labelled as such, and counting nothing gives zero.
 func TestFiltersSayWhatTheyCount(t *testing.T) {
 	t.Parallel()
-	const cut = "was cut before it was filtered"
+	const cut = "was truncated before filtering"
 	part := turn.Output{Text: "a\n[1 of 2]\n", Whole: "a\n", Truncated: true, WholeTruncated: true}
 	for _, row := range []struct {
 		out  turn.Output

@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// literalConfigMap writes kubectl create configmap NAME --from-literal=key=value as the manifest that it
-// stands for, which is what is proposed and shown. Any other line comes back as it is.
+// literalConfigMap rewrites kubectl create configmap NAME --from-literal=key=value as the equivalent manifest, which is
+// proposed and shown. Any other line is returned unchanged.
 func (w *work) literalConfigMap(line string) string {
 	words, ok := kubectl.SplitWords(line)
 	if !ok || len(words) < 4 || words[0] != "kubectl" || words[1] != "create" || words[2] != "configmap" && words[2] != "cm" {
@@ -40,7 +40,7 @@ func (w *work) literalConfigMap(line string) string {
 		} else if v, ok := value("--dry-run"); ok {
 			dry = " --dry-run=" + v
 		} else if strings.HasPrefix(word, "-") || name != "" {
-			return line // the grammar says what it does not know
+			return line // the parser reports what it does not know
 		} else {
 			name = word
 		}

@@ -21,20 +21,20 @@ import (
 )
 
 const (
-	// mostLogs limits how many logs one answer shows if nothing is looked for in them.
+	// mostLogs limits how many logs one answer shows without a filter.
 	mostLogs = 3
-	// tailLines is how many last lines an answer shows unless the question says.
+	// tailLines is how many last lines an answer shows by default.
 	tailLines = 40
-	// mostMatches limits the messages shown of one log that fit what is looked for.
+	// mostMatches limits the matching messages shown of one log.
 	mostMatches = 20
 )
 
-// logWish is what a question wants of logs.
+// logWish holds the filters and limits that a question sets for logs.
 type logWish struct {
 	filter   logtext.Filter
 	tail     int
 	previous bool
-	one, all string // the filter in words, after one message and after several
+	one, all string // describe the filter, after one message and after several
 }
 
 var (
@@ -42,16 +42,16 @@ var (
 	termExpr     = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("contain(?:s|ing)?", "mention(?:s|ing)?", "match(?:es|ing)?", "with the (?:word|text)", "(?:that|which) say", "saying") + ` (\S+)`)
 	tailExpr     = regexp.MustCompile(`(?i)\b(?:last|latest|final|newest) (\d{1,4}) (?:log )?(?:lines?|entries|messages)\b|\b(\d{1,4}) (?:last |latest )?(?:log )?lines\b|--tail[= ](\d{1,4})`)
 	statusesExpr = regexp.MustCompile(`(?i)\b([45])xx\b|\b([1-5]\d\d)s?\b`)
-	// namesExpr is a name with a hyphen, whose words ask for nothing.
+	// namesExpr matches a name with a hyphen, whose words are no filter.
 	namesExpr = regexp.MustCompile(`[\w.]+(?:-[\w.]+)+`)
-	// amountsExpr is a number that is no status: of a port, a length of time, a count.
+	// amountsExpr matches a number that is no status: a port, a length of time, a count.
 	amountsExpr  = regexp.MustCompile(`(?i)\bports? \d+|[:/.]\d+|\b\d+(?: ?` + wordlist.AnyOf("ms", "milliseconds?", "secs?", "seconds?", "mins?", "minutes?", "[mhd]", "hrs?", "hours?", "days?", "weeks?", "lines?", "pods?", "messages?", "entries", "times", "bytes", "[kmg]i?b") + `| s)\b`)
 	previousExpr = regexp.MustCompile(`(?i)\bprevious\b|\bbefore (the|its|it) (last )?(restart|crash)|\blast run\b`)
 	warningsExpr = regexp.MustCompile(`(?i)\bwarn(ing)?s?\b`)
 	errorsExpr   = regexp.MustCompile(`(?i)\b(errors?|exceptions?|panics?|fatals?|stack ?traces?|tracebacks?)\b`)
 )
 
-// readLogWish reads what a question wants of logs; quoted words stand for themselves.
+// readLogWish reads the filters and limits for logs from a question; quoted words are literal.
 func readLogWish(query string, intent question.Intent) logWish {
 	l := logWish{tail: tailLines, previous: previousExpr.MatchString(namesExpr.ReplaceAllString(query, " "))}
 	var one, all []string
@@ -85,9 +85,9 @@ func readLogWish(query string, intent question.Intent) logWish {
 		l.filter.Errors = errorsExpr.MatchString(query) || intent == question.ErrorLogs && !l.filter.Warnings
 		switch {
 		case l.filter.Errors && l.filter.Warnings:
-			describe("that tells of an error or a warning", "that tell of an error or a warning")
+			describe("that reports an error or a warning", "that report an error or a warning")
 		case l.filter.Errors:
-			describe("that tells of an error", "that tell of an error")
+			describe("that reports an error", "that report an error")
 		case l.filter.Warnings:
 			describe("that warns", "that warn")
 		}
@@ -96,7 +96,8 @@ func readLogWish(query string, intent question.Intent) logWish {
 	return l
 }
 
-// logs shows the last lines of the pods asked about, or those that a question looks for in all of them.
+// logs shows the last lines of the pods asked about, or the lines that match the question's filter in all of their
+// logs.
 func (w *work) logs(ctx context.Context, a question.Ask, t *topic) error {
 	wish := readLogWish(w.turn.Query, a.Intent)
 	sources := t.view().LogSources(engine.Recent)
@@ -110,7 +111,7 @@ func (w *work) logs(ctx context.Context, a question.Ask, t *topic) error {
 	if len(sources) == 0 {
 		w.say(t.whyNoLogs(wish.previous))
 		if !wish.previous && (len(t.objects) > 0 || t.namespace != "") {
-			return w.diagnose(ctx, a, t) // why there are none is the next question
+			return w.diagnose(ctx, a, t) // the next question is why there are none
 		}
 		return nil
 	}
@@ -150,7 +151,7 @@ func (w *work) logs(ctx context.Context, a question.Ask, t *topic) error {
 	if shown == 0 && lines > 0 {
 		w.say(fmt.Sprintf("Of %s in %s %s%s, none is one %s.", engine.CountNoun(lines, "line", "lines"), engine.CountNoun(read-unread, "log", "logs"), t.where(), t.period(), wish.one))
 		if anyCut {
-			w.say("What is older in these logs was not read.")
+			w.say("Older lines of these logs were not read.")
 		}
 		if about, _ := t.found(nil); complete && wish.filter.Errors && len(about) == 0 && len(t.unexplained(nil)) == 0 && len(t.snap.Unread) == 0 && (len(t.objects) > 0 || t.namespace != "") {
 			r := t.cover(a, nil)
@@ -166,7 +167,7 @@ func (w *work) logs(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// previousRuns are the runs before the last restart of each container.
+// previousRuns returns the runs before the last restart of each container.
 func previousRuns(sources []engine.Log) []engine.Log {
 	var all []engine.Log
 	seen := map[engine.Log]bool{}
@@ -188,7 +189,7 @@ func titleOfLog(log engine.Log) string {
 	return title
 }
 
-// logPeriod is what the logs that are read are limited to; 0: they are not, since a day is the most.
+// logPeriod limits the logs that are read; 0: no limit, since a day is the most.
 func (t *topic) logPeriod() time.Duration {
 	if t.within > 24*time.Hour {
 		return 0
@@ -207,8 +208,8 @@ func (t *topic) period() string {
 	return " from the last " + report.FormatPeriod(t.within)
 }
 
-// showLog shows what is wanted of one log. lines is how many were read; ok says that some were shown, cut
-// that older ones were not read.
+// showLog shows the selected lines of one log. lines is how many were read; ok reports that some were shown, cut that
+// older ones were not read.
 func (w *work) showLog(ctx context.Context, t *topic, log engine.Log, wish logWish) (lines int, ok, cut bool, err error) {
 	op := operation.Operation{Verb: operation.Logs, Kind: "pod", Names: []string{log.Pod}, Namespace: log.Namespace, Container: log.Container, Previous: log.Previous}
 	if within := t.logPeriod(); within > 0 && !log.Previous {
@@ -236,7 +237,7 @@ func (w *work) showLog(ctx context.Context, t *topic, log engine.Log, wish logWi
 	return found.All, true, out.WholeTruncated, nil
 }
 
-// describeLines tells how much is shown of how many lines, and of which time.
+// describeLines states how much is shown of how many lines, and of which time.
 func describeLines(found logtext.Chosen, kept []string, wish logWish, cut bool) string {
 	all := strconv.Itoa(found.All)
 	if cut {
@@ -257,12 +258,12 @@ func describeLines(found logtext.Chosen, kept []string, wish logWish, cut bool) 
 		text += fmt.Sprintf(", from %s to %s", found.First.UTC().Format(time.DateTime), found.Last.UTC().Format(time.DateTime))
 	}
 	if cut {
-		text += "; what is older was not read"
+		text += "; older lines were not read"
 	}
 	return text
 }
 
-// whyNoLogs says why pods have no logs: there are none, or no container has started, and why.
+// whyNoLogs explains why there are no logs: there are no pods, or no container has started, and why.
 func (t *topic) whyNoLogs(previous bool) string {
 	if t.snap.Unread["pods"] {
 		return "Which pods there are could not be read, so no log was read." + listUnread(t.snap)

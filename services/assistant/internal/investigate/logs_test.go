@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// gallery is a healthy deployment whose pods run.
+// gallery is a healthy deployment with running pods.
 func gallery(t *testing.T) *engine.Snapshot {
 	t.Helper()
 	s := readFixture(t, "", "healthy")
@@ -28,7 +28,7 @@ func gallery(t *testing.T) *engine.Snapshot {
 	return s
 }
 
-// logsBy answers reads of logs by the pod's name.
+// logsBy returns logs by the pod's name.
 func logsBy(s *engine.Snapshot, text func(pod string) string) *tools {
 	b := toolsOn(s)
 	b.run = func(_ context.Context, op operation.Operation) (turn.Output, error) {
@@ -41,7 +41,7 @@ func logsBy(s *engine.Snapshot, text func(pod string) string) *tools {
 	return b
 }
 
-// TestQuestionsAboutLogs: a filter looks at the whole log, and the answer says of how much it is.
+// TestQuestionsAboutLogs: a filter reads the whole log, and the answer states how much that is.
 func TestQuestionsAboutLogs(t *testing.T) {
 	t.Parallel()
 	log := "2026-01-02T10:00:00Z INFO GET /a status=200\n2026-01-02T10:00:01Z WARN cache is slow\n2026-01-02T10:00:02Z ERROR Connection reset by 10.0.0.7\n\tat a.b(C.java:1)\n2026-01-02T10:00:03Z INFO GET /b status=502\n" +
@@ -51,14 +51,14 @@ func TestQuestionsAboutLogs(t *testing.T) {
 		"show the last 3 lines of the log of gallery":          {[]string{"the last 3 of 100 lines"}, nil},
 		`show lines with "Connection reset" in log of gallery`: {[]string{"1 message with `Connection reset` in 100 lines", "C.java:1"}, []string{"GET /c"}},
 		`show lines with "connection reset" in log of gallery`: {[]string{"1 message with `connection reset` in 100 lines", "C.java:1"}, nil},
-		"show errors in the logs of gallery":                   {[]string{"2 messages that tell of an error in 100 lines", "Connection reset", "status=502"}, []string{"cache is slow"}},
+		"show errors in the logs of gallery":                   {[]string{"2 messages that report an error in 100 lines", "Connection reset", "status=502"}, []string{"cache is slow"}},
 		"show warnings in the log of gallery":                  {[]string{"1 message that warns in 100 lines", "cache is slow"}, []string{"Connection reset"}},
 		"show the 5xx lines in the log of gallery":             {[]string{"1 message with the status 5xx in 100 lines", "GET /b"}, []string{"GET /a"}},
 		"show lines containing reset in the log of gallery":    {[]string{"1 message with `reset` in 100 lines"}, nil},
 		// No quotation, status or level is meant.
 		"what's in gallery's log?":                                           {[]string{"the last 40 of 100 lines", "GET /c"}, []string{"none is one"}},
 		"show the log of gallery, which listens on port 443":                 {[]string{"the last 40 of 100 lines"}, []string{"with the status"}},
-		"show the log of gallery, not of worker-404 or error-tracker":        {[]string{"GET /c"}, []string{"status 404", "tell of an error"}},
+		"show the log of gallery, not of worker-404 or error-tracker":        {[]string{"GET /c"}, []string{"status 404", "report an error"}},
 		"show the log of gallery, which has run for 120 minutes on web:8080": {[]string{"GET /c"}, []string{"the status 120", "the status 808"}},
 	} {
 		a := askOnce(t, logsBy(gallery(t), func(string) string { return log }), "", query)
@@ -71,14 +71,14 @@ func TestQuestionsAboutLogs(t *testing.T) {
 	checkAnswer(t, "a pod that never ran", a, []string{"There is no log yet", "has never run. It waits: `ContainerCreating`"}, nil)
 }
 
-// A message of many lines counts as one, is shown by what matters of it, and none of its lines is lost.
+// A message of many lines counts as one, is shortened to its important lines, and none of its lines is lost.
 func TestLongMessageOfALog(t *testing.T) {
 	t.Parallel()
 	log := "2026-01-02T10:00:00Z ERROR sync failed\n" + strings.Repeat("\tat a.b(C.java:1)\n", 150) + "\tat a.wanted(W.java:7)\n" +
 		strings.Repeat("\tat a.b(C.java:1)\n", 148) + "Caused by: a.Gone: disk is gone\n"
 	for query, must := range map[string][]string{
 		`show lines with "wanted" in the log of gallery`: {"1 message with `wanted` in 301 lines", "sync failed", "[147 lines left out]", "W.java:7", "disk is gone"},
-		"show errors in the log of gallery":              {"1 message that tells of an error in 301 lines", "sync failed", "disk is gone"},
+		"show errors in the log of gallery":              {"1 message that reports an error in 301 lines", "sync failed", "disk is gone"},
 		"logs of gallery":                                {"the last 40 of 301 lines", "disk is gone"},
 	} {
 		a := askOnce(t, logsBy(gallery(t), func(string) string { return log }), "", query)
@@ -86,7 +86,7 @@ func TestLongMessageOfALog(t *testing.T) {
 	}
 }
 
-// What was not read is not called free of errors.
+// A log that was read in part is not called free of errors.
 func TestLogThatWasReadInPart(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -94,8 +94,8 @@ func TestLogThatWasReadInPart(t *testing.T) {
 		err       error
 		must, not []string
 	}{
-		"whole":  {turn.Output{Whole: "INFO a\n"}, nil, []string{"Of 1 line in 1 log", "none is one that tells of an error", allClear}, nil},
-		"cut":    {turn.Output{Whole: "INFO a\n", WholeTruncated: true}, nil, []string{"none is one that tells of an error", "What is older in these logs was not read"}, []string{allClear, "No object shows a fault"}},
+		"whole":  {turn.Output{Whole: "INFO a\n"}, nil, []string{"Of 1 line in 1 log", "none is one that reports an error", allClear}, nil},
+		"cut":    {turn.Output{Whole: "INFO a\n", WholeTruncated: true}, nil, []string{"none is one that reports an error", "Older lines of these logs were not read"}, []string{allClear, "No object shows a fault"}},
 		"denied": {turn.Output{}, errors.New("forbidden by the cluster"), []string{"could not be read: forbidden"}, []string{"none is one", "No lines were found", allClear}},
 	} {
 		b := toolsOn(gallery(t))
@@ -128,7 +128,7 @@ func addDependency(s *engine.Snapshot, name string) {
 	})
 }
 
-// openOn adds a second port to the dependency and a policy that lets in on one of them.
+// openOn adds a second port to the dependency and a policy that opens one of them.
 func openOn(port int) func(*engine.Snapshot) {
 	return func(s *engine.Snapshot) {
 		pod, service := &s.Pods[len(s.Pods)-1], &s.Services[len(s.Services)-1]
@@ -141,7 +141,7 @@ func openOn(port int) func(*engine.Snapshot) {
 	}
 }
 
-// TestHostsOfALineAreBounded: a line that names every Service has the logs of a few read, and none twice.
+// TestHostsOfALineAreBounded: for a line that names every Service, only a few logs are read, and none twice.
 func TestHostsOfALineAreBounded(t *testing.T) {
 	t.Parallel()
 	s := gallery(t)
@@ -170,7 +170,8 @@ func TestHostsOfALineAreBounded(t *testing.T) {
 	}
 }
 
-// TestLogsOfOneQuestionAreBounded: what is asked about may leave nothing to read of what it depends on, which is said.
+// TestLogsOfOneQuestionAreBounded: the logs asked about may use up the limit before those of dependencies, which the
+// answer reports.
 func TestLogsOfOneQuestionAreBounded(t *testing.T) {
 	t.Parallel()
 	s := gallery(t)
@@ -184,7 +185,7 @@ func TestLogsOfOneQuestionAreBounded(t *testing.T) {
 	checkAnswer(t, "20 pods and a dependency", askOnce(t, b, "", "why does gallery return errors?"), []string{"`gallery-db` is service `gallery-db`", "Its logs were not read.", "for its own logs"}, []string{"Its own log says"})
 }
 
-// TestWarningOfAnEarlierObject: what is shown with a symptom was not said of an object that had the name before.
+// TestWarningOfAnEarlierObject: a warning shown with a symptom is not about an earlier object of the same name.
 func TestWarningOfAnEarlierObject(t *testing.T) {
 	t.Parallel()
 	for uid, told := range map[types.UID]bool{"p-gallery-abcde": true, "": true, "an-earlier-one": false} {
@@ -204,7 +205,8 @@ func TestWarningOfAnEarlierObject(t *testing.T) {
 	}
 }
 
-// TestQuestionIsNotCalmed: a question whether all is well is not told so where logs hint at a fault or answers refuse.
+// TestQuestionIsNotCalmed: a question whether all is well gets no all-clear if logs hint at a fault or HTTP answers are
+// errors.
 func TestQuestionIsNotCalmed(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ log, must string }{
@@ -216,7 +218,7 @@ func TestQuestionIsNotCalmed(t *testing.T) {
 	}
 }
 
-// TestDependencyOfALine follows a host in a line to what it is, to its policies and to its own log.
+// TestDependencyOfALine follows a host in a line to its object, its policies and its log.
 func TestDependencyOfALine(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -273,11 +275,11 @@ func TestDependencyOfALine(t *testing.T) {
 	}
 }
 
-// TestComplaintIsNotDenied: who says that something fails gets what the log says most, not an all-clear.
+// TestComplaintIsNotDenied: a user who reports a failure gets the most frequent log lines, not an all-clear.
 func TestComplaintIsNotDenied(t *testing.T) {
 	t.Parallel()
 	b := logsBy(gallery(t), func(string) string { return "INFO frame 1\nINFO frame 2\n" })
-	checkAnswer(t, "a complaint", askOnce(t, b, "", "why does gallery lose pictures?"), []string{"No object shows a fault in deployment `gallery`", "What they say most:", "2 times in"}, []string{allClear})
+	checkAnswer(t, "a complaint", askOnce(t, b, "", "why does gallery lose pictures?"), []string{"No object shows a fault in deployment `gallery`", "The most frequent messages:", "2 times in"}, []string{allClear})
 	checkAnswer(t, "a complaint about a silent program", askOnce(t, logsBy(gallery(t), func(string) string { return "" }), "", "why does gallery lose pictures?"), []string{"No object shows a fault in deployment `gallery`", "Read 0 lines"}, []string{allClear})
 	checkAnswer(t, "a question", askOnce(t, b, "", "what is wrong with gallery?"), []string{allClear + " with deployment `gallery`"}, nil)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// describeManual prints the command for what the assistant does not run: it opens no connection into
-// a cluster and runs nothing in a container.
+// describeManual prints the command for what the assistant does not run: it opens no connection into a cluster and runs
+// nothing in a container.
 func describeManual(a question.Ask, t *topic) string {
 	const why = "I open no connection into the cluster and run nothing in containers. In your own shell, with your own account:\n\n"
 	verb := "exec"
@@ -80,7 +80,7 @@ func manualCommand(t *topic, verb string, r operation.Ref) string {
 	return fmt.Sprintf("kubectl exec -it %s -n %s%s -- sh", target, r.Namespace, container)
 }
 
-// portOf is the first port of a Service, or 0.
+// portOf returns the first port of a Service, or 0.
 func (t *topic) portOf(r operation.Ref) int32 {
 	for i := range t.snap.Services {
 		if s := &t.snap.Services[i]; r.Kind == "Service" && s.Name == r.Name && s.Namespace == r.Namespace && len(s.Spec.Ports) > 0 {
@@ -90,7 +90,7 @@ func (t *topic) portOf(r operation.Ref) int32 {
 	return 0
 }
 
-// localPort is one that needs no rights of root.
+// localPort returns a local port that needs no root rights.
 func localPort(port int32) int32 {
 	if port < 1024 {
 		return 8000 + port

@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// metrics answers a question about errors or latency, and with what is wrong.
+// metrics answers a question about errors or latency, and what is wrong besides.
 func (w *work) metrics(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
 	measured, err := w.measure(ctx, a, t)
@@ -39,8 +39,8 @@ func (w *work) metrics(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// measure asks the metrics store for the metrics that most exporters have. measured is false where there is none, where it
-// fails, and where the series carry no name of what was asked about.
+// measure queries the metrics store for the metrics that most exporters have. measured is false if there is no store, the
+// query fails, or no series carries the name of the subject.
 func (w *work) measure(ctx context.Context, a question.Ask, t *topic) (measured bool, err error) {
 	metric := "http_requests_total"
 	if a.Intent == question.Latency {
@@ -52,7 +52,8 @@ func (w *work) measure(ctx context.Context, a question.Ask, t *topic) (measured 
 	}
 	join := func(more string) string { return strings.Trim(where+","+more, ",") }
 	rate := func(more string) string { return "rate(http_requests_total{" + join(more) + "}[5m])" }
-	// Exporters call the label code or status. The last part makes 0 of what has no errors, which would not be there.
+	// Exporters call the label code or status. The last part yields 0 for series without errors, which would be
+	// missing.
 	query, head := "sum by ("+by+") ("+rate(`code=~"5.."`)+" or "+rate(`status=~"5.."`)+" or 0 * "+rate("")+") / sum by ("+by+") ("+rate("")+")",
 		"The share of requests that ended with 5xx in the last 5 minutes:"
 	if a.Intent == question.Latency {

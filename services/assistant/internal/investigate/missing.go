@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// instead finds what a question about names that nothing has is answered about: what is near, else the place that it names.
-// done says that the answer is complete.
+// instead decides what a question about unknown names is answered about: similar names, else the place in the question.
+// done reports that the answer is complete.
 func (w *work) instead(ctx context.Context, a *question.Ask, t *topic) (done bool, err error) {
 	if len(t.objects) == 0 {
 		if found := t.quoting(t.missing[0].Name); len(found) > 0 {
@@ -21,7 +21,7 @@ func (w *work) instead(ctx context.Context, a *question.Ask, t *topic) (done boo
 			return true, nil
 		}
 	}
-	rest := false // a name is left that may be anything in the place
+	rest := false // another name remains that may be anything in the place
 	for _, m := range t.missing {
 		near := similarNames(t.snap, t.namespace, m)
 		switch {
@@ -43,18 +43,18 @@ func (w *work) instead(ctx context.Context, a *question.Ask, t *topic) (done boo
 	switch a.Intent {
 	case question.Diagnosis, question.Health, question.Describe, question.Logs, question.ErrorLogs, question.Events, question.Users, question.Keys:
 		t.objects = nil
-		w.say(fmt.Sprintf("Here is what I found %s instead:", t.where()))
+		w.say(fmt.Sprintf("Here are the findings %s instead:", t.where()))
 		a.Intent, a.Symptoms, a.Route = question.Diagnosis, nil, nil
 		return false, nil
 	}
 	if len(t.objects) > 0 || !looksLikeName(*a, missing[0]) {
-		return false, nil // what is asked for can be told of the place
+		return false, nil // the question can be answered for the place
 	}
 	w.say(fmt.Sprintf("How it is %s: %s", t.where(), report.Health(t.view())))
 	return true, nil
 }
 
-// looksLikeName reports whether a word that nothing is called must have been meant as a name.
+// looksLikeName reports whether a word that no object has as its name must have been meant as one.
 func looksLikeName(a question.Ask, m question.Mention) bool {
 	if m.Kind != "" || strings.ContainsAny(m.Name, "-.0123456789") {
 		return true
@@ -68,8 +68,9 @@ func looksLikeName(a question.Ask, m question.Mention) bool {
 	return false
 }
 
-// askWhich asks for the name of the ConfigMap, Secret, volume claim or service account that a question about its users leaves
-// out or has wrong, and lists those there are. It is empty where one is found, or none of these kinds is asked about.
+// askWhich requests the name of the ConfigMap, Secret, volume claim or service account if a question about its users
+// omits it or has it wrong, and lists the existing ones. It is empty if one is found, or none of these kinds is asked
+// about.
 func askWhich(a question.Ask, t *topic) string {
 	const most = 10
 	kind := ""
@@ -95,7 +96,7 @@ func askWhich(a question.Ask, t *topic) string {
 			have = append(have, name)
 		}
 	}
-	text := fmt.Sprintf("Say which %s is meant, for example %s.", kind, report.Code("which pods use "+kind+" NAME"))
+	text := fmt.Sprintf("Name the %s, for example %s.", kind, report.Code("which pods use "+kind+" NAME"))
 	switch {
 	case len(have) == 0 && t.snap.Unread[kind+"s"]:
 		return fmt.Sprintf("Not all %ss could be read, so which there are is not known.", kind)

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// moreExpr is a message that asks for what the last answer left out.
+// moreExpr matches a request for what the last answer left out.
 var moreExpr = regexp.MustCompile(`^((and|ok|please|now) )*` + wordlist.AnyOf(
 	"more", "tell me more", "(show|give|list) (me )?more", "(show|give|list|tell) (me )?(the |all )?(rest|others|remaining)", "the (rest|others)",
 	"(where|what) (is|are|about) the (rest|others)", "what else", "next( page)?", "go on", "continue",
@@ -21,7 +21,7 @@ var moreExpr = regexp.MustCompile(`^((and|ok|please|now) )*` + wordlist.AnyOf(
 // diagnoses are the intents whose answers are findings.
 var diagnoses = map[question.Intent]bool{question.Diagnosis: true, question.Health: true}
 
-// more shows what the answer before it left out. ok is false where that was no list of findings.
+// more shows what the previous answer left out. ok is false if that was no list of findings.
 func (w *work) more(ctx context.Context) (ok bool, err error) {
 	page := 1
 	for _, m := range slices.Backward(w.turn.History) {
@@ -41,10 +41,10 @@ func (w *work) more(ctx context.Context) (ok bool, err error) {
 	return false, nil
 }
 
-// rest shows a page of the findings of a question after its first answer: what concerned it, then
-// what it only named.
+// rest shows a page of the findings of a question after its first answer: those about its subject, then those it only
+// named.
 func (w *work) rest(ctx context.Context, a question.Ask, page int) error {
-	w.plan("Read what the question was about", "Show the rest")
+	w.plan("Read the objects in question", "Show the rest")
 	defer w.skip()
 	t, err := w.look(ctx, a)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// TestNaiveQuestions: what tired people type at the sample cluster is answered with what is true of it.
+// TestNaiveQuestions: hasty questions to the sample cluster get true answers.
 func TestNaiveQuestions(t *testing.T) {
 	t.Parallel()
 	const refused, allClear, absent = "not something I can answer", "Nothing was found wrong", "There is no"
@@ -44,10 +44,10 @@ func TestNaiveQuestions(t *testing.T) {
 		{"why 503 on checkout", []string{"has 2 of 2 pods ready", "Something else is wrong"}, []string{allClear}},
 		{"ledger oom again?", []string{"out of memory"}, nil},
 		{"any errors in the logs since the cert rotation?", nil, []string{"`logs`", refused}},
-		{"which pods mount the certs secret", []string{"Say which secret is meant", "`gateway-db`"}, []string{"crash loop", refused}},
+		{"which pods mount the certs secret", []string{"Name the secret", "`gateway-db`"}, []string{"crash loop", refused}},
 		{"are there pods without a readiness probe?", []string{"without a readiness probe"}, []string{"CrashLoopBackOff", "liveness"}},
 		{"which deployments have no liveness probe?", []string{"without a liveness probe"}, []string{"readiness"}},
-		{"list pods that have a sidecar", []string{"I do not know how to judge `that have a sidecar`"}, nil},
+		{"list pods that have a sidecar", []string{"I cannot filter by `that have a sidecar`"}, nil},
 		{"show me everything that uses gateway-db", []string{"deployment `gateway`"}, []string{"redacted"}},
 		{"whats the biggest pod", []string{"uses the most memory"}, nil},
 		{"how do i get into the db pod", []string{"kubectl exec"}, nil},
@@ -63,8 +63,8 @@ func TestNaiveQuestions(t *testing.T) {
 	}
 }
 
-// TestDescribedRestart: what is to be restarted may be described; which of several is meant is asked, and a cause that a restart
-// does not end is told.
+// TestDescribedRestart: the object of a restart may be described; if several fit, the answer asks which, and it names a
+// cause that a restart does not end.
 func TestDescribedRestart(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)
@@ -78,7 +78,7 @@ func TestDescribedRestart(t *testing.T) {
 		}
 	}
 	for query, say := range map[string]string{
-		"restart the deployment that is crash looping": "Say which one is meant: deployment `thumbnails`",
+		"restart the deployment that is crash looping": "Name one of these: deployment `thumbnails`",
 		"restart whatever is crashing in crm":          "fits the description",
 		"delete the thing that keeps crashing in shop": "crash loop",
 	} {
@@ -89,11 +89,11 @@ func TestDescribedRestart(t *testing.T) {
 		checkAnswer(t, query, a, []string{say}, nil)
 	}
 	const query = "restart the thing that keeps crashing in shop"
-	checkAnswer(t, query, askOnce(t, b, "", query), []string{"A restart alone will not mend it", "`DATABASE_URL` is set to nothing"}, nil)
+	checkAnswer(t, query, askOnce(t, b, "", query), []string{"A restart alone will not fix it", "`DATABASE_URL` is set to nothing"}, nil)
 }
 
-// TestCertificates: asked of all certificates, each is shown with its hosts and dates, and those that nobody is seen to use are
-// judged as well.
+// TestCertificates: a question about all certificates shows each with its hosts and dates, and judges unused ones as
+// well.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	s := readFixture(t, "", "a16_ingress_port")

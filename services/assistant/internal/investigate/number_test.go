@@ -38,7 +38,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestUsageRanking: the first of the order that was asked for stands in the first sentence.
+// TestUsageRanking: the first sentence names the top of the requested order.
 func TestUsageRanking(t *testing.T) {
 	t.Parallel()
 	s := readFixture(t, "", "healthy")
@@ -65,8 +65,7 @@ func TestUsageRanking(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotRead: the assistant says what it has no access to, what it does not run and what time it
-// is.
+// TestWhatIsNotRead: the assistant names what it cannot access and what it does not run, and tells the time.
 func TestWhatIsNotRead(t *testing.T) {
 	t.Parallel()
 	s := readFixture(t, unsetLog, "a1_empty_variable", "a15_selector")

@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// outsideSystems are the systems beside a cluster that people ask about. What they hold cannot be read
-// through the cluster's API.
+// outsideSystems are the systems around a cluster that people ask about. Their data cannot be read through the
+// cluster's API.
 var outsideSystems = func() map[string]string {
 	systems := map[string]string{}
 	for what, names := range map[string]string{
@@ -30,17 +30,15 @@ var outsideSystems = func() map[string]string {
 	return systems
 }()
 
-// operators are systems that keep their state in the cluster, in kinds of their own: the API group, and
-// the kind to list.
+// operators are systems that keep their state in the cluster, in custom resources: the API group, and the kind to list.
 var operators = map[string][2]string{
 	"keda": {"keda.sh", "scaledobjects.keda.sh"}, "argocd": {"argoproj.io", "applications.argoproj.io"}, "istio": {"networking.istio.io", "virtualservices.networking.istio.io"},
 	"flux": {"kustomize.toolkit.fluxcd.io", "kustomizations.kustomize.toolkit.fluxcd.io"}, "certmanager": {"cert-manager.io", "certificates.cert-manager.io"},
 	"cert-manager": {"cert-manager.io", "certificates.cert-manager.io"}, "karpenter": {"karpenter.sh", "nodepools.karpenter.sh"},
 }
 
-// sayOutside answers a question about a system that is not in the cluster: that there is no access to
-// it, and what the cluster shows of it. done is false where the question names something in the
-// cluster as well.
+// sayOutside answers a question about a system outside the cluster: there is no access to it, and what the cluster
+// shows of it. done is false if the question names something in the cluster as well.
 func (w *work) sayOutside(ctx context.Context, a question.Ask) (done bool, err error) {
 	if backupExpr.MatchString(a.Words) && !faultyExpr.MatchString(a.Words) && a.Intent != question.Request && a.Intent != question.Advice {
 		return w.sayBackups(ctx)
@@ -61,16 +59,16 @@ func (w *work) sayOutside(ctx context.Context, a question.Ask) (done bool, err e
 	}
 	names := namesOf(s)
 	if names.has(name) {
-		return false, nil // a workload or namespace of that name is what is meant
+		return false, nil // a workload or namespace of that name is meant
 	}
 	if operator, known := operators[name]; known {
 		for served := range s.Served {
 			if group, _, _ := strings.Cut(served, "/"); group == operator[0] {
-				w.say(fmt.Sprintf("No playbook judges what %s does, so nothing here says whether it is right. Its own objects can be read: %s.", report.Code(name), report.Code("kubectl get "+operator[1]+" -A")))
+				w.say(fmt.Sprintf("No playbook covers %s, so its health is not judged here. Its objects can be read: %s.", report.Code(name), report.Code("kubectl get "+operator[1]+" -A")))
 				return !namesSomething(a, names, name), nil
 			}
 		}
-		w.say(fmt.Sprintf("The cluster does not serve the API group %s, so %s is not installed here, and I can read nothing of it.%s", report.Code(operator[0]), report.Code(name), insteadOf(s)))
+		w.say(fmt.Sprintf("The cluster does not serve the API group %s, so %s is not installed here and I cannot read its state.%s", report.Code(operator[0]), report.Code(name), insteadOf(s)))
 		return !namesSomething(a, names, name), nil
 	}
 	w.say(fmt.Sprintf("I have no access to %s: I read the cluster's API alone. Look there with %s.%s", report.Code(name), outsideSystems[name], insteadOf(s)))
@@ -82,17 +80,17 @@ var (
 	faultyExpr = regexp.MustCompile(`\b(fail\w*|wrong|stuck|broken|crash\w*|not run\w*|hang\w*)\b|\bjobs?\b`)
 )
 
-// servesByItself are the kinds of objects whose own state a question with their name may be about. Jobs, claims and accounts of a
-// backup are part of how it is made.
+// servesByItself are the kinds of objects whose state a question with their name may be about. Jobs, claims and
+// accounts of a backup are part of the backup.
 var servesByItself = map[string]bool{"Deployment": true, "StatefulSet": true, "DaemonSet": true, "Service": true}
 
-// sayBackups says what the cluster shows of backups: no object tells whether data is backed up.
+// sayBackups answers what the cluster shows about backups: no object shows whether data is backed up.
 func (w *work) sayBackups(ctx context.Context) (done bool, err error) {
 	s, err := w.snapshot(ctx, "")
 	if err != nil || s == nil {
 		return false, err
 	}
-	// Where something is called so, how it does is what is asked.
+	// If something is called backup, the question is about its state.
 	if slices.ContainsFunc(s.Namespaces, func(n corev1.Namespace) bool { return strings.Contains(n.Name, "backup") }) || slices.ContainsFunc(nameableObjects(s), func(o thing) bool {
 		return servesByItself[o.ref.Kind] && strings.Contains(o.ref.Name, "backup")
 	}) {
@@ -104,25 +102,25 @@ func (w *work) sayBackups(ctx context.Context) (done bool, err error) {
 			list = append(list, fmt.Sprintf("CronJob %s in namespace %s, schedule %s", report.Code(c.Name), report.Code(c.Namespace), report.Code(c.Spec.Schedule)))
 		}
 	}
-	text := "No object of the cluster tells whether data is backed up, or whether a backup can be restored: I do not know."
+	text := "No object of the cluster shows whether data is backed up, or whether a backup can be restored: I do not know."
 	switch {
 	case len(list) > 0:
 		text += " Judging by the name, this may be related: " + strings.Join(list, "; ") + "."
 	case s.Unread["cronjobs"]:
 		text += " CronJobs could not be read."
 	default:
-		text += " I see no CronJob whose name speaks of backups."
+		text += " I see no CronJob whose name mentions backups."
 	}
 	w.say(text)
 	return true, nil
 }
 
-// namesSomething reports whether a question names an object of the cluster beside a system outside.
+// namesSomething reports whether a question names an object of the cluster beside an outside system.
 func namesSomething(a question.Ask, names clusterNames, outside string) bool {
 	return a.Namespace != "" || slices.ContainsFunc(a.Mentions, func(m question.Mention) bool { return m.Name != outside && names.has(m.Name) })
 }
 
-// insteadOf lists what the cluster itself shows of what lies outside.
+// insteadOf lists what the cluster itself shows of outside systems.
 func insteadOf(s *engine.Snapshot) string {
 	const most = 5
 	var list []string
@@ -136,7 +134,7 @@ func insteadOf(s *engine.Snapshot) string {
 			if len(svc.Status.LoadBalancer.Ingress) > 0 {
 				address = "has an address"
 			}
-			list = append(list, fmt.Sprintf("Service %s in namespace %s asks for a load balancer and %s", report.Code(svc.Name), report.Code(svc.Namespace), address))
+			list = append(list, fmt.Sprintf("Service %s in namespace %s requests a load balancer and %s", report.Code(svc.Name), report.Code(svc.Namespace), address))
 		}
 	}
 	kinds := map[string]bool{}
@@ -153,7 +151,7 @@ func insteadOf(s *engine.Snapshot) string {
 		list = append(list, fmt.Sprintf("autoscaler %s in namespace %s wants %d of %d to %d replicas", report.Code(h.Name), report.Code(h.Namespace), h.Status.DesiredReplicas, minReplicas(h.Spec.MinReplicas), h.Spec.MaxReplicas))
 	}
 	if len(list) == 0 {
-		return " The cluster itself shows nothing of it: no Service of type ExternalName or LoadBalancer, and no autoscaler."
+		return " The cluster itself has no trace of it: no Service of type ExternalName or LoadBalancer, and no autoscaler."
 	}
 	if len(list) > most {
 		list = append(list[:most], fmt.Sprintf("and %d more", len(list)-most))

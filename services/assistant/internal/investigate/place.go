@@ -20,26 +20,26 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// topic is the subject of a sentence, as found in the cluster.
+// topic is the subject of a sentence, resolved in the cluster.
 type topic struct {
-	snap      *engine.Snapshot // nil where the namespace is not there
+	snap      *engine.Snapshot // nil if the namespace does not exist
 	namespace string           // empty: all
-	// objects are those with a name that was said; kinds of one name stand together.
+	// objects have a name that was said; kinds of one name are adjacent.
 	objects []operation.Ref
-	missing []question.Mention // names that nothing has
-	absent  []question.Mention // those of them that the answer has already told of
-	// namesakes are objects elsewhere whose name was taken for that of the namespace.
+	missing []question.Mention // names that no object has
+	absent  []question.Mention // those of missing that the answer has reported
+	// namesakes are objects elsewhere whose name was taken to mean the namespace.
 	namesakes []operation.Ref
-	// noNamespace is a namespace that was named and is not there.
+	// noNamespace is a namespace that was named and does not exist.
 	noNamespace string
-	// placed says that the sentence begins with its namespace, so that what lies elsewhere is not meant.
+	// placed reports that the sentence begins with its namespace, which excludes all others.
 	placed bool
 	except report.Exclusion
 	within time.Duration    // the period asked about; 0: not said
-	logs   []logtext.Source // what was read of its pods, if it was
-	// unmeasured says that the metrics store was asked in vain, and that the answer has told so.
+	logs   []logtext.Source // the logs read of its pods, if any
+	// unmeasured reports that the metrics store did not answer, and that the answer mentions it.
 	unmeasured bool
-	// wayTold says that the answer has told what of the way between pods and services was not looked at.
+	// wayTold reports that the answer names the parts between pods and services that were not examined.
 	wayTold bool
 }
 
@@ -49,12 +49,12 @@ type thing struct {
 	meta metav1.Object
 }
 
-// nameableObjects lists what a sentence can name, workloads first: of several kinds with one
-// name the first is what people mean.
+// nameableObjects lists what a sentence can name, workloads first: of several kinds with one name people mean the
+// first.
 func nameableObjects(s *engine.Snapshot) []thing {
 	var all []thing
 	add := func(group, version, kind string, o metav1.Object) {
-		if o.GetName() != "" { // what a hidden namespace holds has none
+		if o.GetName() != "" { // a hidden namespace has objects without names
 			all = append(all, thing{operation.Ref{Group: group, Version: version, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}, o})
 		}
 	}
@@ -109,7 +109,7 @@ func nameableObjects(s *engine.Snapshot) []thing {
 	return append(all, quietObjects(s)...)
 }
 
-// quietObjects are the objects that run nothing themselves.
+// quietObjects returns the objects that run nothing themselves.
 func quietObjects(s *engine.Snapshot) []thing {
 	var all []thing
 	add := func(group, kind string, o metav1.Object) {
@@ -175,8 +175,8 @@ func quietObjects(s *engine.Snapshot) []thing {
 	return all
 }
 
-// webhooksNamed are the configurations of admission webhooks with a webhook of that name: errors
-// name the webhook, not its configuration.
+// webhooksNamed returns the configurations with an admission webhook of that name: errors name the webhook, not its
+// configuration.
 func webhooksNamed(s *engine.Snapshot, name string) []operation.Ref {
 	var found []operation.Ref
 	add := func(kind, config, webhook string) {
@@ -198,34 +198,34 @@ func webhooksNamed(s *engine.Snapshot, name string) []operation.Ref {
 	return found
 }
 
-// isKind reports whether an object is of the kind of a mention; a webhook is of two, a route of several.
+// isKind reports whether an object is of the kind of a mention; webhook means two kinds, route several.
 func isKind(said, kind string) bool {
 	return said == "" || strings.EqualFold(said, kind) || said == "webhook" && strings.HasSuffix(kind, "WebhookConfiguration") || said == "route" && strings.HasSuffix(kind, "Route")
 }
 
-// withinNamespace reports whether an object counts in a namespace; what has none counts everywhere.
+// withinNamespace reports whether an object counts in a namespace; cluster-scoped objects count everywhere.
 func withinNamespace(r operation.Ref, namespace string) bool {
 	return namespace == "" || r.Namespace == "" || r.Namespace == namespace
 }
 
-// boundsNamespace are the kinds that set bounds to all of a namespace, and are often called like it.
+// boundsNamespace are the kinds that set limits for a whole namespace, and often share its name.
 var boundsNamespace = map[string]bool{"ResourceQuota": true, "LimitRange": true, "NetworkPolicy": true, "RoleBinding": true}
 
-// objectsNamed are the objects with a name, of one kind if it is given: the kinds of one name
-// that people mean together, workload, service and what belongs to them.
+// objectsNamed returns the objects with a name, of one kind if given: of the kinds that share a name those that people
+// mean together, workload, service and what belongs to them.
 func objectsNamed(s *engine.Snapshot, namespace string, m question.Mention) []operation.Ref {
 	var found []operation.Ref
 	for _, o := range nameableObjects(s) {
 		if o.ref.Name == m.Name && withinNamespace(o.ref, namespace) && isKind(m.Kind, o.ref.Kind) {
 			if m.Kind == "" && len(found) > 0 && (o.ref.Kind == "Namespace" || o.ref.Kind == "ConfigMap" || o.ref.Kind == "Secret" || o.ref.Kind == "ServiceAccount") {
-				continue // carries the name of what it serves
+				continue // it has the name of what it serves
 			}
 			found = append(found, o.ref)
 		}
 	}
 	if m.Kind == "" && len(found) > 0 && hasNamespace(s, m.Name) && withinNamespace(operation.Ref{Namespace: m.Name}, namespace) &&
 		!slices.ContainsFunc(found, func(r operation.Ref) bool { return !boundsNamespace[r.Kind] || r.Namespace != m.Name }) {
-		// Of a quota that is called like its namespace, nobody speaks by the bare name.
+		// People never mean a quota by the bare name that it shares with its namespace.
 		found = []operation.Ref{{Version: "v1", Kind: "Namespace", Name: m.Name}}
 	}
 	if len(found) == 0 && isKind(m.Kind, "ValidatingWebhookConfiguration") {
@@ -245,8 +245,8 @@ func objectsNamed(s *engine.Snapshot, namespace string, m question.Mention) []op
 	return found
 }
 
-// Named returns the objects that are there of names by kind, as labels give them: what runs comes first, and of that the
-// pods. Namespaces are none of them.
+// Named returns the existing objects among names by kind, as labels give them: what runs comes first, pods before all.
+// It returns no namespaces.
 func Named(s *engine.Snapshot, namespace string, names map[string]string) []operation.Ref {
 	var pods, others []operation.Ref
 	for _, o := range nameableObjects(s) {
@@ -265,7 +265,7 @@ func Named(s *engine.Snapshot, namespace string, names map[string]string) []oper
 	return append(pods, others...)
 }
 
-// HasNamespace reports whether a namespace is there.
+// HasNamespace reports whether a namespace exists.
 func HasNamespace(s *engine.Snapshot, name string) bool { return hasNamespace(s, name) }
 
 // look finds the subject of a sentence.
@@ -296,7 +296,7 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 	}
 	t := &topic{snap: s, namespace: namespace, within: a.Within, except: report.Exclusion{Namespaces: a.Except}}
 	if s == nil {
-		// "what is wrong in api" may speak of an object.
+		// "what is wrong in api" may be about an object.
 		if a.Namespace == "" {
 			t.noNamespace = namespace
 			return t, nil
@@ -311,7 +311,7 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 		}
 	}
 	if namespace == "" && len(a.Mentions) == 0 {
-		// "overview of shop" names a namespace, as only the cluster can tell.
+		// "overview of shop" names a namespace, which only the cluster can decide.
 		for _, m := range past.Mentions {
 			if hasNamespace(t.snap, m.Name) {
 				return t, w.move(ctx, t, m.Name)
@@ -341,7 +341,7 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 	return t, nil
 }
 
-// swapPlace takes "what is in the settings of shop" for what it means: the place is shop.
+// swapPlace reads "what is in the settings of shop" as meant: the place is shop.
 func (w *work) swapPlace(ctx context.Context, a *question.Ask) error {
 	if a.Namespace == "" || len(a.Mentions) == 0 {
 		return nil
@@ -364,7 +364,7 @@ func (w *work) swapPlace(ctx context.Context, a *question.Ask) error {
 	return nil
 }
 
-// rankMention puts ordinary words last: where a name tells the place, they mean something there or nothing.
+// rankMention ranks ordinary words last: if a name gives the place, they mean something there or nothing.
 func rankMention(m question.Mention) int {
 	if !m.Sure && m.Kind == "" && question.IsOrdinary(m.Name) {
 		return 1
@@ -379,8 +379,7 @@ func hasNamespace(s *engine.Snapshot, name string) bool {
 	return slices.ContainsFunc(s.Namespaces, func(n corev1.Namespace) bool { return n.Name == name })
 }
 
-// find looks one name up: in the namespace, as a namespace, and where the sentence named
-// none, everywhere.
+// find looks up one name: in the namespace, as a namespace, and, if the sentence named none, everywhere.
 func (w *work) find(ctx context.Context, t *topic, a question.Ask, m question.Mention) error {
 	found := objectsNamed(t.snap, t.namespace, m)
 	if len(found) == 0 {
@@ -405,7 +404,7 @@ func (w *work) find(ctx context.Context, t *topic, a question.Ask, m question.Me
 			case a.Namespace == "" && len(t.objects) == 0:
 				return w.move(ctx, t, found[0].Name)
 			case !m.Sure:
-				return nil // the place is named already: a word that is a namespace by chance
+				return nil // the place is already named: this word is a namespace by chance
 			}
 		}
 		t.add(found)
@@ -436,13 +435,13 @@ func (w *work) find(ctx context.Context, t *topic, a question.Ask, m question.Me
 		}
 	}
 	if ranksOrLists[a.Intent] && m.Kind != "" && len(a.Mentions) == 1 && isPlainWord(m.Name) && !strings.Contains(w.turn.Query, "`"+m.Name+"`") {
-		return nil // "which pod eats the most cpu": what stands beside a kind and is no name is a word of the question
+		return nil // "which pod eats the most cpu": a word beside a kind that is no name is a word of the question
 	}
 	t.missing = append(t.missing, m)
 	return nil
 }
 
-// ranksOrLists are the intents whose tables answer without the name of an object.
+// ranksOrLists are the intents whose tables need no object name.
 var ranksOrLists = map[question.Intent]bool{question.Usage: true, question.Restarts: true, question.Warnings: true, question.Events: true, question.Capacity: true, question.NoLimits: true, question.UnhealthyPods: true, question.EnvSecrets: true, question.NoProbes: true, question.External: true, question.EmptyServices: true}
 
 // isPlainWord reports whether a word has letters only.
@@ -450,7 +449,7 @@ func isPlainWord(word string) bool {
 	return !strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' })
 }
 
-// move takes another namespace for the topic.
+// move changes the namespace of the topic.
 func (w *work) move(ctx context.Context, t *topic, namespace string) error {
 	s, err := w.snapshot(ctx, namespace)
 	if s != nil {

@@ -48,16 +48,16 @@ func TestQuestions(t *testing.T) {
 		{"shop", "describe web", []string{"Deployment `web`", "2.4.0", "image pull"}, nil},
 		{"shop", "logs of api", []string{"FATAL configuration"}, nil},
 		{"shop", "revisions of web", []string{"2.3.1"}, nil},
-		{"shop", "why does frobnicator crash?", []string{"no object with the name `frobnicator`", "Here is what I found in namespace `shop` instead", "DATABASE_URL"}, nil},
+		{"shop", "why does frobnicator crash?", []string{"no object with the name `frobnicator`", "Here are the findings in namespace `shop` instead", "DATABASE_URL"}, nil},
 		{"shop", "why does catlog get no traffic?", []string{"`catlog`", "I assumed you meant", "`catalog`"}, nil},
-		{"shop", "why is api-5d97d6fd7c-zzzzz gone?", []string{"Near is", "`api`"}, nil},
+		{"shop", "why is api-5d97d6fd7c-zzzzz gone?", []string{"The closest is", "`api`"}, nil},
 		{"", "what is wrong in shopp?", []string{"no namespace `shopp`", "`shop`"}, nil},
 		{"media", "what is wrong in shop?", []string{"3 things are wrong", "**1. Deployment `api`"}, []string{"**4.", "media"}},
 		{"media", "why does cart crash?", []string{"Deployment `cart`", "Nothing was found wrong with"}, nil},
 		{"", "what is wrong in api?", []string{"Deployment `api`", "DATABASE_URL"}, nil},
 		{"payments", "tell me a joke", []string{"Ask, for example", "did not understand `joke`"}, []string{"workloads are ready"}},
 		{"shop", "should I scale cart to 3?", []string{"Nothing was changed", "--replicas=3"}, nil},
-		{"shop", "what happens if I delete the cart deployment?", []string{"kubectl delete deployment/cart", "a workload does not"}, nil},
+		{"shop", "what happens if I delete the cart deployment?", []string{"kubectl delete deployment/cart", "a deleted workload does not come back"}, nil},
 		{"shop", "hello", []string{"Ask, for example"}, nil},
 		{"shop", "yes but later", []string{"approves nothing"}, nil},
 		{"shop", "don't restart it", []string{"nothing is proposed"}, nil},
@@ -71,7 +71,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestPlainRequests asks for B1 to B5 in namespaces with one trouble and no past.
+// TestPlainRequests makes the requests B1 to B5 in namespaces with one trouble and no history.
 func TestPlainRequests(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ file, query, want string }{
@@ -93,7 +93,7 @@ func TestPlainRequests(t *testing.T) {
 	}
 }
 
-// TestTables keeps the bytes of tables of a cluster that stands still.
+// TestTables compares the exact bytes of tables from an unchanging cluster.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	for name, query := range map[string]string{
@@ -105,8 +105,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestClusterAway hands the error of a cluster that does not answer to the turn, and
-// says nothing itself.
+// TestClusterAway: the error of an unreachable cluster is returned to the turn, and the engine says nothing.
 func TestClusterAway(t *testing.T) {
 	t.Parallel()
 	away := errors.New("away")
@@ -120,12 +119,12 @@ func TestClusterAway(t *testing.T) {
 	}
 }
 
-// What is to come is not known; what happened in a period stands before what is wrong.
+// The future is unknown; what happened in a period comes before what is wrong.
 func TestQuestionsAboutOtherTimes(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)
 	for _, query := range []string{"what will break tomorrow", "will the ledger survive if I give it more memory"} {
-		checkAnswer(t, query, askOnce(t, b, "", query), []string{"What will happen cannot be told"}, nil)
+		checkAnswer(t, query, askOnce(t, b, "", query), []string{"The future cannot be predicted"}, nil)
 	}
 	a := askOnce(t, b, "", "what happened in shop in the last 30 minutes")
 	if strings.HasPrefix(a.text, "3 things") || !strings.Contains(a.text, "things are wrong") {

@@ -20,22 +20,22 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// publicAddress stands for all of the internet; it is reserved for documents, so no policy means it.
+// publicAddress represents the whole internet; it is reserved for documentation, so no policy names it.
 var publicAddress = netip.MustParseAddr("203.0.113.1")
 
-// pluginNote is what no object of the cluster tells.
+// pluginNote names what no object of the cluster shows.
 const pluginNote = "This follows from the policies alone: whether they are enforced depends on the cluster's network plug-in."
 
-// passage is a way through the network with its two sides as found in the cluster.
+// passage is a network connection with both ends resolved in the cluster.
 type passage struct {
 	snap             *engine.Snapshot
 	from, to         network.RouteEnd
 	fromText, toText string
 	asked            int32
-	trouble          string // why it cannot be judged, or ends before any policy, as a sentence
+	trouble          string // why it cannot be judged, or fails before any policy, as a sentence
 	partly           string // why some of the callers do not get through, as a sentence
 	assumed          string // which names were taken for others, as sentences
-	absent           bool   // a side is not there, so that nothing can be said
+	absent           bool   // an end does not exist, so nothing can be said
 }
 
 // reach answers whether one side gets through to the other.
@@ -64,8 +64,8 @@ func (w *work) reach(ctx context.Context, a question.Ask) error {
 	return nil
 }
 
-// withoutUnknownCaller takes a question whose caller is no object ("nobody can reach db") for one about the side
-// that is called. What looks like a name is still said to be absent.
+// withoutUnknownCaller turns a question whose caller is no object ("nobody can reach db") into one about the target. A
+// caller that looks like a name is still reported absent.
 func (w *work) withoutUnknownCaller(ctx context.Context, a question.Ask) (question.Ask, error) {
 	if a.Route == nil || a.Route.From.Name == "" || a.Route.From.Kind != "" || strings.ContainsAny(a.Route.From.Name, "-.0123456789") {
 		return a, nil
@@ -87,7 +87,7 @@ func (w *work) withoutUnknownCaller(ctx context.Context, a question.Ask) (questi
 	return a, nil
 }
 
-// barrier says first what a question for the cause of a broken connection asks: whether policies or a missing target stop it.
+// barrier first answers the question behind a broken connection: whether policies or a missing target stop it.
 func (w *work) barrier(ctx context.Context, a question.Ask) (blocked bool, err error) {
 	p, err := w.passage(ctx, a)
 	if err != nil || p.absent {
@@ -98,25 +98,25 @@ func (w *work) barrier(ctx context.Context, a question.Ask) (blocked bool, err e
 	if p.trouble != "" {
 		w.say(p.trouble)
 		if len(p.from.Pods) > 0 && len(p.to.Pods) > 0 {
-			if open, text := p.judge(); !open { // once that is repaired, this is in the way
+			if open, text := p.judge(); !open { // once the target is repaired, this is in the way
 				w.say(text)
 			}
 		}
-		return false, nil // the diagnosis goes on with why
+		return false, nil // the diagnosis then explains why
 	}
 	open, text := p.judge()
 	w.say(text)
 	return !open, nil
 }
 
-// blamesExpr is a sentence in which one side is said to suffer from another.
+// blamesExpr matches a sentence in which one side is said to suffer from the other.
 var blamesExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(`complain\w*`, `blam\w+`, `wait\w*`, `hang\w*`, "stuck", "blocked", `times? out`, "timeouts?", `fail\w*`, `los\w+`, `suffer\w*`, "trouble", "problems?", "errors?", "(no|any) (answers?|responses?|repl(y|ies))", `refus\w*`) + `\b.*?\b(about|of|for|on|by|with|to|from|at)\b`)
 
-// refusesExpr is what the side that is called does.
+// refusesExpr matches what the target of a connection does.
 var refusesExpr = regexp.MustCompile(`\b(refus\w*|reject\w*|den(y|ies)|with requests|with connections|with calls)\b`)
 
-// barrierBetween looks for policies between two objects of which one complains about the other, where nothing else is wrong:
-// "shop complains about vault". The first one named is the caller.
+// barrierBetween looks for policies between two objects of which one complains about the other, if nothing else is
+// wrong: "shop complains about vault". The first one named is the caller.
 func (w *work) barrierBetween(ctx context.Context, a question.Ask, t *topic) (blocked bool, err error) {
 	var there, names []string
 	places := map[string]string{}
@@ -128,7 +128,7 @@ func (w *work) barrierBetween(ctx context.Context, a question.Ask, t *topic) (bl
 	}
 	for _, m := range a.Mentions {
 		name := m.Name
-		if m.Sure && !slices.Contains(there, name) { // taken for the one that no word names
+		if m.Sure && !slices.Contains(there, name) { // read as the existing object that no word names
 			if i := slices.IndexFunc(there, func(n string) bool {
 				return !slices.ContainsFunc(a.Mentions, func(m question.Mention) bool { return m.Name == n })
 			}); i >= 0 {
@@ -143,7 +143,7 @@ func (w *work) barrierBetween(ctx context.Context, a question.Ask, t *topic) (bl
 		return false, nil
 	}
 	if m := blamesExpr.FindStringSubmatch(a.Words); m[len(m)-1] == "by" || refusesExpr.MatchString(a.Words) {
-		return false, nil // "web is blocked by db", "db refuses connections from web": the first one named may be the one that is called
+		return false, nil // "web is blocked by db", "db refuses connections from web": the first one named may be the target
 	}
 	a.Route = &question.Route{From: question.End{Name: names[0], Namespace: places[names[0]]}, To: question.End{Name: names[1], Namespace: places[names[1]]}}
 	p, err := w.passage(ctx, a)
@@ -163,7 +163,7 @@ func (w *work) barrierBetween(ctx context.Context, a question.Ask, t *topic) (bl
 	return !open || p.partly != "", nil
 }
 
-// passage finds both sides. Either may be in another namespace than the question's, so the whole cluster is read.
+// passage resolves both sides. Either may be in another namespace than the question's, so the whole cluster is read.
 func (w *work) passage(ctx context.Context, a question.Ask) (*passage, error) {
 	s, err := w.snapshot(ctx, "")
 	if err != nil {
@@ -188,7 +188,8 @@ func (w *work) passage(ctx context.Context, a question.Ask) (*passage, error) {
 	return p, nil
 }
 
-// splitPlace takes the first of two words for the namespace, if there is such a one and it has something of the second's name.
+// splitPlace treats the first of two words as the namespace, if it exists and has an object with the second as its
+// name.
 func splitPlace(s *engine.Snapshot, e question.End) question.End {
 	if e.Namespace == "" && e.Next != "" && hasNamespace(s, e.Name) && len(objectsNamed(s, e.Name, question.Mention{Kind: e.Kind, Name: e.Next})) > 0 {
 		e.Namespace, e.Name, e.Next = e.Name, e.Next, ""
@@ -203,14 +204,14 @@ func (p *passage) namespaceOfFrom() string {
 	return ""
 }
 
-// stop notes the first reason why the passage cannot be judged.
+// stop records the first reason why the passage cannot be judged.
 func (p *passage) stop(absent bool, format string, args ...any) {
 	if p.trouble == "" {
 		p.trouble, p.absent = fmt.Sprintf(format, args...), absent
 	}
 }
 
-// find is the one object of a name: in the namespace if it is there, else anywhere.
+// find returns the one object with a name: in the namespace if it is there, else anywhere.
 func (p *passage) find(e question.End, namespace string) []operation.Ref {
 	m := question.Mention{Kind: e.Kind, Name: e.Name}
 	found := objectsNamed(p.snap, namespace, m)
@@ -277,7 +278,7 @@ func (p *passage) findTo(e question.End, namespace string) {
 func (p *passage) toService(x *network.Index, s *corev1.Service) {
 	p.to.Service, p.toText = s, refTitle(engine.ServiceRef(s))
 	if len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName {
-		p.stop(true, "%s has no selector: where it leads is not a pod of this cluster, so only the policies on what leaves the caller count, by address.", engine.UpperFirst(p.toText))
+		p.stop(true, "%s has no selector, so its target is not a pod of this cluster and only the caller's egress policies count, by address.", engine.UpperFirst(p.toText))
 		return
 	}
 	if p.to.Pods = x.ReadyBackends(s); len(p.to.Pods) > 0 {
@@ -288,15 +289,15 @@ func (p *passage) toService(x *network.Index, s *corev1.Service) {
 		}
 	} else {
 		p.stop(false, "%s has no ready endpoint, so nothing answers there.", engine.UpperFirst(p.toText))
-		// Most likely the ones that are meant: they answer once the Service selects them.
+		// Most likely these are meant: they answer once the Service selects them.
 		if like := objectsNamed(p.snap, s.Namespace, question.Mention{Kind: "deployment", Name: s.Name}); len(like) > 0 {
 			p.to.Pods = p.podsOf(like)
 		}
 	}
 }
 
-// localOnly tells that a Service sends traffic only to pods on the caller's own node, and that some callers' nodes have none;
-// everywhere: that all of theirs have none.
+// localOnly explains that a Service sends traffic only to pods on the caller's own node, and that some callers' nodes
+// have none; everywhere: all of their nodes have none.
 func localOnly(s *corev1.Service, callers, backends []*corev1.Pod) (text string, everywhere bool) {
 	if s.Spec.InternalTrafficPolicy == nil || *s.Spec.InternalTrafficPolicy != corev1.ServiceInternalTrafficPolicyLocal {
 		return "", false
@@ -326,7 +327,7 @@ func localOnly(s *corev1.Service, callers, backends []*corev1.Pod) (text string,
 	return text + " Set it to `Cluster`, or run a pod of it on each node.", len(with) == 0
 }
 
-// findAddress takes an address for the Service or pod that has it, else for one outside.
+// findAddress resolves an address to the Service or pod that has it, else to an outside host.
 func (p *passage) findAddress(address netip.Addr) {
 	text := address.String()
 	for i := range p.snap.Services {
@@ -344,7 +345,7 @@ func (p *passage) findAddress(address netip.Addr) {
 	p.to.Address, p.toText = address, "the address "+report.Code(text)
 }
 
-// podsOf are the running pods of objects, or those that they choose.
+// podsOf returns the running pods that the objects are, own or select.
 func (p *passage) podsOf(objects []operation.Ref) []*corev1.Pod {
 	near := relatedObjects(p.snap, objects[:1])
 	var pods []*corev1.Pod
@@ -357,7 +358,7 @@ func (p *passage) podsOf(objects []operation.Ref) []*corev1.Pod {
 	return pods
 }
 
-// judge says whether the policies let the connection through, and which do not.
+// judge reports whether the policies allow the connection, and names those that do not.
 func (p *passage) judge() (open bool, text string) {
 	x := network.New(engine.NewIndex(p.snap))
 	j := x.JudgeRoute(p.from, p.to, p.asked)
@@ -378,7 +379,7 @@ func (p *passage) judge() (open bool, text string) {
 		}
 		return false, fmt.Sprintf("No. %s has no port %d; it has %s.", engine.UpperFirst(p.toText), p.asked, joinCodes(have))
 	case len(j.Barriers) == 0 && !j.Policies:
-		return true, fmt.Sprintf("Yes, as far as these objects tell: no NetworkPolicy is about %s or %s. Policies of other kinds, of a network plug-in or a service mesh, were not read.%s", p.fromText, to, names)
+		return true, fmt.Sprintf("Yes, as far as these objects show: no NetworkPolicy applies to %s or %s. Policies of other kinds, of a network plug-in or a service mesh, were not read.%s", p.fromText, to, names)
 	case len(j.Barriers) == 0:
 		return names == "", fmt.Sprintf("Yes, the network policies let %s through to %s.%s\n\n%s", p.fromText, to, names, pluginNote)
 	}
@@ -404,9 +405,9 @@ func (p *passage) describeBarrier(b network.Barrier) string {
 		port = fmt.Sprintf(" on %s %d", cmp.Or(b.Protocol, corev1.ProtocolTCP), b.Port)
 	}
 	if b.Leaves {
-		return fmt.Sprintf("Policy %s (egress) does not let it out%s. It lets out %s. Add the target there, if this connection is wanted.", policy, port, b.LetsThrough)
+		return fmt.Sprintf("Policy %s (egress) does not allow it%s. Allowed egress: %s. Add the target there, if this connection is wanted.", policy, port, b.LetsThrough)
 	}
-	return fmt.Sprintf("Policy %s (ingress) does not let it in%s. It lets in %s. The caller's pods have the labels %s, and their namespace %s.", policy, port, b.LetsThrough,
+	return fmt.Sprintf("Policy %s (ingress) does not allow it%s. Allowed ingress: %s. The caller's pods have the labels %s, and their namespace %s.", policy, port, b.LetsThrough,
 		joinCodes(labelList(p.from.Pods[0].Labels)), p.namespaceLabels())
 }
 

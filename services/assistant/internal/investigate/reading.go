@@ -17,34 +17,34 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// Bounds on the logs that one question reads as evidence.
+// Limits on the logs that one question reads as evidence.
 const (
 	evidencePods  = 20               // whose logs are read whole
 	evidenceBytes = 10 << 20         // of all logs together
 	evidenceTime  = 10 * time.Second // for all of them together
-	// peekPods limits the pods whose last lines are read first where there are more than are read whole.
+	// peekPods limits the pods whose last lines are read first, if there are too many to read whole.
 	peekPods = 200
-	// peekLines is how many last lines that are.
+	// peekLines is the number of those last lines.
 	peekLines = 60
 )
 
-// Why logs were not read to their beginning.
+// The reasons why logs were not read to their beginning.
 var (
 	cutByBytes = "one log is read up to some MB from its end"
-	cutByPeek  = fmt.Sprintf("of many pods only the last %d lines are read, and more where those tell of trouble", peekLines)
+	cutByPeek  = fmt.Sprintf("of many pods only the last %d lines are read, and more if those show trouble", peekLines)
 	cutByTime  = fmt.Sprintf("reading stopped after %s", evidenceTime)
 	cutByPods  = fmt.Sprintf("one question reads the logs of %d pods", evidencePods)
 	cutByTotal = fmt.Sprintf("one question reads %d MB of logs", evidenceBytes>>20)
 )
 
-// spentLogs is what one question has read of logs: the bounds hold for all of its reads together.
+// spentLogs counts the log data that one question has read: the limits apply to all of its reads together.
 type spentLogs struct {
 	pods  map[string]bool // by namespace/name
 	bytes int
 	took  time.Duration
 }
 
-// logReader reads the logs of one topic within the bounds of the question.
+// logReader reads the logs of one topic within the limits of the question.
 type logReader struct {
 	*work
 	topic *topic
@@ -54,14 +54,14 @@ type logReader struct {
 	texts map[engine.Log]string
 }
 
-// readEvidence reads the logs of the pods of a topic, of all containers and of the run before a
-// recent restart, up to the bounds.
+// readEvidence reads the logs of the pods of a topic, of all containers and of the run before a recent restart, within
+// the limits.
 func (w *work) readEvidence(ctx context.Context, t *topic) (logEvidence, error) {
 	return w.readLogs(ctx, t, evidencePods)
 }
 
-// readLogs is readEvidence for at most some pods. It draws from what the question may read at all. Of more
-// pods than that the last lines come first, and then the logs of those whose lines tell of trouble.
+// readLogs is readEvidence for at most some pods, within the question's limits. If there are more pods, it first reads
+// their last lines, then the whole logs of those whose lines report trouble.
 func (w *work) readLogs(ctx context.Context, t *topic, most int) (logEvidence, error) {
 	wanted := t.view().LogSources(engine.Recent)
 	r := &logReader{work: w, topic: t, most: most, pods: map[string]bool{}, logs: coverage.NewLogs(wanted), texts: map[engine.Log]string{}}
@@ -117,8 +117,8 @@ func (r *logReader) peek(limited context.Context, wanted []engine.Log) {
 	}
 }
 
-// suspiciousFirst orders logs by what their last lines tell; logs that tell the same keep their order, in
-// which pods that are not healthy are first.
+// suspiciousFirst orders logs by the trouble in their last lines; equal logs keep their order, in which unhealthy pods
+// are first.
 func (r *logReader) suspiciousFirst(wanted []engine.Log) []engine.Log {
 	weight := map[engine.Log]int{}
 	for log, text := range r.texts {
@@ -137,7 +137,7 @@ func (r *logReader) suspiciousFirst(wanted []engine.Log) []engine.Log {
 	return order
 }
 
-// mayRead reports whether the bounds allow to read a log whole, and records why not.
+// mayRead reports whether the limits allow reading a whole log, and records why not.
 func (r *logReader) mayRead(limited context.Context, log engine.Log) bool {
 	pod := log.Namespace + "/" + log.Pod
 	why := ""
@@ -157,7 +157,7 @@ func (r *logReader) mayRead(limited context.Context, log engine.Log) bool {
 	return true
 }
 
-// read reads one log: its last lines, or with 0 as many as the tool gives.
+// read reads one log: its last lines, or with 0 as many as the tool returns.
 func (r *logReader) read(limited context.Context, log engine.Log, tail int) {
 	op := operation.Operation{Verb: operation.Logs, Kind: "pod", Names: []string{log.Pod}, Namespace: log.Namespace, Container: log.Container, Previous: log.Previous, Tail: tail}
 	if within := r.topic.logPeriod(); within > 0 && !log.Previous {
@@ -196,7 +196,7 @@ func (r *logReader) read(limited context.Context, log engine.Log, tail int) {
 	r.logs.Add(read)
 }
 
-// evidence is what the logs tell, in the order in which they were wanted.
+// evidence returns the evidence in the logs, in the order requested.
 func (r *logReader) evidence(wanted []engine.Log) logEvidence {
 	e := logEvidence{spaces: map[string][]string{}, logs: r.logs}
 	for _, log := range wanted {

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// concernsObjects tells findings about the objects, or about what they are made of and lead to.
+// concernsObjects returns a filter for findings about the objects, or about their parts and targets.
 func concernsObjects(s *engine.Snapshot, objects []operation.Ref) func(engine.Finding) bool {
 	near := relatedObjects(s, objects)
 	var concern func(f engine.Finding) bool
@@ -25,13 +25,13 @@ func concernsObjects(s *engine.Snapshot, objects []operation.Ref) func(engine.Fi
 	return concern
 }
 
-// plainRef is a reference to compare with, whatever the version was called.
+// plainRef returns a reference for comparison, without the version.
 func plainRef(r operation.Ref) operation.Ref {
 	return operation.Ref{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
-// relatedObjects widens objects by what belongs to them: pods and their workloads, services
-// and ingresses before them, autoscalers, budgets, policies, claims and jobs.
+// relatedObjects extends objects by their related ones: pods and their workloads, services and ingresses before them,
+// autoscalers, budgets, policies, claims and jobs.
 func relatedObjects(s *engine.Snapshot, objects []operation.Ref) map[operation.Ref]bool {
 	near := map[operation.Ref]bool{}
 	for _, r := range objects {
@@ -77,7 +77,7 @@ func (r *relations) ingress(in *networkingv1.Ingress, to *networkingv1.IngressSe
 	}
 }
 
-// ingresses lead to services, and their trouble is seen at either.
+// ingresses joins ingresses with services: trouble is visible at either.
 func (r *relations) ingresses() {
 	for i := range r.Ingresses {
 		in := &r.Ingresses[i]
@@ -106,7 +106,7 @@ func (r *relations) jobs() {
 	}
 }
 
-// pods join the objects that own, choose or carry them.
+// pods joins pods with the objects that own, select or host them.
 func (r *relations) pods() {
 	chosen := map[operation.Ref]bool{}
 	var services []*corev1.Service
@@ -159,7 +159,7 @@ func (r *relations) owners() {
 		in, have := w.Ref.Namespace, w.Template.Labels
 		for i := range r.Services {
 			s := &r.Services[i]
-			// One of its name is meant for it, also with a selector that chooses nothing.
+			// A Service of its name is meant for it, also with a selector that matches nothing.
 			if s.Namespace == in && len(s.Spec.Selector) > 0 && (s.Name == w.Ref.Name || matchesLabels(s.Spec.Selector, have)) {
 				r.put("Service", in, s.Name)
 			}
@@ -182,7 +182,7 @@ func (r *relations) owners() {
 	}
 }
 
-// drained joins a cordoned node with the budgets of the pods on it: they decide whether its drain ends.
+// drained joins a cordoned node with the budgets of its pods: they decide whether its drain ends.
 func (r *relations) drained() {
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
@@ -203,8 +203,8 @@ func (r *relations) drained() {
 	}
 }
 
-// certificates joins ingresses with the Secrets of their certificates, and such a Secret that was asked about with the ingresses
-// that it serves. What these lead to has nothing to do with it.
+// certificates joins ingresses with the Secrets of their certificates, and such a Secret that was asked about with the
+// ingresses it serves. The backends of these are unrelated to the Secret.
 func (r *relations) certificates(asked []operation.Ref) {
 	for i := range r.Ingresses {
 		in := &r.Ingresses[i]

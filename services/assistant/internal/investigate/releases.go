@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// releases joins workloads that were asked about with the releases of Helm that they belong to, and such a release with its workloads.
+// releases joins workloads that were asked about with their Helm releases, and such a release with its workloads.
 func (r *relations) releases(asked []operation.Ref) {
 	of := map[engine.Name]bool{}
 	for _, o := range asked {
@@ -35,7 +35,7 @@ func (r *relations) releases(asked []operation.Ref) {
 	}
 }
 
-// releasesNamed are the newest revisions of the releases of Helm with a name, as the Secrets that stand for them.
+// releasesNamed returns the newest revisions of the Helm releases with a name, as the Secrets that store them.
 func releasesNamed(s *engine.Snapshot, namespace, name string) []operation.Ref {
 	var found []operation.Ref
 	for _, r := range s.Releases() {
@@ -46,7 +46,7 @@ func releasesNamed(s *engine.Snapshot, namespace, name string) []operation.Ref {
 	return found
 }
 
-// findRelease is the release of Helm that a Secret stands for, or nil.
+// findRelease returns the Helm release that a Secret stores, or nil.
 func findRelease(s *engine.Snapshot, r operation.Ref) *engine.Release {
 	if r.Kind != "Secret" {
 		return nil
@@ -59,11 +59,11 @@ func findRelease(s *engine.Snapshot, r operation.Ref) *engine.Release {
 	return nil
 }
 
-// describeRelease tells how a release of Helm is; empty for other Secrets.
+// describeRelease describes the state of a Helm release; empty for other Secrets.
 func describeRelease(s *engine.Snapshot, r operation.Ref, head string) string {
 	release := findRelease(s, r)
 	if release == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s stands for revision %d of the Helm release %s, which is %s.", head, release.Revision, report.Code(release.Name), report.Code(release.Status))
+	return fmt.Sprintf("%s stores revision %d of the Helm release %s, which is %s.", head, release.Revision, report.Code(release.Name), report.Code(release.Status))
 }

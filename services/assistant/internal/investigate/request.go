@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// proposal is one write that was worked out, and why it is this one.
+// proposal is one write, with the reason for it.
 type proposal struct {
 	op  operation.Operation
 	why string
@@ -24,8 +24,8 @@ type proposal struct {
 // mostProposals limits the writes of one request.
 const mostProposals = 10
 
-// request works out the changes that a sentence asks for and gives the first that has
-// not been made. The others follow, one after each decision.
+// request works out the changes in a sentence and proposes the first that has not been made. The others follow, one
+// after each decision.
 func (w *work) request(ctx context.Context, a question.Ask) (turn.Outcome, error) {
 	again := w.ranInThisTurn()
 	if !again {
@@ -48,8 +48,7 @@ func (w *work) request(ctx context.Context, a question.Ask) (turn.Outcome, error
 	return w.propose(left, len(all)), nil
 }
 
-// workOut returns the writes of a request, and what has to be said instead of those that
-// lack a value.
+// workOut returns the writes of a request, and questions to the user for those that lack a value.
 func (w *work) workOut(ctx context.Context, a question.Ask) (all []proposal, missing []string, err error) {
 	for _, c := range a.Changes {
 		t, err := w.lookFor(ctx, a, c)
@@ -69,8 +68,7 @@ func (w *work) workOut(ctx context.Context, a question.Ask) (all []proposal, mis
 	return all[:min(len(all), mostProposals)], missing, nil
 }
 
-// lookFor finds the object of a change. What the change does not name comes from the
-// conversation.
+// lookFor finds the object of a change. What the change does not name comes from the conversation.
 func (w *work) lookFor(ctx context.Context, a question.Ask, c question.Change) (*topic, error) {
 	of := question.Ask{Intent: question.Request, Mentions: c.Mentions, Namespace: c.Namespace, Everywhere: a.Everywhere}
 	if len(c.Mentions) > 0 || a.Everywhere {
@@ -82,20 +80,20 @@ func (w *work) lookFor(ctx context.Context, a question.Ask, c question.Change) (
 	}
 	past := w.past(of)
 	if c.Several && c.Verb != "" && !slices.Contains(strings.Fields(a.Words), "both") {
-		past.Mentions = nil // "restart everything" is not about what was spoken of last
+		past.Mentions = nil // "restart everything" is not about the last subject
 	}
 	of.Leans, of.Mentions, of.Namespace = false, slices.Clone(past.Mentions), past.Namespace
 	for i := range of.Mentions {
 		of.Mentions[i].Kind = ""
-		of.Mentions[i].Sure = of.Mentions[i].Sure && a.Leans // else it need not be meant
+		of.Mentions[i].Sure = of.Mentions[i].Sure && a.Leans // otherwise it need not be meant
 	}
 	if of.Namespace == w.turn.Scope {
-		of.Namespace = "" // so that what was found elsewhere is found again
+		of.Namespace = "" // so that objects found elsewhere are found again
 	}
 	return w.look(ctx, of)
 }
 
-// propose explains the first write, and gives it to the turn.
+// propose explains the first write, and returns it to the turn.
 func (w *work) propose(left []proposal, of int) turn.Outcome {
 	w.next()
 	w.sink.Status(chat.Planning, "Working out the change")
@@ -104,7 +102,7 @@ func (w *work) propose(left []proposal, of int) turn.Outcome {
 	if of > 1 {
 		text += fmt.Sprintf("\n\nThat is one of %d changes; the others are proposed after it, one by one.", of)
 		if len(left) == 1 {
-			text = p.why + "\n\nThat is the last of the changes asked for."
+			text = p.why + "\n\nThat is the last of the requested changes."
 		}
 	}
 	w.say(text)
@@ -112,8 +110,7 @@ func (w *work) propose(left []proposal, of int) turn.Outcome {
 	return turn.Outcome{Write: []operation.Operation{p.op}}
 }
 
-// ranInThisTurn reports whether a write that this turn proposed has run already, because it
-// was approved beforehand.
+// ranInThisTurn reports whether a write that this turn proposed has already run, because it was approved beforehand.
 func (w *work) ranInThisTurn() bool {
 	return slices.ContainsFunc(w.turn.Settled, func(s action.Settled) bool {
 		return s.Action.Turn == w.turn.Number && s.Action.Session == w.turn.Session
@@ -128,7 +125,7 @@ func (w *work) settled(op operation.Operation) bool {
 	})
 }
 
-// sameChange compares what operations do to which objects; their values may differ.
+// sameChange compares the verbs and objects of operations; their values may differ.
 func sameChange(a, b operation.Operation) bool {
 	if a.Verb != b.Verb || a.Namespace != b.Namespace || a.All != b.All || a.LabelSelector != b.LabelSelector || a.Manifest != b.Manifest {
 		return false
@@ -138,13 +135,13 @@ func sameChange(a, b operation.Operation) bool {
 	})
 }
 
-// bareKind is a kind without its group, in the singular.
+// bareKind returns a kind without its group, in the singular.
 func bareKind(kind string) string {
 	kind, _, _ = strings.Cut(strings.ToLower(kind), ".")
 	return strings.TrimSuffix(kind, "s")
 }
 
-// whyChange answers a why about the last requested change.
+// whyChange answers a question why about the last requested change.
 func (w *work) whyChange(ctx context.Context) bool {
 	earlier := w.earlier()
 	if len(earlier) == 0 || earlier[0].Intent != question.Request && earlier[0].Intent != question.Line {
@@ -163,7 +160,7 @@ func (w *work) whyChange(ctx context.Context) bool {
 	if err != nil || len(all)+len(missing) == 0 {
 		return false
 	}
-	w.say("Because you asked for it. Nothing was decided by your question.")
+	w.say("Because you requested it. Your question decided nothing.")
 	for _, p := range all {
 		w.say(p.why + "\n\n" + indentCode(kubectl.Render(p.op)))
 	}
@@ -173,7 +170,7 @@ func (w *work) whyChange(ctx context.Context) bool {
 	return true
 }
 
-// advise answers what a change would do, and leaves it at that.
+// advise answers what a change would do, and proposes nothing.
 func (w *work) advise(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
 	for _, r := range t.objects {
@@ -196,7 +193,7 @@ func (w *work) advise(ctx context.Context, a question.Ask, t *topic) error {
 			w.say(text)
 		}
 	}
-	w.say("Nothing was changed and nothing waits. To have a change proposed, with its diff, say it as a request, such as `restart api`.")
+	w.say("Nothing was changed and no change is pending. For a proposal with its diff, send a request such as `restart api`.")
 	if len(t.objects) > 0 {
 		if about, _ := t.found(a.Symptoms); len(about) > 0 {
 			if keepsCause(a.Changes, about) {
@@ -208,8 +205,8 @@ func (w *work) advise(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// keepsCause reports whether changes are only ones of the number of pods or their restart, which leave every cause where it is that
-// is not their number or their load.
+// keepsCause reports whether all changes scale or restart pods, which leaves every cause except a wrong number of pods
+// or too much load.
 func keepsCause(changes []question.Change, found []engine.Finding) bool {
 	byNumber := map[engine.Class]bool{engine.CPULimit: true, engine.AutoscalerIdle: true, engine.ServiceWithoutEndpoint: true, engine.BudgetDeadlock: true, engine.NodeTrouble: true}
 	return len(changes) > 0 && !slices.ContainsFunc(changes, func(c question.Change) bool { return c.Verb != operation.Scale && c.Verb != operation.Restart }) &&
@@ -221,16 +218,16 @@ var effects = map[operation.Verb]string{
 	operation.Scale:        "Pods are added or ended until the number is right; fewer may mean that requests are refused.",
 	operation.Restart:      "New pods come up and take the place of the old, a few at a time. It helps only where the cause is in the running process.",
 	operation.Undo:         "The pods of the earlier revision come up and take the place of the present ones, a few at a time.",
-	operation.Delete:       "What is deleted is gone, and with it what it owns. A pod of a workload comes again, a workload does not.",
+	operation.Delete:       "Deletion also removes what the object owns. A workload replaces its deleted pods; a deleted workload does not come back.",
 	operation.Drain:        "The node takes no new pods, and those on it are evicted as disruption budgets allow.",
 	operation.Cordon:       "The node takes no new pods; those on it stay.",
-	operation.Suspend:      "No new jobs are started; one that runs goes on.",
+	operation.Suspend:      "No new jobs are started; a running one continues.",
 	operation.SetImage:     "New pods with the other image come up and take the place of the old.",
 	operation.SetResources: "New pods with the other amounts come up and take the place of the old.",
 }
 
-// afterDecision goes on where a decision left off: with the next change of the request,
-// or with what else could be done after a denial.
+// afterDecision continues after a decision: with the next change of the request, or after a denial with the
+// alternatives.
 func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
 	var denied []action.Action
 	good, own := true, false
@@ -252,7 +249,7 @@ func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
 	}
 	a, at, ok := w.lastRequest()
 	if !ok || len(a.Changes) < 2 && !slices.ContainsFunc(a.Changes, func(c question.Change) bool { return c.Several || len(c.Mentions) > 1 }) {
-		return turn.Outcome{}, nil // it was one change, and that was decided
+		return turn.Outcome{}, nil // it was one change, now decided
 	}
 	all, _, err := w.workOut(ctx, a)
 	if err != nil {
@@ -263,19 +260,18 @@ func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
 	case len(left) == 0:
 		return turn.Outcome{}, nil
 	case !good:
-		w.say(fmt.Sprintf("The next change that you asked for is not proposed, since this one did not succeed. It would be:\n\n%s", indentCode(kubectl.Render(left[0].op))))
+		w.say(fmt.Sprintf("The next requested change is not proposed, since this one did not succeed. It would be:\n\n%s", indentCode(kubectl.Render(left[0].op))))
 		return turn.Outcome{}, nil
 	}
 	w.plan("Read the cluster again", "Propose the next change")
 	return w.propose(left, len(left)+1), nil
 }
 
-// proposedSince reports whether an answer after the request at this place of the history
-// has shown a command with the same verb for the same object. Values are not compared:
-// what was shown may be redacted.
+// proposedSince reports whether an answer after the request at this place of the history has shown a command with the
+// same verb for the same object. Values are not compared: the shown ones may be redacted.
 func (w *work) proposedSince(at int, op operation.Operation) bool {
 	if op.Verb == operation.RunJob {
-		return true // each run would have another name
+		return true // each run has another name
 	}
 	var head []string
 	for word := range strings.FieldsSeq(kubectl.Render(op)) {
@@ -299,7 +295,7 @@ func (w *work) proposedSince(at int, op operation.Operation) bool {
 
 // listAlternatives lists alternatives to the changes that were denied.
 func listAlternatives(denied []action.Action) string {
-	list := []string{"Leave it as it is; the same change comes back only when it is asked for again."}
+	list := []string{"Leave it as it is; the same change is proposed again only on request."}
 	for _, a := range denied {
 		for _, op := range a.Ops() {
 			list = append(list, instead[op.Verb]...)

@@ -13,8 +13,8 @@ func isNotFound(err error) bool {
 	return errors.As(err, &fault) && fault.Reason == operation.NotFound
 }
 
-// describeRollout says how far a rollout is, by the fields that rolloutStatus reads, as kubectl judges
-// it. done is true where nothing more happens by itself.
+// describeRollout describes the progress of a rollout from the fields that rolloutStatus reads, judged as kubectl does.
+// done is true if nothing more happens automatically.
 func describeRollout(fields []string) (text string, done bool) {
 	f := func(i int) string {
 		if i < len(fields) {
@@ -42,11 +42,11 @@ func describeRollout(fields []string) (text string, done bool) {
 	case n(1) > n(2):
 		return "Waiting for the controller to see the newest spec.", false
 	case f(11) == "OnDelete":
-		return "Its update strategy is OnDelete: pods get the new spec when somebody deletes them, so there is no rollout to wait for.", true
+		return "Its update strategy is OnDelete: pods get the new spec only when they are deleted, so there is no rollout to wait for.", true
 	case f(14) == "ProgressDeadlineExceeded":
 		return fmt.Sprintf("Failed: the rollout exceeded its progress deadline, with %d of %d replicas updated and %d available.", updated, wanted, available), true
 	case f(13) == "true" && updated < wanted:
-		return fmt.Sprintf("Paused, with %d of %d replicas updated; it goes on when it is resumed.", updated, wanted), true
+		return fmt.Sprintf("Paused, with %d of %d replicas updated; resume it to continue.", updated, wanted), true
 	case f(0) == "StatefulSet" && n(12) > 0:
 		if updated >= wanted-n(12) {
 			return fmt.Sprintf("Partitioned: %d replicas are updated, those below ordinal %d stay as they are until the partition is lowered.", updated, n(12)), true

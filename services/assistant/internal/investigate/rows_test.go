@@ -4,7 +4,7 @@ import "testing"
 
 const unsetLog = "INFO starting\nFATAL DATABASE_URL is not set\n"
 
-// TestQuestionsOfTheTable asks the rows A1 to A24 of the acceptance table as they stand there.
+// TestQuestionsOfTheTable asks the rows A1 to A24 of the acceptance table verbatim.
 func TestQuestionsOfTheTable(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

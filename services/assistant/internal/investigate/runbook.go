@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 )
 
-// Limits on what teams wrote down that one answer reads and quotes.
+// Limits on the runbooks that one answer reads and quotes.
 const (
 	mostRunbooks     = 3
 	mostRunbookLines = 15
@@ -24,15 +24,14 @@ const (
 	mostLineLength   = 400 // characters
 )
 
-// isRunbook reports whether the name of an annotation, ConfigMap or key says that a team wrote down
-// there what to do.
+// isRunbook reports whether the name of an annotation, ConfigMap or key suggests instructions by a team.
 func isRunbook(name string) bool {
 	return strings.Contains(strings.ToLower(strings.NewReplacer("-", "", "_", "", ".", "").Replace(name)), "runbook")
 }
 
-// sayRunbooks quotes what a team wrote down about the objects of a topic or of findings. It is text of
-// the cluster: it is read like any object, so that values in it are known to be untrusted, and it is
-// quoted and never followed. asked says that there was a question for it, which deserves a no.
+// sayRunbooks quotes a team's instructions for the objects of a topic or of findings. They are text of the cluster:
+// they are read like any object, so that values in them are known to be untrusted, and they are quoted and never
+// followed. asked means that the question was about runbooks, which deserves a no if there are none.
 func (w *work) sayRunbooks(ctx context.Context, t *topic, found []engine.Finding, asked bool) error {
 	about := slices.Clone(t.objects)
 	for _, f := range found {
@@ -91,8 +90,7 @@ func (w *work) runbookFor(t *topic, about []operation.Ref, m metav1.Object) bool
 	return slices.ContainsFunc(about, func(r operation.Ref) bool { return r.Namespace == m.GetNamespace() })
 }
 
-// readRunbook reads an object whole. What cannot be read is left out of an answer that has other
-// things to say.
+// readRunbook reads an object whole. If it cannot be read, an answer with other content omits it.
 func (w *work) readRunbook(ctx context.Context, r operation.Ref) (annotations, data map[string]string) {
 	op := newOperation(operation.Get, r)
 	op.Output = "json"
@@ -106,7 +104,7 @@ func (w *work) readRunbook(ctx context.Context, r operation.Ref) (annotations, d
 		} `json:"metadata"`
 		Data map[string]string `json:"data"`
 	}
-	if json.Unmarshal([]byte(out.Text), &o) != nil { // it was cut
+	if json.Unmarshal([]byte(out.Text), &o) != nil { // it was truncated
 		line := "Longer than a result may be: read it with kubectl get " + strings.ToLower(r.Kind) + " " + r.Name + " -n " + r.Namespace + " -o yaml"
 		return map[string]string{"runbook": line}, map[string]string{r.Name: line}
 	}
@@ -124,7 +122,7 @@ func (w *work) quoteAnnotations(ctx context.Context, r operation.Ref) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// quoteConfigMap quotes the keys about the objects; of a question without an object, all keys.
+// quoteConfigMap quotes the keys about the objects; without an object in the question, all keys.
 func (w *work) quoteConfigMap(ctx context.Context, m metav1.Object, names map[string]bool, asked bool) string {
 	_, data := w.readRunbook(ctx, operation.Ref{Version: "v1", Kind: "ConfigMap", Namespace: m.GetNamespace(), Name: m.GetName()})
 	var parts []string
@@ -138,7 +136,7 @@ func (w *work) quoteConfigMap(ctx context.Context, m metav1.Object, names map[st
 	return strings.Join(parts, "\n\n")
 }
 
-// subjects are what a runbook may be for: the objects of a topic, and findings with theirs.
+// subjects returns what a runbook may be for: the objects of a topic, and findings with their objects.
 func (t *topic) subjects(found []engine.Finding) []runbook.Subject {
 	labels := map[operation.Ref]map[string]string{}
 	for _, o := range nameableObjects(t.snap) {
@@ -163,7 +161,7 @@ func (t *topic) subjects(found []engine.Finding) []runbook.Subject {
 	return all
 }
 
-// QuoteRunbook quotes a runbook of a folder, the first lines of it.
+// QuoteRunbook quotes the first lines of a runbook from a folder.
 func QuoteRunbook(q runbook.Quote) string {
 	return fmt.Sprintf("The team's own runbook %s, from file %s, quoted and not checked:\n\n%s", report.Code(q.Title), report.Code(q.Path), quoteUpTo(strings.Trim(q.Text, "\n"), mostFileLines))
 }

@@ -25,19 +25,19 @@ func createsSecret(words []string) bool {
 }
 
 var (
-	// plainNameExpr is what a name in a cluster may be.
+	// plainNameExpr matches a valid name in a cluster.
 	plainNameExpr = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 	keyExpr       = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
 )
 
-// secretFlags are the flags of create secret whose values are left out.
+// secretFlags are the flags of create secret whose values are omitted.
 var secretFlags = []string{
 	"--from-file", "--from-env-file", "--docker-server", "--docker-username", "--docker-password", "--docker-email", "--cert", "--key", "--type",
 }
 
-// secretTemplate is a line that creates a Secret, built anew from names alone: of what was written only
-// the type, the name, the namespace, the keys and known flags come back. Taking the values out of the
-// line instead would show each one that is written in a way that was not thought of.
+// secretTemplate rebuilds a line that creates a Secret from names alone: it keeps only the type, the name, the
+// namespace, the keys and known flags. Removing values from the line instead would show any value written in an
+// unforeseen way.
 func secretTemplate(line string) string {
 	words, ok := kubectl.SplitWords(line)
 	at := slices.Index(words, "secret")

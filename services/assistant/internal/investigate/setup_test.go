@@ -35,7 +35,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// readFixture reads clusters of the playbooks' own tests into one snapshot.
+// readFixture reads clusters from the playbooks' tests into one snapshot.
 func readFixture(t testing.TB, log string, files ...string) *engine.Snapshot {
 	t.Helper()
 	s := &engine.Snapshot{
@@ -75,7 +75,7 @@ func readFixture(t testing.TB, log string, files ...string) *engine.Snapshot {
 	return s
 }
 
-// tools is a Toolbox that notes what is asked of it.
+// tools is a Toolbox that records its calls.
 type tools struct {
 	snapshot func(ctx context.Context, namespace string) (*engine.Snapshot, error)
 	run      func(ctx context.Context, op operation.Operation) (turn.Output, error)
@@ -108,7 +108,7 @@ func (b *tools) Snapshot(ctx context.Context, namespace string) (*engine.Snapsho
 	return b.snapshot(ctx, namespace)
 }
 
-// toolsOn is a Toolbox of a snapshot that was made by hand.
+// toolsOn returns a Toolbox for a handmade snapshot.
 func toolsOn(s *engine.Snapshot) *tools {
 	known := map[string]bool{"": true}
 	for _, list := range reflect.ValueOf(s).Elem().Fields() {
@@ -137,9 +137,9 @@ func toolsOn(s *engine.Snapshot) *tools {
 	}
 }
 
-// shared starts one seeded cluster for all tests, since they only read and its start
-// is what takes longest. It ends with the process. Its time stands still: a container that crashes is
-// otherwise started again, and runs for a moment, whenever its delay is over.
+// shared starts one seeded cluster for all tests, since they only read and its start takes longest. It ends with the
+// process. Its clock is frozen: otherwise a crashing container would be restarted after each delay, and run for a
+// moment.
 var shared = sync.OnceValues(func() (*tool.Tools, error) {
 	start := time.Now()
 	c, err := cluster.Open(context.Background(), cluster.Options{Seeded: func() (*rest.Config, func()) {
@@ -172,12 +172,12 @@ func liveTools(t *testing.T) *tools {
 	}
 }
 
-// sink keeps what is shown.
+// sink records what is shown.
 type sink struct {
 	mu     sync.Mutex
 	text   strings.Builder // guarded by mu
 	tokens int             // guarded by mu
-	steps  []chat.Step     // guarded by mu: of the last plan
+	steps  []chat.Step     // guarded by mu: the last plan
 }
 
 func (k *sink) Status(chat.Phase, string) {}
@@ -195,7 +195,7 @@ func (k *sink) Token(text string) {
 	k.text.WriteString(text)
 }
 
-// answer is what one turn said and wants to write.
+// answer is the text and the proposed write of one turn.
 type answer struct {
 	text  string
 	write []string
@@ -225,13 +225,13 @@ func runTurn(t *testing.T, b *tools, in turn.Turn) answer {
 	return answer{k.text.String(), write, k.steps}
 }
 
-// askOnce runs a turn that has no past.
+// askOnce runs a turn without history.
 func askOnce(t *testing.T, b *tools, scope, query string) answer {
 	t.Helper()
 	return runTurn(t, b, turn.Turn{Session: "s-1", Number: 1, Scope: scope, Query: query, Who: event.Who{Principal: "ann", Role: guard.Admin}})
 }
 
-// checkAnswer looks for what an answer must and must not say.
+// checkAnswer checks the required and forbidden parts of an answer.
 func checkAnswer(t *testing.T, query string, a answer, must, not []string) {
 	t.Helper()
 	for _, say := range must {
@@ -246,7 +246,7 @@ func checkAnswer(t *testing.T, query string, a answer, must, not []string) {
 	}
 }
 
-// namespaceOf is where the first pod or other object of a snapshot is.
+// namespaceOf returns the namespace of the first pod or other object of a snapshot.
 func namespaceOf(s *engine.Snapshot) string {
 	for _, list := range []any{s.Pods, s.Services, s.Namespaces, s.Deployments} {
 		v := reflect.ValueOf(list)

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/spelling"
 )
 
-// similarNames are names like one that nothing has, the nearest first.
+// similarNames returns existing names similar to an unknown one, nearest first.
 func similarNames(s *engine.Snapshot, namespace string, m question.Mention) []operation.Ref {
 	const most = 5
 	type candidate struct {
@@ -51,13 +51,13 @@ func similarNames(s *engine.Snapshot, namespace string, m question.Mention) []op
 	return found
 }
 
-// farParts is the distance of names that only have a part in common.
+// farParts is the distance of names that only share a part.
 const farParts = 100
 
-// ordinaryParts are parts of names that tell nothing of what an object is.
+// ordinaryParts are parts of names that do not identify an object.
 var ordinaryParts = question.WordSet("app api web svc service server worker job db the prod dev test main deployment pod")
 
-// sharesPart reports whether two names have a part in common that tells them from others, or are made of the same parts.
+// sharesPart reports whether two names share a distinctive part, or consist of the same parts.
 func sharesPart(a, b string) bool {
 	of, with := strings.FieldsFunc(a, isSeparator), strings.FieldsFunc(b, isSeparator)
 	for _, x := range of {

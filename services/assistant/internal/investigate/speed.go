@@ -16,7 +16,7 @@ import (
 // nearLimit is the share of its CPU limit above which a container is throttled at any peak, in percent.
 const nearLimit = 90
 
-// speed answers "slow": CPU beside its limit, durations that logs tell, and latency as measured.
+// speed answers "slow": CPU usage against limits, durations in logs, and measured latency.
 func (w *work) speed(ctx context.Context, a question.Ask, t *topic) error {
 	var lines []string
 	lines = append(lines, t.throttled()...)
@@ -37,7 +37,7 @@ func (w *work) speed(ctx context.Context, a question.Ask, t *topic) error {
 	return err
 }
 
-// throttled names the containers that use about all the CPU that they may.
+// throttled names the containers that use nearly all of their CPU limit.
 func (t *topic) throttled() []string {
 	if t.snap.Usage == nil {
 		return []string{"The metrics API is not there or could not be read, so whether a CPU limit slows it is not known."}

@@ -26,8 +26,8 @@ const examples = `- what is wrong in shop?
 - any kubectl line, such as ` + "`kubectl get pods -n shop`"
 
 const (
-	assentText      = "That approves nothing, and nothing was changed. A change that waits runs only on `yes`, `approve` or `proceed`, each as the whole message, and goes away with `no`; it may also wait."
-	assentElsewhere = "That approves nothing, and nothing was changed. A change that waits is approved or denied with the buttons of its card; it may also wait."
+	assentText      = "That approves nothing, and nothing was changed. A pending change runs only on `yes`, `approve` or `proceed`, each as the whole message, and is dropped with `no`; it may also wait."
+	assentElsewhere = "That approves nothing, and nothing was changed. A pending change is approved or denied with the buttons of its card; it may also wait."
 	heldText        = "So nothing is changed and nothing is proposed: changes are made at once or not at all, never on a condition or later. When it is time, say only the change, such as `restart api`."
 )
 
@@ -45,10 +45,10 @@ func refuseName(name string) string {
 	if _, err := kubectl.Parse("kubectl get pod " + name); err != nil {
 		why = err.Error()
 	}
-	return fmt.Sprintf("%s is refused as a name, and nothing was asked of the cluster: %s", report.Code(name), why)
+	return fmt.Sprintf("%s was refused as a name and nothing was sent to the cluster: %s", report.Code(name), why)
 }
 
-// refTitle is an object as a sentence names it.
+// refTitle formats an object for a sentence.
 func refTitle(r operation.Ref) string {
 	if r.Namespace == "" {
 		return strings.ToLower(r.Kind) + " " + report.Code(r.Name)
@@ -56,7 +56,7 @@ func refTitle(r operation.Ref) string {
 	return fmt.Sprintf("%s %s in namespace %s", strings.ToLower(r.Kind), report.Code(r.Name), report.Code(r.Namespace))
 }
 
-// short leaves the namespace out where the topic has but one.
+// short omits the namespace if the topic has only one.
 func (t *topic) short(r operation.Ref) string {
 	if r.Namespace == t.namespace {
 		r.Namespace = ""
@@ -64,7 +64,7 @@ func (t *topic) short(r operation.Ref) string {
 	return refTitle(r)
 }
 
-// refTitles name objects, those of one name and namespace together.
+// refTitles formats objects, grouped by name and namespace.
 func refTitles(refs []operation.Ref) string {
 	if len(refs) == 1 {
 		return refTitle(refs[0])
@@ -96,7 +96,7 @@ func listUnread(s *engine.Snapshot) string {
 	return " Not read, and so not judged: " + strings.Join(slices.Sorted(maps.Keys(s.Unread)), ", ") + "."
 }
 
-// describePause says that the rollout of a deployment is paused, whether or not a change waits for it.
+// describePause reports that the rollout of a deployment is paused, whether or not a change waits for it.
 func describePause(s *engine.Snapshot, r operation.Ref) string {
 	for i := range s.Deployments {
 		if d := &s.Deployments[i]; r.Kind == "Deployment" && d.Name == r.Name && d.Namespace == r.Namespace && d.Spec.Paused {
@@ -106,7 +106,7 @@ func describePause(s *engine.Snapshot, r operation.Ref) string {
 	return ""
 }
 
-// describeStanding is how an object is, in one line that names it first.
+// describeStanding describes the state of an object in one line that begins with its name.
 func describeStanding(s *engine.Snapshot, r operation.Ref) string {
 	head := strings.ToUpper(r.Kind[:1]) + refTitle(r)[1:]
 	v := report.View{Snapshot: s, Namespace: r.Namespace, Objects: []operation.Ref{r}}
@@ -205,7 +205,7 @@ func standingQuiet(s *engine.Snapshot, r operation.Ref, head string) string {
 	return ""
 }
 
-// describeAbsent answers names and namespaces that are not there, with those that are near.
+// describeAbsent answers names and namespaces that do not exist, with similar ones.
 func describeAbsent(t *topic) string {
 	if t.noNamespace != "" {
 		text := fmt.Sprintf("There is no namespace %s.", report.Code(t.noNamespace))
@@ -220,7 +220,7 @@ func describeAbsent(t *topic) string {
 				near = append(near, name)
 			}
 		}
-		return text + namesText(" Near is ", near, " There are ", all)
+		return text + namesText(" The closest is ", near, " There are ", all)
 	}
 	var lines []string
 	for _, m := range t.missing {
@@ -263,7 +263,7 @@ func absentName(t *topic, m question.Mention) string {
 		for _, r := range near {
 			list = append(list, refTitle(r))
 		}
-		return text + " Near is " + strings.Join(list, ", ") + "."
+		return text + " The closest is " + strings.Join(list, ", ") + "."
 	}
 	if m.Kind == "node" {
 		var all []string

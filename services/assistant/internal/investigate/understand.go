@@ -18,22 +18,22 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// guess is a word that was taken for another one.
+// guess is a word that was taken for another.
 type guess struct {
 	word, taken string
-	what        string // what the other one is, such as "namespace"; empty: an English word
+	what        string // the kind of the other one, such as "namespace"; empty: an English word
 }
 
-// understand compares the words of a question with the cluster: misspelt ones are taken for what
-// is near, which is said, and left are those that mean nothing here. The question it returns is
-// never a request: a guess changes nothing.
+// understand compares the words of a question with the cluster: misspelt ones are replaced by similar ones, which the
+// answer mentions, and left are those that mean nothing here. The question it returns is never a request: a guess
+// changes nothing.
 func (w *work) understand(ctx context.Context, a question.Ask) (understood question.Ask, left []string, err error) {
 	if len(a.Unknown) == 0 || strings.ContainsAny(w.turn.Query, "`\"") {
 		return a, nil, nil
 	}
 	var names clusterNames
 	unknown := a.Unknown
-	for _, namespace := range []string{cmp.Or(a.Namespace, w.turn.Scope), ""} { // the whole cluster only if need be
+	for _, namespace := range []string{cmp.Or(a.Namespace, w.turn.Scope), ""} { // the whole cluster only if necessary
 		s, err := w.snapshot(ctx, namespace)
 		if err != nil {
 			return a, nil, err
@@ -42,7 +42,7 @@ func (w *work) understand(ctx context.Context, a question.Ask) (understood quest
 			continue
 		}
 		if namespace == "" && names != nil {
-			names = names.withNamespaces(s) // the place is named: what lies elsewhere is not meant
+			names = names.withNamespaces(s) // the place is named: other places are not meant
 		} else {
 			names = namesOf(s)
 		}
@@ -58,7 +58,7 @@ func (w *work) understand(ctx context.Context, a question.Ask) (understood quest
 	var guesses []guess
 	for _, unknown := range unknown {
 		g, ok := names.guess(unknown)
-		if !ok || g.what != "" && slices.Contains(words, g.taken) { // that one is named itself: another is meant
+		if !ok || g.what != "" && slices.Contains(words, g.taken) { // the sentence names that one itself: another is meant
 			left = append(left, unknown)
 			continue
 		}
@@ -69,7 +69,7 @@ func (w *work) understand(ctx context.Context, a question.Ask) (understood quest
 			}
 		}
 	}
-	// Words of another language are near to English ones, too: where most mean nothing, none is guessed.
+	// Words of another language resemble English ones, too: if most mean nothing, none is guessed.
 	if len(guesses) == 0 || isForeign(append(slices.Clone(left), guessedWords(guesses)...)) {
 		return a, append(left, guessedWords(guesses)...), nil
 	}
@@ -81,7 +81,7 @@ func (w *work) understand(ctx context.Context, a question.Ask) (understood quest
 	return guessed, left, nil
 }
 
-// guessable are the names that a misspelt word may stand for: those of the namespace that stands in the sentence, if one does.
+// guessable returns the names that a misspelt word may mean: those of the namespace in the sentence, if it has one.
 func (w *work) guessable(ctx context.Context, a question.Ask, words []string, names clusterNames) (clusterNames, error) {
 	if a.Namespace != "" || a.Everywhere {
 		return names, nil
@@ -92,7 +92,7 @@ func (w *work) guessable(ctx context.Context, a question.Ask, words []string, na
 	}
 	place := ""
 	for _, word := range words {
-		if hasNamespace(all, word) && strings.Contains(word, "-") { // an ordinary word may be the name of one, too
+		if hasNamespace(all, word) && strings.Contains(word, "-") { // an ordinary word may also be a namespace
 			if place != "" {
 				return names, nil
 			}
@@ -117,7 +117,7 @@ func guessedWords(guesses []guess) []string {
 	return list
 }
 
-// describeGuesses says what was taken for what, so that a wrong guess is seen.
+// describeGuesses lists the replaced words, so that a wrong guess is visible.
 func describeGuesses(guesses []guess) string {
 	var parts, words []string
 	for _, g := range guesses {
@@ -138,24 +138,25 @@ func describeGuesses(guesses []guess) string {
 
 var latinExpr = regexp.MustCompile(`^[\x00-\x7F]*$`)
 
-// foreignWords are words of other languages that no English sentence has. Their letters are those of English.
+// foreignWords are words of other languages that no English sentence has, in English letters.
 var foreignWords = question.WordSet(`sind nicht das der ein eine und warum wieso mein meine kaputt geht mit von auf que por esta pasa hay los las una como porque donde en el pas pourquoi les des une dans
 	avec ne il elle perche che sono non funziona come cosa di il questo waarom het een niet werkt wat naar dlaczego nie jest co por nao uma onde esse`)
 
-// isForeign reports whether words that mean nothing here are those of another language: an answer would be one to something else.
+// isForeign reports whether words that mean nothing here are those of another language: the answer would be to
+// something else.
 func isForeign(left []string) bool {
 	return slices.ContainsFunc(left, func(word string) bool { return !latinExpr.MatchString(word) || foreignWords[word] })
 }
 
-// meansLittle reports whether so much of a sentence means nothing here that only a name in it can save it.
+// meansLittle reports whether so many words of a sentence mean nothing here that only a name in it can save it.
 func meansLittle(a question.Ask, left []string) bool {
 	return len(left) >= 2 && 2*len(left) >= len(strings.Fields(a.Words))
 }
 
-// namesSomething reports whether a sentence names a namespace or a workload that is there.
+// namesSomething reports whether a sentence names an existing namespace or workload.
 func (w *work) namesSomething(ctx context.Context, a question.Ask) (bool, error) {
 	if a.Count.Kind != "" {
-		return false, nil // a number was asked for, which nothing else answers
+		return false, nil // the question is for a number, which only a count answers
 	}
 	s, err := w.snapshot(ctx, "")
 	if err != nil {
@@ -169,7 +170,7 @@ func (w *work) namesSomething(ctx context.Context, a question.Ask) (bool, error)
 	}), nil
 }
 
-// clusterNames are the names that a question may use, with what each is.
+// clusterNames maps the names that a question may use to what they are.
 type clusterNames map[string]string
 
 func namesOf(s *engine.Snapshot) clusterNames {
@@ -202,10 +203,10 @@ func (n clusterNames) has(word string) bool {
 	return ok
 }
 
-// unguessed are kinds whose names nobody misspells: they are made up by the cluster, or serve others.
+// unguessed are kinds whose names people do not misspell: the cluster makes them up, or they serve other objects.
 var unguessed = map[string]bool{"pod": true, "replicaset": true, "configmap": true, "secret": true, "serviceaccount": true, "storageclass": true, "persistentvolume": true, "container": true}
 
-// guess finds the one name, else the English word, that a word is a misspelling of.
+// guess finds the one name, else the English word, that a word misspells.
 func (n clusterNames) guess(word string) (guess, bool) {
 	allowed := 1
 	switch {
@@ -237,7 +238,7 @@ func (n clusterNames) guess(word string) (guess, bool) {
 	return guess{}, false
 }
 
-// refuse says what was not understood, and what would be: three questions about this cluster.
+// refuse states what was not understood, and gives three example questions about this cluster.
 func (w *work) refuse(t *topic, left []string) {
 	text := "That is not something I can answer."
 	if len(left) > 0 {
@@ -259,7 +260,7 @@ func joinCodes(list []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// examplesHere are three questions that this cluster can answer.
+// examplesHere returns three questions that this cluster can answer.
 func examplesHere(t *topic) string {
 	namespace, name := "default", ""
 	if t != nil && t.snap != nil {
@@ -280,7 +281,7 @@ func examplesHere(t *topic) string {
 	return strings.Join(lines, "\n")
 }
 
-// betweenExpr matches questions about what lies between two places, which are one question.
+// betweenExpr matches questions about two places at once, which are one question.
 var betweenExpr = regexp.MustCompile(`\b` + wordlist.AnyOf("reach(es|ed|ing|able)?", "connect(s|ed|ing|ions?)?", "to", "from") + `\b`)
 
 // splitByNamespace makes one question for each namespace that a question lists.
@@ -319,7 +320,7 @@ func (w *work) splitByNamespace(ctx context.Context, a question.Ask) ([]question
 	return parts, nil
 }
 
-// askEach answers several questions of one message, one after the other.
+// askEach answers several questions of one message in turn.
 func (w *work) askEach(ctx context.Context, all []question.Ask) error {
 	for _, a := range all {
 		w.say("**" + strings.ToUpper(a.Words[:1]) + a.Words[1:] + "?**")

@@ -16,8 +16,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// TestWordsOfPeople asks the seeded cluster as people do: misspelt, in other languages, of several
-// places, with ordinary words where a name could stand.
+// TestWordsOfPeople asks the seeded cluster as people do: misspelt, in other languages, about several places, and with
+// ordinary words in place of names.
 func TestWordsOfPeople(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)
@@ -50,7 +50,7 @@ func TestWordsOfPeople(t *testing.T) {
 		{"which version of web is running?", []string{"shop/web:2.3.1` in 2 pods"}, nil},
 		{"warnings in the last hour", []string{"in the last hour"}, []string{"no namespace"}},
 		{"what changed in the last 2 minutes in kube-system?", []string{"Nothing was created, rolled out or scaled in namespace `kube-system` in the last 2 minutes"}, nil},
-		{"who changed catalog in the last 2 minutes?", []string{"Other edits, such as of a selector or of a value, do not show here"}, nil},
+		{"who changed catalog in the last 2 minutes?", []string{"Other edits, such as of a selector or a value, are not visible here"}, nil},
 		{"did anything restart overnight in shop", []string{"`api`"}, []string{"`overnight`"}},
 		{"which pods restarted in the last 30 minutes?", []string{"in the last 30 minutes"}, nil},
 	} {
@@ -62,7 +62,7 @@ func TestWordsOfPeople(t *testing.T) {
 	}
 }
 
-// A guess never makes a change of a message that asked for none.
+// A guess never turns a message into a request.
 func TestGuessesChangeNothing(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)
@@ -71,7 +71,7 @@ func TestGuessesChangeNothing(t *testing.T) {
 			t.Errorf("%q wants to run %v", query, a.write)
 		}
 	}
-	// What was spoken of before takes no change that was asked of something else.
+	// A change is never taken from earlier messages about something else.
 	s := readFixture(t, unsetLog, "a1_empty_variable")
 	for _, name := range []string{"webhook", "account"} {
 		named := *s.Deployments[0].DeepCopy()
@@ -87,7 +87,7 @@ func TestGuessesChangeNothing(t *testing.T) {
 	}
 }
 
-// What an answer offers as an example is understood when it is typed.
+// The examples that an answer offers are understood when typed.
 func TestExamplesWork(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)
@@ -103,7 +103,7 @@ func TestExamplesWork(t *testing.T) {
 	}
 }
 
-// A namespace may be called like an ordinary word.
+// A namespace may have an ordinary word as its name.
 func TestNamespaceOfAnOrdinaryWord(t *testing.T) {
 	t.Parallel()
 	s := readFixture(t, unsetLog, "a1_empty_variable")
@@ -114,7 +114,7 @@ func TestNamespaceOfAnOrdinaryWord(t *testing.T) {
 	}
 }
 
-// More than one answer holds is told, and shown when it is asked for.
+// If there is more than one answer holds, the answer says so, and shows the rest on request.
 func TestMore(t *testing.T) {
 	t.Parallel()
 	const many = engine.MostFindings + 5
@@ -138,7 +138,7 @@ func TestMore(t *testing.T) {
 	checkAnswer(t, "more, twice", ask("more", again), []string{"That was all"}, nil)
 }
 
-// A name near to the namespace that the question names is another one's.
+// A name similar to the namespace in the question is that of another one.
 func TestNameNearItsNamespace(t *testing.T) {
 	t.Parallel()
 	b := logsBy(gallery(t), func(string) string { return "ERROR pull failed: x509: certificate signed by unknown authority\n" })
@@ -146,7 +146,7 @@ func TestNameNearItsNamespace(t *testing.T) {
 	checkAnswer(t, "medla in media", a, []string{"`medla`", "certificate signed by unknown authority"}, []string{"There is no namespace", "Nothing was found wrong"})
 }
 
-// A quota that is called like its namespace is not what the bare name means.
+// A quota that shares its namespace's name is not meant by the bare name.
 func TestNamespaceWithAQuotaOfItsName(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)

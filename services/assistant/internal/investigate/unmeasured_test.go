@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// withoutMetrics is a Toolbox without a metrics store, whose pods write a log.
+// withoutMetrics is a Toolbox without a metrics store, whose pods have logs.
 func withoutMetrics(s *engine.Snapshot, logs map[string]string) *tools {
 	b := toolsOn(s)
 	b.labels = func(string, []types.NamespacedName) (turn.MetricLabels, error) {
@@ -30,7 +30,8 @@ func withoutMetrics(s *engine.Snapshot, logs map[string]string) *tools {
 	return b
 }
 
-// TestLatencyWithoutMetrics: what nothing measures is told as not looked at, and the objects are judged all the same.
+// TestLatencyWithoutMetrics: latency that nothing measures is reported as not examined, and the objects are still
+// judged.
 func TestLatencyWithoutMetrics(t *testing.T) {
 	t.Parallel()
 	const notMeasured = "Not looked at, since nothing measures it here: how long requests take"
@@ -50,16 +51,17 @@ func TestLatencyWithoutMetrics(t *testing.T) {
 	checkAnswer(t, query, askOnce(t, withoutMetrics(broken, nil), namespaceOf(broken), query), []string{notMeasured, "does not exist in its registry"}, nil)
 }
 
-// TestWayToAService: where a Service is well and its callers do not reach it, the way between them was not looked at.
+// TestWayToAService: if a Service is well but its callers do not reach it, the answer names the way between them as not
+// examined.
 func TestWayToAService(t *testing.T) {
 	t.Parallel()
 	s := readFixture(t, "", "variable")
 	line := "ERROR dial tcp 10.96.0.31:7000: i/o timeout\n"
 	a := askOnce(t, withoutMetrics(s, map[string]string{"till-1-abcde": strings.Repeat(line, 3), "oven-1-fghij": "INFO ready\n"}), "bakery", "what is wrong?")
-	checkAnswer(t, "what is wrong?", a, []string{"`10.96.0.31` is service `oven`", "Not looked at is the way there from `node-1`: its kube-proxy"}, nil)
+	checkAnswer(t, "what is wrong?", a, []string{"`10.96.0.31` is service `oven`", "The path from `node-1` was not examined: its kube-proxy"}, nil)
 }
 
-// TestHeadingOfAnAlert: the wording of an alert holds no names, and names in it count.
+// TestHeadingOfAnAlert: the wording of an alert's heading gives no names, but names in it count.
 func TestHeadingOfAnAlert(t *testing.T) {
 	t.Parallel()
 	s := readFixture(t, "", "variable")
@@ -70,7 +72,7 @@ func TestHeadingOfAnAlert(t *testing.T) {
 	checkAnswer(t, query, askOnce(t, withoutMetrics(s, nil), "bakery", query), []string{"There is no service `pantry-7`"}, nil)
 }
 
-// TestConcludedFromLogs: what pods write that run on is concluded, not only quoted.
+// TestConcludedFromLogs: logs of running pods lead to conclusions, not only to quotes.
 func TestConcludedFromLogs(t *testing.T) {
 	t.Parallel()
 	s := readFixture(t, "", "variable")
@@ -84,7 +86,7 @@ func TestConcludedFromLogs(t *testing.T) {
 	}
 }
 
-// TestInnocentServices: Services that variables name and that are well take one line, since none of them may be what failed.
+// TestInnocentServices: healthy Services named in variables take one line, since possibly none of them failed.
 func TestInnocentServices(t *testing.T) {
 	t.Parallel()
 	s := readFixture(t, "", "variable")

@@ -2,8 +2,8 @@ package investigate_test
 
 import "testing"
 
-// TestWhatAnAnswerIsNotAbout: an answer says which words of a question it leaves out, claims nothing of them, and shows the fields
-// that they name instead of a diagnosis.
+// TestWhatAnAnswerIsNotAbout: an answer names the words of a question that it ignores, claims nothing about them, and
+// shows the fields that they name instead of a diagnosis.
 func TestWhatAnAnswerIsNotAbout(t *testing.T) {
 	t.Parallel()
 	const allClear = "Nothing was found wrong"
@@ -18,7 +18,7 @@ func TestWhatAnAnswerIsNotAbout(t *testing.T) {
 		{"is checkout running fine?", []string{allClear}, []string{"left out"}},
 		{"what port does catalog listen on?", []string{"`.spec.ports`", `"targetPort":8080`, "ask `what is wrong with catalog?`"}, []string{"service without endpoints"}},
 		{"what labels does web have?", []string{"`.metadata.labels`"}, []string{"image pull"}},
-		{"which team owns ledger?", []string{"I cannot tell more of what was asked", "`team`, `owns`"}, []string{"out of memory"}},
+		{"which team owns ledger?", []string{"I cannot answer more", "`team`, `owns`"}, []string{"out of memory"}},
 		{"which deployments are not at the latest version?", []string{"left out: `latest`, `version`"}, nil},
 		{"is the disk full anywhere", []string{"How full the volume is", "`kubectl exec POD -- df -h`"}, nil},
 		{"what is the memory limit of ledger?", []string{"memory: 64Mi"}, nil},
@@ -43,13 +43,14 @@ func TestWhatAnAnswerIsNotAbout(t *testing.T) {
 		{"is gateway broken?", nil, []string{"No, something"}},
 		{"which deployment has the fewest replicas?", []string{"left out: `fewest`"}, []string{"no object with the name"}},
 		{"can people log in", []string{"not something I can answer"}, nil},
-		{"what happens to payments if worker-3 dies?", []string{"cannot be told for certain", "Draining node `worker-3`"}, []string{allClear}},
+		{"what happens to payments if worker-3 dies?", []string{"exact outcome cannot be predicted", "Draining node `worker-3`"}, []string{allClear}},
 	} {
 		checkAnswer(t, row.query, askOnce(t, b, "", row.query), row.must, row.not)
 	}
 }
 
-// TestListsOfWhatBelongs: a list of one kind beside the name of another object is limited to what belongs to that one.
+// TestListsOfWhatBelongs: a list of one kind beside the name of another object is limited to what belongs to that
+// object.
 func TestListsOfWhatBelongs(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)
@@ -66,7 +67,7 @@ func TestListsOfWhatBelongs(t *testing.T) {
 	}
 }
 
-// TestObjectsLeftOut: a question that leaves out an object is about the others.
+// TestObjectsLeftOut: a question that excludes an object is about the others.
 func TestObjectsLeftOut(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)

@@ -15,15 +15,14 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// one makes the operation for one object. A value that the words do not hold is asked
-// for, unless the spec or an earlier revision has it.
+// one builds the operation for one object. It requests a missing value, unless the spec or an earlier revision has it.
 func (b *builder) one(r operation.Ref) {
 	op := newOperation(b.change.Verb, r)
 	name := upperFirst(refTitle(r))
 	switch b.change.Verb {
 	case operation.Scale:
 		if b.change.Count == nil {
-			b.miss("Say how many replicas %s is to have, for example `scale %s to 3`.", refTitle(r), r.Name)
+			b.miss("Give the number of replicas for %s, for example `scale %s to 3`.", refTitle(r), r.Name)
 			return
 		}
 		if op.Replicas = b.replicas(r); op.Replicas == nil {
@@ -80,20 +79,19 @@ func (b *builder) one(r operation.Ref) {
 	}
 }
 
-// replicas are how many a workload is to have; nil is what cannot be told from the words
-// and the spec, which is said.
+// replicas returns the wanted number of replicas; nil, with a message, if the words and the spec do not give it.
 func (b *builder) replicas(r operation.Ref) *int32 {
 	if b.change.Step == 0 {
 		return b.change.Count
 	}
 	now, ok := b.wanted(r)
 	if !ok {
-		b.miss("How many replicas %s has now could not be read. Say how many it is to have, for example `scale %s to 3`.", refTitle(r), r.Name)
+		b.miss("The current number of replicas of %s could not be read. Give the new number, for example `scale %s to 3`.", refTitle(r), r.Name)
 		return nil
 	}
 	to := now + int32(b.change.Step)**b.change.Count
 	if to < 0 {
-		b.miss("%s is set to %d replicas, which is less than that. Say how many it is to have, for example `scale %s to 0`.", upperFirst(refTitle(r)), now, r.Name)
+		b.miss("%s is set to %d replicas, which is less than that. Give the new number, for example `scale %s to 0`.", upperFirst(refTitle(r)), now, r.Name)
 		return nil
 	}
 	return &to
@@ -112,7 +110,7 @@ func (b *builder) wanted(r operation.Ref) (int32, bool) {
 	return 0, false
 }
 
-// replicasOf is one where the spec does not say.
+// replicasOf returns n, or the API's default of 1.
 func replicasOf(n *int32) int32 {
 	if n == nil {
 		return 1
@@ -120,7 +118,7 @@ func replicasOf(n *int32) int32 {
 	return *n
 }
 
-// podAftermath describes what follows the end of a pod.
+// podAftermath describes what happens after the end of a pod.
 func podAftermath(t *topic, r operation.Ref) string {
 	for i := range t.snap.Pods {
 		if p := &t.snap.Pods[i]; p.Name == r.Name && p.Namespace == r.Namespace {
@@ -129,11 +127,10 @@ func podAftermath(t *topic, r operation.Ref) string {
 			}
 		}
 	}
-	return "nobody owns it, so it does not come again"
+	return "it has no owner, so it is not replaced"
 }
 
-// undo goes back to the revision that was named, else to the newest whose pods still are
-// ready, else to the one before.
+// undo rolls back to the named revision, else to the newest whose pods are still ready, else to the previous one.
 func (b *builder) undo(r operation.Ref, op operation.Operation) {
 	older, known := b.revisions(r)
 	if !known {
@@ -189,14 +186,14 @@ func (b *builder) resume(r operation.Ref, op operation.Operation) {
 		b.add(op, "%s is suspended: it starts nothing until it is resumed.", upperFirst(refTitle(r)))
 		return
 	}
-	b.add(op, "%s goes on from its next time; nothing is run for the times that it missed.", upperFirst(refTitle(r)))
+	b.add(op, "%s continues with its next run; missed runs are not made up.", upperFirst(refTitle(r)))
 }
 
-// container is the one that a change is for: named, the only one, or the one in trouble.
+// container returns the container of a change: the named one, the only one, or the one in trouble.
 func (b *builder) container(r operation.Ref) (*corev1.Container, bool) {
 	t := b.template(r)
 	if t == nil || len(t.Spec.Containers) == 0 {
-		b.miss("What %s makes its pods of could not be read.", refTitle(r))
+		b.miss("The pod template of %s could not be read.", refTitle(r))
 		return nil, false
 	}
 	list := t.Spec.Containers
@@ -214,7 +211,7 @@ func (b *builder) container(r operation.Ref) (*corev1.Container, bool) {
 			return &list[i], true
 		}
 	}
-	b.miss("Say which container of %s: %s.", refTitle(r), strings.Join(names, ", "))
+	b.miss("Name the container of %s: %s.", refTitle(r), strings.Join(names, ", "))
 	return nil, false
 }
 
@@ -226,10 +223,10 @@ func (b *builder) image(r operation.Ref, op operation.Operation) {
 	image := b.change.Image
 	if image == "" {
 		if b.change.Tag == "" {
-			b.miss("Say which image %s is to have.", refTitle(r))
+			b.miss("Name the new image for %s.", refTitle(r))
 			return
 		}
-		// The repository is the spec's; a port of the registry also stands behind a colon.
+		// The repository is the spec's; a colon also precedes a registry's port.
 		repository := c.Image
 		if at := strings.LastIndexByte(repository, ':'); at > strings.LastIndexByte(repository, '/') {
 			repository = repository[:at]
@@ -238,12 +235,12 @@ func (b *builder) image(r operation.Ref, op operation.Operation) {
 		image = repository + ":" + b.change.Tag
 	}
 	op.Images = map[string]string{c.Name: image}
-	b.add(op, "%s has %s and is to have %s.", upperFirst(refTitle(r)), report.Code(c.Image), report.Code(image))
+	b.add(op, "%s changes from image %s to image %s.", upperFirst(refTitle(r)), report.Code(c.Image), report.Code(image))
 }
 
 func (b *builder) resources(r operation.Ref, op operation.Operation) {
 	if b.change.Quantity == "" {
-		b.miss("Say the amount, for example `raise the memory limit of %s to 256Mi`.", r.Name)
+		b.miss("Give the amount, for example `raise the memory limit of %s to 256Mi`.", r.Name)
 		return
 	}
 	c, ok := b.container(r)
@@ -272,7 +269,7 @@ func (b *builder) resources(r operation.Ref, op operation.Operation) {
 			by.Neg()
 		}
 		if q.Add(by); !ok || err != nil || q.Sign() <= 0 {
-			b.miss("The %s %s of container %s of %s is %s. Say the amount that it is to be.", kind, what, report.Code(c.Name), refTitle(r), old)
+			b.miss("The %s %s of container %s of %s is %s. Give the new amount.", kind, what, report.Code(c.Name), refTitle(r), old)
 			return
 		}
 		amount = q.String()
@@ -282,17 +279,17 @@ func (b *builder) resources(r operation.Ref, op operation.Operation) {
 	} else {
 		op.Limits = amounts
 	}
-	b.add(op, "The %s %s of container %s of %s is %s and is to be %s.", kind, what, report.Code(c.Name), refTitle(r), old, amount)
+	b.add(op, "The %s %s of container %s of %s changes from %s to %s.", kind, what, report.Code(c.Name), refTitle(r), old, amount)
 }
 
 func (b *builder) env(r operation.Ref, op operation.Operation) {
 	if len(b.change.Set)+len(b.change.Remove) == 0 {
-		b.miss("Say which variable is to have which value, for example `set LOG_LEVEL=debug on %s`.", r.Name)
+		b.miss("Name the variable and its value, for example `set LOG_LEVEL=debug on %s`.", r.Name)
 		return
 	}
 	for name, value := range b.change.Set {
-		if strings.Contains(value, "[redacted") { // what was said before is kept without secrets
-			b.miss("The value of %s is not kept. Say it again, as a request of its own for %s.", report.Code(name), refTitle(r))
+		if strings.Contains(value, "[redacted") { // earlier messages are kept without secrets
+			b.miss("The value of %s is not kept. Send it again, in a separate request for %s.", report.Code(name), refTitle(r))
 			return
 		}
 	}
@@ -312,10 +309,10 @@ func (b *builder) taint(op operation.Operation, name string) {
 			op.Taints = append(op.Taints, t)
 		}
 	}
-	b.add(op, "%s is to have other taints.", name)
+	b.add(op, "%s gets other taints.", name)
 }
 
-// fix repairs what is wrong, where the playbooks know the values.
+// fix repairs what is wrong, if the playbooks know the values.
 func (b *builder) fix() {
 	about, others := b.found(b.change.Symptoms)
 	if b.change.Kind != "" && len(b.change.Mentions) == 0 {
@@ -333,10 +330,10 @@ func (b *builder) fix() {
 	both := strings.Contains(b.words, "both")
 	switch {
 	case len(about) == 0 && len(b.objects) > 0:
-		b.miss("No rule knows what to repair of %s. %s", refTitles(b.objects), coverage.Verdict(b.cover(question.Ask{}, b.unexplained(nil)), nil))
+		b.miss("No rule can repair %s. %s", refTitles(b.objects), coverage.Verdict(b.cover(question.Ask{}, b.unexplained(nil)), nil))
 		return
 	case len(about) == 0:
-		b.miss("No rule knows what to repair %s. %s", b.where(), coverage.Verdict(b.cover(question.Ask{}, b.unexplained(nil)), nil))
+		b.miss("No rule can repair anything %s. %s", b.where(), coverage.Verdict(b.cover(question.Ask{}, b.unexplained(nil)), nil))
 		return
 	case both && len(can) > 2, len(about) > 1 && len(b.objects) == 0 && !b.change.Several && len(b.change.Symptoms) == 0:
 		b.which(about)
@@ -352,7 +349,7 @@ func (b *builder) fix() {
 	}
 }
 
-// quoteEvidence are what the finding rests on, where a person has to say the value.
+// quoteEvidence quotes the evidence of a finding, if the user has to give the value.
 func quoteEvidence(f engine.Finding) string {
 	var text strings.Builder
 	for i, e := range f.Evidence {
@@ -367,11 +364,11 @@ func quoteEvidence(f engine.Finding) string {
 	return "\n" + text.String()
 }
 
-// which asks which of several troubles is meant.
+// which asks which of several problems is meant.
 func (b *builder) which(about []engine.Finding) {
 	var list []string
 	for _, f := range about {
 		list = append(list, fmt.Sprintf("%s: %s", refTitle(f.Object), f.Class))
 	}
-	b.miss("%d things are wrong %s; say which to repair, or `fix all`:\n\n- %s", len(about), b.where(), strings.Join(list[:min(len(list), 20)], "\n- "))
+	b.miss("%d things are wrong %s; name one to repair, or say `fix all`:\n\n- %s", len(about), b.where(), strings.Join(list[:min(len(list), 20)], "\n- "))
 }

@@ -18,7 +18,7 @@ import (
 // mostSymptoms limits the symptoms without a cause that one answer lists.
 const mostSymptoms = 8
 
-// judged are the kinds that playbooks look at. Of others nothing may be called healthy.
+// judged are the kinds that playbooks examine. Objects of other kinds are never called healthy.
 var judged = map[string]bool{
 	"Deployment": true, "StatefulSet": true, "DaemonSet": true, "ReplicaSet": true, "Pod": true, "Job": true, "CronJob": true, "Service": true, "Ingress": true,
 	"HorizontalPodAutoscaler": true, "PodDisruptionBudget": true, "NetworkPolicy": true, "PersistentVolumeClaim": true, "Node": true, "Namespace": true, "ResourceQuota": true,
@@ -27,7 +27,7 @@ var judged = map[string]bool{
 	"ValidatingWebhookConfiguration": true, "MutatingWebhookConfiguration": true,
 }
 
-// unexplained are the symptoms of a topic that none of the findings is about.
+// unexplained returns the symptoms of a topic that none of the findings explains.
 func (t *topic) unexplained(found []engine.Finding) []symptom.Symptom {
 	where := t.namespace
 	if slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Namespace == "" }) {
@@ -41,7 +41,7 @@ func (t *topic) unexplained(found []engine.Finding) []symptom.Symptom {
 	return slices.DeleteFunc(left, func(s symptom.Symptom) bool { return !near[s.Object] && !near[s.Owner] })
 }
 
-// sayOfUsers tells, of objects that no playbook judges, whether something is wrong with what uses them.
+// sayOfUsers reports, for objects that no playbook judges, whether something is wrong with their users.
 func (t *topic) sayOfUsers() string {
 	v := t.view()
 	users := v.UsersOf()
@@ -60,8 +60,8 @@ func (t *topic) sayOfUsers() string {
 	return ""
 }
 
-// cover starts the record of an answer to a question: what is known before any log is read. left are
-// the symptoms that nothing explains.
+// cover starts the record of an answer: what is known before any log is read. left are the symptoms that nothing
+// explains.
 func (t *topic) cover(a question.Ask, left []symptom.Symptom) *coverage.Record {
 	subject := t.where()
 	if len(t.objects) > 0 {
@@ -75,7 +75,7 @@ func (t *topic) cover(a question.Ask, left []symptom.Symptom) *coverage.Record {
 	if kinds := t.unjudged(); len(kinds) > 0 {
 		r.SetUnjudged(fmt.Sprintf("Objects of kind %s are not judged by any playbook, so whether they are right was not judged.%s", strings.Join(kinds, ", "), t.sayOfUsers()))
 	}
-	if words := t.unread(a.Words); len(words) > 0 && (!assertsFault(a) || len(a.Symptoms) > 0) { // else the record has the whole complaint
+	if words := t.unread(a.Words); len(words) > 0 && (!assertsFault(a) || len(a.Symptoms) > 0) { // otherwise the record has the whole complaint
 		r.AddGap("what the question says with "+joinCodes(words)+", since no rule is about that", "")
 	}
 	for _, m := range t.absent {
@@ -84,8 +84,8 @@ func (t *topic) cover(a question.Ask, left []symptom.Symptom) *coverage.Record {
 	return r
 }
 
-// unread are the words of a question that its answer does without, but for names that are there and those of which the answer
-// has told that they are not.
+// unread returns the words of a question that its answer ignores, without names that exist and names that the answer
+// reported absent.
 func (t *topic) unread(words string) []string {
 	names := namesOf(t.snap)
 	return question.Unread(words, func(word string) bool {
@@ -94,7 +94,7 @@ func (t *topic) unread(words string) []string {
 	})
 }
 
-// unjudged are the kinds of the topic if none of its objects is of a kind that is judged.
+// unjudged returns the kinds of the topic if none of its objects is of a judged kind.
 func (t *topic) unjudged() []string {
 	kinds := map[string]bool{}
 	for _, r := range t.objects {
@@ -106,7 +106,7 @@ func (t *topic) unjudged() []string {
 	return slices.Sorted(maps.Keys(kinds))
 }
 
-// besides tells the symptoms that the findings above it do not explain.
+// besides lists the symptoms that the findings above it do not explain.
 func (t *topic) besides(left []symptom.Symptom) string {
 	if len(left) == 0 {
 		return ""
@@ -130,8 +130,8 @@ func listSymptoms(snap *engine.Snapshot, left []symptom.Symptom) string {
 	return b.String()
 }
 
-// quoting are the findings whose text names something that is no object of the cluster: a
-// container, an absent storage class, a key.
+// quoting returns the findings whose text names something that is no object of the cluster: a container, an absent
+// storage class, a key.
 func (t *topic) quoting(name string) []engine.Finding {
 	about, others := t.found(nil)
 	code := "`" + name + "`"

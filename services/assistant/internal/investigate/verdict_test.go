@@ -17,7 +17,7 @@ import (
 
 const allClear = "Nothing was found wrong"
 
-// TestVerdicts: nothing is called healthy that is not, or that was not looked at.
+// TestVerdicts: nothing is called healthy that is not, or that was not examined.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	ended := func(s *engine.Snapshot, code int32, ago time.Duration) {
@@ -86,7 +86,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestEveryNameCanBeAskedAbout: what a finding calls its object is something to ask about.
+// TestEveryNameCanBeAskedAbout: a question can use the name that a finding gives its object.
 func TestEveryNameCanBeAskedAbout(t *testing.T) {
 	t.Parallel()
 	b := liveTools(t)
@@ -103,7 +103,7 @@ func TestEveryNameCanBeAskedAbout(t *testing.T) {
 	}
 }
 
-// A rollout that is stuck is no cause: what its pods and its replica set say is told beside it.
+// A stuck rollout is no cause: the findings about its pods and its replica set are shown beside it.
 func TestStuckRolloutHidesNoCause(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -133,7 +133,7 @@ func TestStuckRolloutHidesNoCause(t *testing.T) {
 	}
 }
 
-// An autoscaler at its minimum does what it is set to do.
+// An autoscaler at its minimum does what it is configured to do.
 func TestAutoscalerAtItsMinimumIsNoFault(t *testing.T) {
 	t.Parallel()
 	s := gallery(t)
@@ -147,6 +147,6 @@ func TestAutoscalerAtItsMinimumIsNoFault(t *testing.T) {
 			{Type: autoscalingv2.ScalingLimited, Status: corev1.ConditionTrue, Reason: "TooFewReplicas", Message: "the desired replica count is less than the minimum replica count"},
 		}},
 	})
-	checkAnswer(t, "does not scale", askOnce(t, toolsOn(s), "media", "gallery does not scale up - is the autoscaler broken?"), []string{"does what it is set to do", "its minimum of 2"}, []string{"thing is wrong", "things are wrong"})
+	checkAnswer(t, "does not scale", askOnce(t, toolsOn(s), "media", "gallery does not scale up - is the autoscaler broken?"), []string{"works as configured", "its minimum of 2"}, []string{"thing is wrong", "things are wrong"})
 	checkAnswer(t, "broken", askOnce(t, toolsOn(s), "media", "is gallery broken?"), nil, []string{"thing is wrong", "things are wrong"})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// watch shows a list and, for a bounded time, the rows that change.
+// watch shows a list and, for a limited time, the rows that change.
 func (w *work) watch(ctx context.Context, op operation.Operation) error {
 	first, ok := w.showResult(ctx, op, "The line gives:")
 	if !ok {
@@ -36,7 +36,7 @@ func (w *work) watch(ctx context.Context, op operation.Operation) error {
 			}
 		}
 		part = part || out.WholeTruncated
-		if part { // a row that is missing may be in the rest
+		if part { // a missing row may be in the rest
 			for key, row := range before {
 				if _, there := now[key]; !there {
 					now[key] = row
@@ -51,17 +51,17 @@ func (w *work) watch(ctx context.Context, op operation.Operation) error {
 		before = now
 	}
 	if part {
-		w.say("The list is too long to be read whole, so rows that went away are not told.")
+		w.say("The list is too long to read completely, so deleted rows are not shown.")
 	}
 	if len(changes) == 0 {
-		w.say(fmt.Sprintf("Nothing changed in the %s that were watched. An answer watches no longer; ask again to go on.", w.cfg.WatchLimit))
+		w.say(fmt.Sprintf("Nothing changed in the %s watched. Watching has ended; ask again to continue.", w.cfg.WatchLimit))
 		return nil
 	}
-	w.say(fmt.Sprintf("What changed in the %s that were watched:\n\n%s\nAn answer watches no longer; ask again to go on.", w.cfg.WatchLimit, indentLines(changes[:min(len(changes), mostLines)])))
+	w.say(fmt.Sprintf("Changes in the %s watched:\n\n%s\nWatching has ended; ask again to continue.", w.cfg.WatchLimit, indentLines(changes[:min(len(changes), mostLines)])))
 	return nil
 }
 
-// pause waits, and reports false if the turn ends before.
+// pause waits, and returns false if the turn ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -73,20 +73,19 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// watchedRow is a row of a table as it is shown, and what of it does not change by itself.
+// watchedRow is a table row as shown, and the part of it that does not change with time alone.
 type watchedRow struct{ shown, lasting string }
 
 var (
 	gapExpr = regexp.MustCompile(` {2,}`)
-	// sinceExpr is the time since the last restart, behind their number.
+	// sinceExpr matches the time since the last restart, after the restart count.
 	sinceExpr = regexp.MustCompile(` \(\S+ ago\)`)
 )
 
-// moving are columns that change by themselves as time passes.
+// moving are columns that change as time passes.
 var moving = map[string]bool{"AGE": true, "LAST SEEN": true, "LAST SCHEDULE": true, "DURATION": true}
 
-// watchedRows are the rows of a list by kind, namespace and name; rows without a name stand for
-// themselves.
+// watchedRows returns the rows of a list by kind, namespace and name; rows without a name are their own key.
 func watchedRows(out turn.Output) map[string]watchedRow {
 	text := out.Whole
 	if text == "" {
@@ -101,7 +100,7 @@ func watchedRows(out turn.Output) map[string]watchedRow {
 			columns = nil
 		case strings.HasSuffix(line, ":") && !strings.Contains(line, " "):
 			kind, columns = line, nil
-		case columns == nil && strings.ToUpper(line) != line: // names alone have no headings
+		case columns == nil && strings.ToUpper(line) != line: // plain names have no headings
 			rows[kind+line] = watchedRow{line, line}
 		case columns == nil:
 			columns = readColumns(line)
@@ -113,7 +112,7 @@ func watchedRows(out turn.Output) map[string]watchedRow {
 	return rows
 }
 
-// column is a heading and where its cells begin.
+// column is a heading and the position of its cells.
 type column struct {
 	name string
 	from int

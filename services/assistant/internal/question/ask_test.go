@@ -7,8 +7,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// talk has a verb of change in each sentence and asks for none: it asks, reports,
-// wonders, quotes, denies, or tells of the past.
+// talk has a verb of change in each sentence, but no request: each asks, reports, wonders, quotes, denies, or describes
+// the past.
 const talk = `
 restart count of cart in shop
 restart number of cart in shop

@@ -14,25 +14,25 @@ import (
 
 // Change is one requested change, as far as the sentence specifies it.
 type Change struct {
-	// Verb is what to do; empty means to repair the problem.
+	// Verb is the operation; empty means to repair the problem.
 	Verb operation.Verb
 
 	Kind      string // of the object; empty: any that fits
 	Mentions  []Mention
 	Namespace string
 	Several   bool // both, all
-	// Symptoms are what a repair is to end, or what describes the object of another change; Described says the latter.
+	// Symptoms are those that a repair must end, or, if Described, those of the object of another change.
 	Symptoms  []Symptom
 	Described bool
 
 	Count     *int32 // replicas
-	Step      int    // 1 or -1: Count and Quantity say how much more or less; 0: how much
+	Step      int    // 1 or -1: Count and Quantity are an increase or a decrease; 0: an absolute value
 	Min, Max  *int32
 	Percent   int32
 	Revision  int64
 	Quantity  string // such as 256Mi
 	Resource  string // memory or cpu
-	Request   bool   // the request, else the limit
+	Request   bool   // of the request, else of the limit
 	Image     string // repository and tag
 	Tag       string // tag alone
 	Set       map[string]string
@@ -42,14 +42,14 @@ type Change struct {
 	Port      int
 }
 
-// leads are words before a request that ask politely.
+// leads are polite words before a request.
 var leads = []string{
 	"please", "hey", "hi", "hello", "so", "now", "then", "and", "also", "just", "well", "ok", "okay", "alright", "right", "hmm", "um", "uh", "wait",
 	"can you", "could you", "would you", "will you", "can you please", "would you mind", "i want you to", "i need you to", "i would like you to", "let us", "go ahead and", "quickly",
 	"you should", "you can", "you may", "you must", "kindly", "dear assistant", "assistant", "actually", "instead", "for now", "do a", "do an", "do", "perform a", "trigger a", "start a",
 }
 
-// polite reports whether a question mark after these words still asks for the thing.
+// polite reports whether a sentence with these words is a request despite its question mark.
 var polite = regexp.MustCompile(`\b(can|could|would|will) you\b|\bplease\b|\bwould you mind\b`)
 
 // verbs are the words that begin a request.
@@ -70,7 +70,7 @@ var verbs = map[string]operation.Verb{
 // NamesChange reports whether a word in lower case begins a request for a change.
 func NamesChange(word string) bool { _, ok := verbs[word]; return ok }
 
-// anything stands for a verb that the values decide.
+// anything is a verb whose meaning depends on the values.
 const anything operation.Verb = "set"
 
 var (
@@ -100,14 +100,14 @@ var (
 		"sounds good", "lgtm", "looks good", "looks good to me", "ship it", "approved", "approve", "accepted",
 		"confirm", "confirmed", "proceed", "no", "nope", "nah", "deny", "denied", "cancel", "reject",
 	) + `\b`)
-	// negatedNounExpr is a sentence about what is not there, whose "no" denies nothing.
+	// negatedNounExpr matches a sentence about something absent, whose "no" refuses nothing.
 	negatedNounExpr = regexp.MustCompile(`^no ` + wordlist.AnyOf(
 		"traffic", "connections?", "requests?", "responses?", "repl(y|ies)", "answers?", "pods?", "endpoints?", "logs?", "metrics?", "jobs?", "network",
 		"access", "nodes?", "space", "memory", "data", "events?", "(new |healthy |ready )?(pods?|replicas?|instances?|backends?|containers?)", "route", "dns",
 	) + `\b`)
 )
 
-// stripLead removes words that only introduce a request, and returns their number.
+// stripLead removes words that only introduce a request.
 func stripLead(s sentence) sentence {
 	for {
 		long := ""
@@ -116,7 +116,7 @@ func stripLead(s sentence) sentence {
 				long = l
 			}
 		}
-		// "do it" is a request by itself.
+		// "do it" alone is a request.
 		if long == "" || long == "do" && (s.starts("do it") || s.starts("do that") || s.starts("do this") || s.starts("do both") || s.starts("do so")) {
 			return s
 		}
@@ -125,8 +125,8 @@ func stripLead(s sentence) sentence {
 	}
 }
 
-// parseRequests reads a sentence as changes. held says that it speaks of one but does not
-// ask for it now; ok, that all of it was understood as a request.
+// parseRequests reads a sentence as changes. held: it mentions a change but does not request it now; ok: all of it was
+// understood as a request.
 func parseRequests(s sentence) (changes []Change, held, ok bool) {
 	s = stripLead(s)
 	if len(s.words) == 0 {
@@ -148,7 +148,7 @@ func parseRequests(s sentence) (changes []Change, held, ok bool) {
 		}
 		changes = append(changes, c)
 	}
-	// What a later clause leaves out is what the first said.
+	// A later clause inherits what it omits from the first.
 	for i := range changes[1:] {
 		if c := &changes[i+1]; c.Namespace == "" {
 			c.Namespace = changes[0].Namespace
@@ -157,8 +157,8 @@ func parseRequests(s sentence) (changes []Change, held, ok bool) {
 	return changes, false, true
 }
 
-// isSubject reports whether the first word, that of a change, is what a statement is about: "drain is blocked", "drain in queues
-// takes nothing", where something is called drain.
+// isSubject reports whether the first word, a verb of change, is instead the subject of a statement: "drain is
+// blocked", "drain in queues takes nothing", if something is called drain.
 func isSubject(words []word) bool {
 	if len(words) < 3 || words[1].quoted {
 		return false
@@ -170,13 +170,13 @@ func isSubject(words []word) bool {
 	return beings[next] || next == "has" || next == "hangs" || next == "fails" || next == "never" || next == "takes" || next == "does" || next == "can" && words[2].low == "not" || words[0].low == "drain" && next == "in" && slices.ContainsFunc(words[2:], func(w word) bool { return statementVerbs[w.low] })
 }
 
-// wishes behind the word for a change speak of making it.
+// wishes after the word for a change express the wish to make it.
 var wishes = setOf("to ok okay allowed wanted needed necessary intended planned advised recommended required tonight tomorrow")
 
 // statementVerbs make a statement of a sentence that might be a request.
 var statementVerbs = setOf("is was are takes has does hangs fails keeps gets sends receives writes reads stops waits crashes restarts")
 
-// splitClauses parts "scale api to 3 and restart web".
+// splitClauses splits "scale api to 3 and restart web".
 func splitClauses(s sentence) []sentence {
 	var all []sentence
 	from := 0
@@ -258,7 +258,7 @@ func parseChange(s sentence) (c Change, ok bool) {
 		}
 	}
 	if c.Kind == "event" || c.Described && len(c.Mentions) > 0 {
-		return c, false // events come and go by themselves; of what has a name, a description is a remark
+		return c, false // events are short-lived; a description after a name is a remark
 	}
 	if c.Verb == "" {
 		c.Symptoms = symptomsOf(s.from(1).low)
@@ -279,8 +279,8 @@ type changePlace struct {
 	taken     []bool
 }
 
-// ownNamespace is the namespace that a change is for itself, and not only where it is:
-// "delete namespace media".
+// ownNamespace returns the namespace that is itself the object of a change, not only its place: "delete namespace
+// media".
 func ownNamespace(verb operation.Verb, rest []word) string {
 	if verb != operation.Delete && verb != operation.Label && verb != operation.Annotate {
 		return ""
@@ -297,7 +297,7 @@ func ownNamespace(verb operation.Verb, rest []word) string {
 	return ""
 }
 
-// afterName is what follows the name, and the word namespace behind it.
+// afterName returns the words after the name and the word namespace.
 func afterName(rest []word, name string) []word {
 	for i, w := range rest {
 		if w.low == name {
@@ -314,7 +314,7 @@ func placesOfChange(s sentence) changePlace {
 	var p place
 	taken := p.namespaces(s.words)
 	for i, w := range s.words {
-		// the word "in" before a namespace is a filler of its own
+		// the word "in" before a namespace is itself a filler
 		if i+1 < len(s.words) && taken[i+1] && (w.low == "in" || w.low == "inside" || w.low == "within" || w.low == "under") {
 			taken[i] = true
 		}
@@ -382,7 +382,7 @@ func (c *Change) value(rest []word, taken []bool, i int) int {
 		c.Remove = append(c.Remove, w.text)
 		return 1
 	case w.low == "by" && isAmountWord(next(1).low):
-		c.Step = 1 // or less, as the verb says
+		c.Step = 1 // or less, depending on the verb
 		return 1
 	case w.low == "container" && isName(next(1)):
 		c.Container = next(1).low
@@ -461,7 +461,7 @@ var (
 	copyExpr = regexp.MustCompile(`\b(replicas?|instances?|copies|copy)\b`)
 )
 
-// steps tells an amount from how much more or less it is to be.
+// steps distinguishes an amount from an increase or decrease.
 func (c *Change) steps(s sentence) bool {
 	less := downExpr.MatchString(s.low)
 	switch {
@@ -487,7 +487,7 @@ func parseCount(s string) *int32 {
 	return &i
 }
 
-// quantity takes an amount as the API writes it. People write gb and mi.
+// quantity parses an amount in the API's notation; people write gb and mi.
 func (c *Change) quantity(text string) bool {
 	m := quantityExpr.FindStringSubmatch(strings.ToLower(text))
 	if m == nil || c.Quantity != "" {
@@ -511,8 +511,7 @@ func (c *Change) set(key, value string) {
 	c.Set[key] = value
 }
 
-// decide settles the verb where several share a word. It reports whether the sentence is a
-// change that is known.
+// decide chooses the verb if several share a word. It reports whether the sentence is a known change.
 func (c *Change) decide(s sentence) bool {
 	first := s.words[0].low
 	switch c.Verb {
@@ -570,7 +569,7 @@ func (c *Change) removeTaints() {
 	}
 }
 
-// byValue finds what "set", "use" or "raise" means.
+// byValue finds the meaning of "set", "use" or "raise".
 func (c *Change) byValue(s sentence) bool {
 	first := s.words[0].low
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// PodState is a state that a question about a number names.
+// PodState is a state that a question for a number names.
 type PodState string
 
 // The states, as they are named in answers.
@@ -31,25 +31,25 @@ const (
 	IsBound     PodState = "bound"
 )
 
-// Count is what a question that wants a number counts. All of its conditions have to hold.
+// Count holds what a question for a number counts. All of its conditions must hold.
 type Count struct {
 	Kind     string // in the singular
 	States   []PodState
-	Restarts int // at least so many; 0: any number
+	Restarts int // at least this many; 0: any number
 	// Labels and Annotations are keys, or key=value, in lower case.
 	Labels, Annotations []string
 	Image               string // a part of an image's name
-	By                  string // what the number is split by: namespace, node, state, image, workload or a label's key
-	New                 bool   // created within the period that is asked about
+	By                  string // the grouping of the number: namespace, node, state, image, workload or a label's key
+	New                 bool   // created within the period in question
 }
 
 var (
 	howManyExpr = regexp.MustCompile(`\b` + wordlist.AnyOf("how many", "number of", "amount of", "(give|get|show) (me )?(a |the )?count of", "count of", "^count( up)?", "total") +
 		`( (the|all|of|my|our|total|different))*((?: \S+){1,4})`)
-	// howManyAreExpr leaves out what is counted: pods, if it names a state of theirs.
+	// howManyAreExpr matches a question that omits what is counted: pods, if it names a state of theirs.
 	howManyAreExpr = regexp.MustCompile(`\bhow many (are|is|were|have|got|of them are)\b`)
 	fitExpr        = regexp.MustCompile(`\b(fit|fits|room|schedulable|more can|more could|can i|could i)\b`)
-	// whichExpr begins a question for a list, which has a number as well.
+	// whichExpr matches the beginning of a question for a list, which has a number as well.
 	whichExpr = regexp.MustCompile(`^(please )?(which|what|list|show|get|find|give)\b`)
 
 	fewestRestartsExpr = regexp.MustCompile(`\b(more than|over|above|at least|>=?) ?(\d+|one|two|three|four|five|six|seven|eight|nine|ten)( or more)? (restarts?|times)\b`)
@@ -66,7 +66,7 @@ type podStateWords struct {
 	expr  *regexp.Regexp
 }
 
-// statesOfPods are looked for in order; words of one that was found are not looked at again.
+// statesOfPods are looked for in order; the words of a match are not used again.
 var statesOfPods = []podStateWords{
 	{NotRunning, regexp.MustCompile(`\b(not (in )?(the )?(state |phase |status )?running|non-running|not up|down)\b`)},
 	{IsUnbound, regexp.MustCompile(`\b(unbound|not bound)\b`)},
@@ -86,17 +86,17 @@ var statesOfPods = []podStateWords{
 	{IsRunning, regexp.MustCompile(`\b(in )?(the )?(state|phase|status) running\b|\b(is|are|that|which) running$|\brunning (pods?|jobs?)\b|\b(are|is) running\b`)},
 }
 
-// reading is how far a question for a number was understood.
+// reading states how far a question for a number was understood.
 type reading int
 
 const (
-	noCount     reading = iota // it asks for no number
-	unreadCount                // it asks for one under a condition that is not understood
+	noCount     reading = iota // it wants no number
+	unreadCount                // it wants one under a condition that is not understood
 	fullCount
 )
 
-// unreadConditions turn round or compare what stands beside them. One that is left over when all known
-// conditions are taken out of a question belongs to a condition that is not understood.
+// unreadConditions negate or compare the words beside them. If one remains after all known conditions are removed from
+// a question, a condition was not understood.
 var unreadConditions = setOf("not no non none never neither nor nothing without except excluding excepting besides unless lack lacks lacking missing " +
 	"than least exactly between fewer older newer younger exceed exceeds exceeding before after ago")
 
@@ -114,8 +114,8 @@ var (
 	atMostExpr = regexp.MustCompile(`\bat most\b|\b(over|above|under|below|beyond) \d`)
 )
 
-// readCount reads a question that wants a number, or a list by label, annotation, restarts, image or
-// node. words are those that its conditions take up: they name no object.
+// readCount reads a question for a number, or for a list by label, annotation, restarts, image or node. words are those
+// of its conditions: they name no object.
 func readCount(s sentence, p place) (c Count, words []string, read reading) {
 	defer func() {
 		c.Labels, c.Annotations, words = s.unmaskAll(c.Labels), s.unmaskAll(c.Annotations), s.unmaskAll(words)
@@ -185,10 +185,10 @@ func readCount(s sentence, p place) (c Count, words []string, read reading) {
 	return c, words, fullCount
 }
 
-// placedExpr leads to a node, to what pods use, or to a Service that they are behind.
+// placedExpr matches the words before a node, before an object that pods use, or before the Service of pods.
 var placedExpr = regexp.MustCompile(`\b(on|scheduled to|use|uses|using|mount|mounts|mounting|behind|selected by|reference|references|referencing)\b`)
 
-// readMarks takes labels, annotations and an image out of a sentence.
+// readMarks removes labels, annotations and an image from a sentence.
 func (c *Count) readMarks(low string) (rest string, words []string) {
 	for word := range strings.FieldsSeq(low) {
 		key, _, pair := strings.Cut(word, "=")
@@ -220,7 +220,7 @@ func (c *Count) readMarks(low string) (rest string, words []string) {
 	return rest, words
 }
 
-// splitOf is what a number is split by, or empty.
+// splitOf returns the grouping of a number, or "".
 func splitOf(what, word string) string {
 	if what != "" {
 		return strings.TrimSpace(what) + " " + word

@@ -6,8 +6,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// TestCountsDropNoCondition: a question for a number under a condition that is not understood becomes no
-// number, and one that a table answers keeps its table.
+// TestCountsDropNoCondition: a question for a number under a condition that is not understood gets no number, and one
+// that a table answers keeps its table.
 func TestCountsDropNoCondition(t *testing.T) {
 	t.Parallel()
 	for sentence, want := range map[string]question.Intent{

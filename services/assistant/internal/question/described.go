@@ -6,21 +6,22 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// describable are the changes whose object may be described in place of a name: "restart what keeps crashing". They end nothing
-// for good, so that a description that fits the wrong object does no harm before somebody sees its name.
+// describable are the changes whose object may be described instead of named: "restart what keeps crashing". None is
+// permanent, so a description that fits the wrong object does no harm before a person sees its name.
 var describable = map[operation.Verb]bool{operation.Restart: true, operation.Undo: true, "roll": true}
 
 var (
-	// describers stand in a description and tell no state by themselves.
+	// describers are words of a description that name no state themselves.
 	describers = setOf("that which who is are was has have been keeps keep kept being always constantly still again often repeatedly over and all the time so much now currently continuously randomly forever")
-	// placeholders stand for the object that is described.
+	// placeholders are the words for the described object.
 	placeholders = setOf("thing things one ones stuff whatever what anything something everything guy guys app apps workload workloads pod pods deployment deployments service services container containers")
-	// descriptions are states beyond those of symptoms.
+	// descriptions are states other than symptoms.
 	descriptions = setOf("broken failing failed fails fail unhealthy stuck dead down flaky hanging hangs unready sick")
 )
 
-// takeDescription takes the description of an object out of a request: "the thing that keeps crashing in shop" becomes "the in
-// shop", with the symptoms of what it describes. Without a description, or with a name beside it, the words stay as they are.
+// takeDescription removes the description of an object from a request: "the thing that keeps crashing in shop" becomes
+// "the in shop", with the symptoms it describes. Without a description, or with a name beside it, the words stay
+// unchanged.
 func takeDescription(rest []word) (kept []word, described string, several, is bool) {
 	if !beginsDescription(rest) {
 		return rest, "", false, false
@@ -53,8 +54,8 @@ func takeDescription(rest []word) (kept []word, described string, several, is bo
 	return kept, strings.Join(telling, " "), several, true
 }
 
-// beginsDescription reports whether the words behind a verb of change may name its object: "restart failed" tells what became
-// of one, "restart failing pods" asks for one.
+// beginsDescription reports whether the words after a verb of change may describe its object: "restart failed" reports
+// a result, "restart failing pods" is a request.
 func beginsDescription(rest []word) bool {
 	for len(rest) > 0 && (rest[0].low == "back" || rest[0].low == "out") {
 		rest = rest[1:]
@@ -66,7 +67,7 @@ func beginsDescription(rest []word) bool {
 	return articles[first] && first != "not" || placeholders[first] || severals[first] || kindOf(first) != "" || first == "any" || isDescribing(first) && strings.HasSuffix(first, "ing")
 }
 
-// isDescribing reports whether a word tells the state of an object, such as crashing.
+// isDescribing reports whether a word describes the state of an object, such as crashing.
 func isDescribing(low string) bool {
 	if kindOf(low) != "" || fillers[low] && low != "down" && low != "restarting" {
 		return false

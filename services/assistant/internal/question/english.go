@@ -2,8 +2,8 @@ package question
 
 import "strings"
 
-// english are words of everyday speech about software and its users. They are no misspellings, and not worth a remark where
-// they mean nothing for the question; as everyday words they are names where a name stands.
+// english are everyday words about software and its users. They are not misspellings, and not reported if they mean
+// nothing for the question; in the place of a name they are names.
 var english = setOf(`ate eaten able accept access account across act action active actually add address admin advance afraid aim air alert alive allow almost along alright altogether
 	amount angle another answer appear apply area arrange arrive article aside assume attach attempt attend author average avoid aware away awful baby bad badge balance band bank
 	bar bare base basic basket batch bear beat because become begin behave behaviour behavior being believe belong besides beyond bit blame blind blink bloat blow board body book boot
@@ -79,16 +79,16 @@ func isEnglish(low string) bool {
 	return false
 }
 
-// Costs of taking one word for another: what fingers do to a word is more likely than what makes another word of it.
+// Costs of reading one word as another: typing errors are more likely than a different word.
 const (
-	transposed = iota + 1 // two letters in the wrong order
-	dropped               // a letter too few or too many
-	replaced              // another letter
+	transposed = iota + 1 // two letters swapped
+	dropped               // one letter missing or extra
+	replaced              // one letter replaced
 	twoEdits
 	unlike
 )
 
-// mistyped is how unlikely it is that a word is a misspelling of another one. distance counts edits.
+// mistyped returns how unlikely it is that a word is a misspelling of another. distance counts edits.
 func mistyped(word, meant string, distance func(a, b string) int) int {
 	switch d := distance(word, meant); {
 	case d == 1 && len(word) == len(meant):
@@ -115,8 +115,8 @@ func isTransposed(a, b string) bool {
 	return false
 }
 
-// NearestWord is the English word or kind that a misspelt one most likely stands for, or empty. Short words are near to too
-// many.
+// NearestWord returns the English word or kind that a misspelt word most likely means, or "". Short words resemble too
+// many others.
 func NearestWord(unknown string, distance func(a, b string) int) string {
 	if len(unknown) < 4 || isEnglish(unknown) {
 		return ""
@@ -140,8 +140,8 @@ func NearestWord(unknown string, distance func(a, b string) int) string {
 	return best
 }
 
-// WordSet makes a set of words that blanks separate.
+// WordSet returns the set of the words in a blank-separated list.
 func WordSet(words string) map[string]bool { return setOf(words) }
 
-// IsOrdinary reports whether a word is one of everyday speech, which may be a name all the same.
+// IsOrdinary reports whether a word is an everyday word, which may still be a name.
 func IsOrdinary(word string) bool { return common[word] || everyday[word] || isEnglish(word) }

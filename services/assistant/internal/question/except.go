@@ -5,21 +5,22 @@ import (
 	"strings"
 )
 
-// exceptExpr comes before what a question leaves out: "pods that are not in shop", "everything but media and crm".
+// exceptExpr matches the words before what a question excludes: "pods that are not in shop", "everything but media and
+// crm".
 var exceptExpr = regexp.MustCompile(`\b(?:(everything|anything|everywhere|(?:all|every|any)(?: [a-z0-9-]+){0,4}) but|(?:that |which )?(?:are |is )?not (?:in|from|of|inside)|outside(?: of)?|except(?: for| in| those in)?|other than|besides|apart from|aside from|excluding|but not(?: in)?|ignoring) `)
 
-// notThereExpr leaves out what is in a place: an object is no such place.
+// notThereExpr matches words that exclude a place; an object is not a place.
 var notThereExpr = regexp.MustCompile(`\bnot (in|from|of|inside) |\boutside `)
 
-// LeavesOut reports whether a question, in lower case, may leave something out, and whether that can only be a place: "pods that
-// are not in shop".
+// LeavesOut reports whether a question, in lower case, may exclude something, and whether that can only be a place:
+// "pods that are not in shop".
 func LeavesOut(words string) (something, place bool) {
 	found := exceptExpr.FindString(words)
 	return found != "", notThereExpr.MatchString(found)
 }
 
-// SplitExclusion takes what a question leaves out from its words, in lower case. named tells the names that there are; only the
-// cluster knows them. No names: it leaves out nothing.
+// SplitExclusion separates the words of a question, in lower case, from the names it excludes. named reports whether a
+// word is a name, which only the cluster knows. Without names nothing is excluded.
 func SplitExclusion(words string, named func(word string) bool) (rest string, names []string) {
 	at := exceptExpr.FindStringSubmatchIndex(words)
 	if at == nil {

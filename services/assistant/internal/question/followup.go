@@ -6,16 +6,16 @@ import (
 )
 
 var (
-	// openerExpr is what a message begins with that goes on from the answer before it.
+	// openerExpr matches the beginning of a message that follows up on the previous answer.
 	openerExpr = regexp.MustCompile(`(?is)^(?:ok(?:ay)?|no|nope|yes|yeah|alright|fine|thanks|thank you|great)[,.!;: ]+(?:(?:and|but|so|then|now|please) )*(.+)$`)
-	// questionStartExpr begins a question or a wish to see something.
+	// questionStartExpr matches the beginning of a question or of a request to see something.
 	questionStartExpr = regexp.MustCompile(`(?i)^(?:what|which|where|why|when|who|how|show|give|list|tell|is|are|does|do|did|has|have|its|describe|logs?)(?:'s)?\b`)
-	// correctionExpr replaces what the last question was about.
+	// correctionExpr matches a replacement for the subject of the last question.
 	correctionExpr = regexp.MustCompile("(?is)^(?:no|nope|not that|sorry|actually)?[,.!;: ]*(?:i|we) (?:meant|mean)(?: the)? +(.+?)[.?! ]*$")
 )
 
-// FollowUp is what a message says that begins with a word such as ok or no and asks something. A message that
-// only agrees or refuses is none: ok is false.
+// FollowUp returns the question in a message that begins with a word such as ok or no. A message that only agrees or
+// refuses is none: ok is false.
 func FollowUp(message string) (rest string, ok bool) {
 	m := openerExpr.FindStringSubmatch(strings.TrimSpace(message))
 	if m == nil || !questionStartExpr.MatchString(m[1]) {
@@ -24,7 +24,7 @@ func FollowUp(message string) (rest string, ok bool) {
 	return m[1], true
 }
 
-// Correction is what a message says was meant instead: "no, I meant web".
+// Correction returns what a message gives as the right subject: "no, I meant web".
 func Correction(message string) (meant string, ok bool) {
 	m := correctionExpr.FindStringSubmatch(strings.TrimSpace(message))
 	if m == nil {

@@ -8,9 +8,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// FuzzParse holds that no message breaks the reader, that changes come with requests and
-// advice only, that every name it finds can be one, and that a denial in front takes a
-// request back.
+// FuzzParse checks that no message breaks the parser, that only requests and advice have changes, that every name it
+// finds is valid, and that a denial in front cancels a request.
 func FuzzParse(f *testing.F) {
 	for _, list := range sentences {
 		for line := range strings.Lines(strings.TrimSpace(list)) {

@@ -13,11 +13,11 @@ type Intent int
 // The intents. The zero value is a sentence that was not understood.
 const (
 	Unclear   Intent = iota
-	Greeting         // and thanks, and what can you do
+	Greeting         // also thanks, and what can you do
 	Assent           // "ok", "yes but later": approves nothing, since it is no decision word
 	Line             // a kubectl line
 	Request          // a change, to be proposed
-	Held             // a change that is denied, put off or conditional: nothing is proposed
+	Held             // a change that is denied, postponed or conditional: nothing is proposed
 	Advice           // what a change would do, or whether to make it
 	Diagnosis        // what is wrong, and why
 
@@ -26,7 +26,7 @@ const (
 	UnhealthyPods
 	Warnings
 	Restarts
-	Starts // when something started last
+	Starts // when something last started
 	Usage
 	Capacity
 	Quotas
@@ -50,12 +50,12 @@ const (
 	Users   // what uses a ConfigMap, Secret, claim or service account
 	Number  // how many, or which pods with a label, an image, on a node
 	Clock   // what time it is
-	Manual  // what only a person runs: port-forward, exec
-	Runbook // what a team wrote down
+	Manual  // commands for users to run themselves: port-forward, exec
+	Runbook // the team's written instructions
 	Reach   // whether one side reaches the other
-	// Certificates asks of those in TLS Secrets: for whom they are, and until when.
+	// Certificates is about those in TLS Secrets: their hosts and dates.
 	Certificates
-	// Applications asks how those of Argo CD are.
+	// Applications is about the state of Argo CD applications.
 	Applications
 	Releases     // of Helm
 	Dependencies // what something needs, and what calls it
@@ -73,10 +73,10 @@ var intentNames = [...]string{
 	"recent_changes", "images", "idle", "env_secrets", "drain_plan", "who_can", "secrets", "keys", "users", "number", "clock", "manual", "runbook", "reach", "certificates", "applications", "releases", "dependencies", "prices", "list", "describe", "logs", "history",
 }
 
-// String is the name of an intent.
+// String returns the name of an intent.
 func (i Intent) String() string { return intentNames[i] }
 
-// rule gives the sentences of an intent: those that expr matches, and not does not.
+// rule defines the sentences of an intent: those that expr matches and not does not match.
 type rule struct {
 	intent    Intent
 	expr, not *regexp.Regexp
@@ -87,15 +87,16 @@ var whyExpr = regexp.MustCompile(wordlist.AnyOf(
 	`\broot cause\b`, `\bwhat (makes|made)\b`,
 ))
 
-// lacksExpr begins with what is not there: "no temperature readings from greenhouse", "no bids are going in".
+// lacksExpr matches a sentence that begins with what is missing: "no temperature readings from greenhouse", "no bids
+// are going in".
 var lacksExpr = regexp.MustCompile(`^no (\w+ )?\w+s (\w+ )*(from|in|on|at|into|to|of|since|for|are|were|get|reach|come|go|arrive)\b`)
 
-// stated are the intents that a complaint has only where it begins with what is to be listed: "events of the failing pods".
+// stated are the intents that a complaint has only if it begins with what to list: "events of the failing pods".
 var stated = map[Intent]bool{Events: true, Restarts: true, RecentChanges: true}
 
 var headExpr = regexp.MustCompile(`^(please |can you |could you |i want |i need |to see |show |list |give |get |me |the |all |any |recent |latest |last |new )*(events?|restarts?|restarted|changes?|crash counts?)\b`)
 
-// badExpr is a sentence about something that does not work.
+// badExpr matches a sentence about something that does not work.
 var badExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
 	"wrong", "broken", `break\w*`, "broke", "down", `fail\w*`, `crash\w*`, "stuck", "errors?", "problems?",
 	"issues?", `trouble\w*`, "debug", `diagnos\w+`, "investigate", "troubleshoot", "unhealthy", "pending",
@@ -128,23 +129,23 @@ var (
 	) + `\b`)
 )
 
-// tables are the intents that a complaint does not have, whatever it names.
+// tables are the intents that a complaint never has, whatever it names.
 var tables = map[Intent]bool{Prices: true, Applications: true, Releases: true, NoProbes: true, Secrets: true, Keys: true, Users: true, External: true, Quotas: true, Capacity: true, Overview: true, Usage: true, Runbook: true}
 
 var (
-	// askExpr begins a question for a fact.
+	// askExpr matches the beginning of a question about a fact.
 	askExpr = regexp.MustCompile(`^(who|whose|how (many|much|often|full)|is|are|do|does|did|can|could|has|have|any|all|explain|tell|runbooks?|quotas?|secrets?)\b`)
-	// wrongExpr begins a question for what ails something.
+	// wrongExpr matches the beginning of a question about what is wrong with something.
 	wrongExpr = regexp.MustCompile(`^(so |and |but )?what is (wrong|broken|the (matter|problem|issue|trouble)) with\b`)
-	// stateExpr ends a question about whether something is in trouble.
+	// stateExpr matches the end of a question about whether something is in trouble.
 	stateExpr = regexp.MustCompile(`\b(is|are) (it|they|this|that|something|anything) (really |actually |now |still )?(fail\w*|broken|down|wrong|bad|unhealthy|in trouble|a problem|the problem)$`)
 )
 
-// hypothesisExpr is a question whether a cause that somebody suspects is the one.
+// hypothesisExpr matches a question whether a suspected cause is the cause.
 var hypothesisExpr = regexp.MustCompile(`^(so |and |but |maybe |perhaps )?((is|was) (it|this|that)|(could|can|might|may) (it|this|that) be|it is) (again |always |just |maybe |probably )?(a |an |the |our )?(\w+ )?` +
 	`(dns|network\w*|firewalls?|storage|disks?|volumes?|nodes?|memory|cpu|quotas?|certificates?|certs?|tls|probes?|images?|registry|ingress|limits?|secrets?|configs?|policy|policies|webhooks?)( problem| issue| thing| trouble| again)?$`)
 
-// negatedExpr is a sentence about what does not happen.
+// negatedExpr matches a sentence about what does not happen.
 var negatedExpr = regexp.MustCompile(`\b(does|do|did|is|are|was|were|will|would|can|could|has|have) not\b`)
 
 // intentOf returns the intent of a sentence that is not a request for a change.
@@ -153,7 +154,7 @@ func intentOf(s sentence, p place) Intent {
 	complains := wrongExpr.MatchString(s.low) || !listExpr.MatchString(s.low) && !askExpr.MatchString(s.low) && (badExpr.MatchString(s.low) || negatedExpr.MatchString(s.low))
 	for _, r := range rules {
 		if complains && (tables[r.intent] || stated[r.intent] && !headExpr.MatchString(s.low)) {
-			continue // "web cannot read its secret" asks for no list of Secrets, "api is slow and restarts" for no table of restarts
+			continue // "web cannot read its secret" does not want a list of Secrets, nor "api is slow and restarts" a table of restarts
 		}
 		if !why && r.expr.MatchString(s.low) && (r.not == nil || !r.not.MatchString(s.low)) {
 			return r.intent

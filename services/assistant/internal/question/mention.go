@@ -11,9 +11,9 @@ import (
 
 // Mention is a word that may be the name of an object.
 type Mention struct {
-	Kind string // as kubectl knows it; empty: any
+	Kind string // as in kubectl; empty: any
 	Name string
-	// Sure says that it stands where only a name stands, so that its absence is worth an answer.
+	// Sure reports that the word is in a place where only a name can be, so that its absence is worth an answer.
 	Sure bool
 }
 
@@ -24,7 +24,7 @@ type place struct {
 	// perhaps is an ordinary word in the place of a namespace.
 	perhaps    string
 	everywhere bool
-	kind       string // the last kind word that has no name of its own
+	kind       string // the last kind word without a name
 	pronoun    bool
 	several    bool
 }
@@ -35,13 +35,13 @@ var everywhereExpr = regexp.MustCompile(wordlist.AnyOf(
 	"(^| )(-a|--all-namespaces)( |$)", `\bin (the|this|my|our) cluster\b`,
 ))
 
-// askedFor begin the place where the subject of a question stands.
+// askedFor are the words before the subject of a question.
 var askedFor = setOf("is are was were does do did has have can could will would should why with of for called named about restart scale describe logs wtf")
 
 // beforeVerb are the words after which an English word is most likely a verb.
 var beforeVerb = setOf("not can could will would should must may might to never cannot")
 
-// articles may stand between such a word and the name.
+// articles may come between such a word and the name.
 var articles = setOf("the a an my our your this that not")
 
 // findPlaces finds names, kinds and namespaces.
@@ -74,7 +74,7 @@ func findPlaces(s sentence) place {
 	return p
 }
 
-// hostOf is the host of a URL, as people paste it; empty for all else.
+// hostOf returns the host of a URL, as people paste it; otherwise "".
 func hostOf(low string) string {
 	rest, is := strings.CutPrefix(low, "https://")
 	if !is {
@@ -90,7 +90,7 @@ func hostOf(low string) string {
 	return host
 }
 
-// slash reads kind/name, and namespace/name where the first is no kind.
+// slash reads kind/name, and namespace/name if the first part is no kind.
 func (p *place) slash(first, name string) {
 	kind := kindOf(first)
 	switch {
@@ -166,19 +166,19 @@ func (p *place) mention(words []word, taken []bool, i int) {
 		p.add(m) // "cannot read": a verb, unless the cluster has such an object
 		return
 	}
-	// "has the fewest replicas": behind an article, a word before another plain one describes it.
+	// "has the fewest replicas": after an article, a word before another plain one is an adjective.
 	describes := at < i-1 && i+1 < len(words) && plainWordExpr.MatchString(w.low) && isContent(words[i+1])
 	m.Sure = m.Sure || at >= 0 && askedFor[words[at].low] && !describes || p.enumerated(words, taken, i) || strings.ContainsAny(w.low, "-0123456789") || len(words) == 1
 	p.add(m)
 }
 
-// isContent reports whether a word of letters carries a meaning of its own.
+// isContent reports whether a word of letters has a meaning beyond grammar.
 func isContent(w word) bool {
 	return plainWordExpr.MatchString(w.low) && !functionWords[w.low] && !restricting[w.low] && kindOf(w.low) == ""
 }
 
-// usedKindBeside is the kind, of those that hold what workloads use, whose word stands beside an ordinary word that is therefore
-// a name where the cluster has such an object: "the certs secret", "configmap settings".
+// usedKindBeside returns the kind, of those that workloads use, whose word is beside an ordinary word and so makes it a
+// name if the cluster has such an object: "the certs secret", "configmap settings".
 func usedKindBeside(words []word, taken []bool, i int) string {
 	w := words[i].low
 	if len(w) < 3 || !common[w] || notNouns[w] || kindOf(w) != "" || pronouns[w] || severals[w] || articles[w] || beings[w] || !operation.ValidName(w) {
@@ -193,17 +193,17 @@ func usedKindBeside(words []word, taken []bool, i int) string {
 	return ""
 }
 
-// notNouns stand behind a kind word and are never its name.
+// notNouns follow a kind word and are never its name.
 var notNouns = setOf("now too again anymore yet still already then there here please today tomorrow yesterday")
 
-// usedKinds are the words for one object of a kind that holds what workloads use.
+// usedKinds are the words for one object of a kind that workloads use.
 var usedKinds = map[string]string{
 	"secret": "secret", "configmap": "configmap", "cm": "configmap", "pvc": "persistentvolumeclaim", "claim": "persistentvolumeclaim",
 	"persistentvolumeclaim": "persistentvolumeclaim", "serviceaccount": "serviceaccount", "sa": "serviceaccount",
 }
 
-// tellsOfKind reports whether an English word behind a kind word is most likely its verb and not its name: the kind word is a
-// plural, "pods hate me", or has its name before it, "web pods hate me".
+// tellsOfKind reports whether an English word after a kind word is most likely its verb and not its name: the kind word
+// is a plural, "pods hate me", or has its name before it, "web pods hate me".
 func tellsOfKind(words []word, taken []bool, i int) bool {
 	if i == 0 || taken[i-1] || kindOf(words[i-1].low) == "" || i+1 < len(words) && kindOf(words[i+1].low) != "" {
 		return false
@@ -214,10 +214,11 @@ func tellsOfKind(words []word, taken []bool, i int) bool {
 	return i > 1 && !taken[i-2] && isNameAt(words, taken, i-2)
 }
 
-// beings join a subject with what is said of it.
+// beings connect a subject with its predicate.
 var beings = setOf("is are was were be looks seems feels gets")
 
-// isPredicate reports whether an English word is said of a subject and names none: "everything is red", "what is eating cpu".
+// isPredicate reports whether an English word is the predicate of a subject, and so no name: "everything is red", "what
+// is eating cpu".
 func isPredicate(words []word, i int) bool {
 	if i < 2 || !beings[words[i-1].low] {
 		return false
@@ -226,11 +227,11 @@ func isPredicate(words []word, i int) bool {
 	return !questionWords[subject] || (subject == "what" || subject == "who") && strings.HasSuffix(words[i].low, "ing")
 }
 
-// questionWords begin a question whose subject stands behind the verb: "why is cart slow".
+// questionWords begin a question whose subject follows the verb: "why is cart slow".
 var questionWords = setOf("why what where who how which when and but so")
 
-// subjectWord reports whether an ordinary word stands where the subject of a question stands: "why did load fail?" It is a
-// name where the cluster has such an object, as only the cluster can tell.
+// subjectWord reports whether an ordinary word is in the place of a question's subject: "why did load fail?" It is a
+// name if the cluster has such an object.
 func subjectWord(words []word, taken []bool, i int) bool {
 	w := words[i].low
 	if i == 0 && len(words) > 4 && words[1].low == "in" && !pronouns[words[2].low] && !badExpr.MatchString(w) && common[w] && kindOf(w) == "" && !questionWords[w] && !neverNames[w] && operation.ValidName(w) {
@@ -246,11 +247,11 @@ func subjectWord(words []word, taken []bool, i int) bool {
 	return at >= 0 && !taken[at] && askedFor[words[at].low]
 }
 
-// neverNames are words in the place of a subject that nobody means as a name.
+// neverNames are words that are never a name, even in the place of a subject.
 var neverNames = setOf(`there here they anything something nothing everything anyone someone nobody what which who wrong going being been not now just still all any some
 	cluster namespace pods services nodes jobs happening broken down`)
 
-// enumerated reports whether the word at i goes on with a list of names: "in shop and payments".
+// enumerated reports whether the word at i continues a list of names: "in shop and payments".
 func (p *place) enumerated(words []word, taken []bool, i int) bool {
 	if i < 2 || words[i-1].low != "and" && words[i-1].low != "or" {
 		return false
@@ -259,7 +260,7 @@ func (p *place) enumerated(words []word, taken []bool, i int) bool {
 	return taken[i-2] || slices.ContainsFunc(p.mentions, func(m Mention) bool { return m.Name == before })
 }
 
-// namespaces finds the one that the sentence names, and marks its words.
+// namespaces finds the namespace in the sentence, and marks its words.
 func (p *place) namespaces(words []word) []bool {
 	taken := make([]bool, len(words))
 	take := func(name string, at ...int) {

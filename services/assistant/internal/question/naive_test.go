@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// TestNaive: what tired people type is read for what it is.
+// TestNaive: hasty sentences are read as meant.
 func TestNaive(t *testing.T) {
 	t.Parallel()
 	for sentence, want := range map[string]question.Intent{
@@ -45,7 +45,7 @@ func TestNaive(t *testing.T) {
 	}
 }
 
-// TestNaiveOthers: words for certificates and for health are also said of other things.
+// TestNaiveOthers: words for certificates and health also have other meanings.
 func TestNaiveOthers(t *testing.T) {
 	t.Parallel()
 	for sentence, not := range map[string]question.Intent{
@@ -59,7 +59,8 @@ func TestNaiveOthers(t *testing.T) {
 	}
 }
 
-// TestOrdinaryWordsAreNoNames: a verb behind "pods" and what is said of a subject name nothing whose absence is worth an answer.
+// TestOrdinaryWordsAreNoNames: a verb after "pods" and the predicate of a subject are no names whose absence is worth
+// an answer.
 func TestOrdinaryWordsAreNoNames(t *testing.T) {
 	t.Parallel()
 	for sentence, word := range map[string]string{
@@ -81,7 +82,7 @@ func TestOrdinaryWordsAreNoNames(t *testing.T) {
 	}
 }
 
-// TestDescribedTargets: an object may be described in place of a name, where the change can be taken back.
+// TestDescribedTargets: an object may be described instead of named, if the change can be undone.
 func TestDescribedTargets(t *testing.T) {
 	t.Parallel()
 	for sentence, want := range map[string]operation.Verb{
@@ -103,7 +104,7 @@ func TestDescribedTargets(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftOut: words behind "not in", "except" and the like may be namespaces that a question leaves out.
+// TestWhatIsLeftOut: words after "not in", "except" etc. may be namespaces that a question excludes.
 func TestWhatIsLeftOut(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -128,7 +129,7 @@ func TestWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestInsteadOfAChange: what is denied first is no question, and what is wanted instead is.
+// TestInsteadOfAChange: a change that is denied first is ignored; the question after it counts.
 func TestInsteadOfAChange(t *testing.T) {
 	t.Parallel()
 	if got := question.Parse("dont restart anything, just tell me why web is stuck"); got.Intent != question.Diagnosis || len(got.Mentions) != 1 || got.Mentions[0].Name != "web" {
@@ -136,7 +137,7 @@ func TestInsteadOfAChange(t *testing.T) {
 	}
 }
 
-// TestPastedObjects: a line of a log or an event is a complaint about what it names, and never a request.
+// TestPastedObjects: a pasted log line or event is a complaint about what it names, and never a request.
 func TestPastedObjects(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]question.Ask{
@@ -151,7 +152,7 @@ func TestPastedObjects(t *testing.T) {
 	}
 }
 
-// TestHastyLines: kubectl by its alias, or misspelt, is a line all the same.
+// TestHastyLines: kubectl by its alias, or misspelt, is still a line.
 func TestHastyLines(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"k get nodes -o wide": "kubectl get nodes -o wide", "kubctl describe deploy app -n crm": "kubectl describe deploy app -n crm"} {

@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// states are what kubectl shows in the column STATUS, and reasons of events: words of a question,
-// never a name.
+// states are the values of kubectl's STATUS column, and reasons of events: words of a question, never a name.
 var states = setOf(`containercreating crashloopbackoff imagepullbackoff errimagepull errimageneverpull invalidimagename createcontainererror
 	createcontainerconfigerror runcontainererror containercannotrun podinitializing evicted completed succeeded oomkilled notready unschedulable failedscheduling
 	failedmount failedcreate failedattachvolume schedulingdisabled imageinspecterror deadlineexceeded backofflimitexceeded preempted nodelost unexpectedadmissionerror
 	rest others another thats hours mins min secs sec hr hrs slowly slower faster flaky sluggish laggy unresponsive resolve resolving stateful log`)
 
-// isNameInQuestion reports whether a word of a question can only be a name. Forms of ordinary words,
-// such as "showing", and states are none, though an object may be called so.
+// isNameInQuestion reports whether a word of a question can only be a name. Forms of ordinary words, such as "showing",
+// and states cannot, though an object may have them as its name.
 func isNameInQuestion(w word) bool {
 	return isName(w) && (w.quoted || !states[w.low] && !isInflected(w.low))
 }
 
-// isNameAt reports whether the word at i of a question can only be a name, by itself or by its place.
+// isNameAt reports whether the word at i of a question can only be a name, because of its letters or its place.
 func isNameAt(words []word, taken []bool, i int) bool {
 	return isNameInQuestion(words[i]) || isName(words[i]) && !states[words[i].low] && standsAsName(words, taken, i)
 }
@@ -26,8 +25,8 @@ func isNameAt(words []word, taken []bool, i int) bool {
 // beforeName are the words after which a form of an ordinary word, such as "accounting", is a name.
 var beforeName = setOf("about of with called named")
 
-// standsAsName reports whether the word at i stands where a name stands: beside a kind word, or after
-// a word that leads to a name. Beside a plural it describes: "pods showing errors".
+// standsAsName reports whether the word at i is in the place of a name: beside a kind word, or after a word that
+// precedes names. Beside a plural it describes: "pods showing errors".
 func standsAsName(words []word, taken []bool, i int) bool {
 	oneOfKind := func(at int) bool {
 		return at >= 0 && at < len(words) && !taken[at] && kindOf(words[at].low) != "" && !(strings.HasSuffix(words[at].low, "s") && kindOf(strings.TrimSuffix(words[at].low, "s")) != "")
@@ -59,7 +58,7 @@ func isInflected(low string) bool {
 	return false
 }
 
-// joinPairs makes one word of each kind that was written as two, in a request only of those before a name.
+// joinPairs joins each kind that is written as two words, in a request only those before a name.
 func (s sentence) joinPairs(request bool) sentence {
 	var joined []word
 	for i := 0; i < len(s.words); i++ {
@@ -76,7 +75,7 @@ func (s sentence) joinPairs(request bool) sentence {
 	return s.from(0)
 }
 
-// readKinds makes words ones for a kind that are names of workloads in a request for a change: webhook, gateways and routes.
+// readKinds replaces words that name workloads in a request, but kinds in a question: webhook, gateways and routes.
 func (s sentence) readKinds() sentence {
 	s.words = slices.Clone(s.words)
 	for i, w := range s.words {
@@ -97,14 +96,14 @@ func (s sentence) readKinds() sentence {
 	return s.from(0)
 }
 
-// titleEnds are how the nouns end with which alerts are headed: degradation, disruption, unreachability, absence, failure.
+// titleEnds are endings of the nouns in alert titles: degradation, disruption, unreachability, absence, failure.
 var titleEnds = []string{"ation", "ption", "ction", "sion", "ity", "ance", "ence", "ency", "ment", "ness", "ure", "outage", "errors"}
 
-// titleStops are words that make a sentence of a row of words.
+// titleStops are words that occur in sentences but not in titles.
 var titleStops = setOf("is are was were be been am do does did has have had can could will would should may might must what which who whom whose why how when where show list get give tell find explain describe check look see there it this that i we you my our")
 
-// IsTitle reports whether words are the heading of an alert and no sentence: "partial service unreachability". Nobody names an
-// object in it by an abstract noun.
+// IsTitle reports whether words are the title of an alert, not a sentence: "partial service unreachability". The
+// abstract nouns in it are no object names.
 func IsTitle(words string) bool {
 	const most = 8
 	all := strings.Fields(words)
@@ -118,8 +117,8 @@ func isTitleNoun(word string) bool {
 	return slices.ContainsFunc(titleEnds, func(end string) bool { return len(word) > len(end)+2 && strings.HasSuffix(word, end) })
 }
 
-// IsTitleWord reports whether a word of an alert's heading is part of its wording: an abstract noun, or the adverb or adjective of one.
-// Other words may be names, even where they are ordinary.
+// IsTitleWord reports whether a word of an alert's title is part of its wording: an abstract noun, or its adverb or
+// adjective. Other words may be names, even ordinary ones.
 func IsTitleWord(word string) bool {
 	return isTitleNoun(word) || slices.ContainsFunc([]string{"ly", "ial", "ed", "ing"}, func(end string) bool { return len(word) > len(end)+3 && strings.HasSuffix(word, end) })
 }

@@ -13,40 +13,38 @@ import (
 // Ask is the parsed sentence. Names are as written, in lower case.
 type Ask struct {
 	Intent Intent
-	// Changes of a Request, in the order in which they are said; of Advice those that it
-	// asks about, as far as they were understood.
+	// Changes are those of a Request, in the order in which they are said; for Advice, those it asks about, as far as
+	// they were understood.
 	Changes []Change
-	// Line of a Line, as Parse of package kubectl reads it.
+	// Line is the text of a Line, in the form that kubectl.Parse reads.
 	Line string
 
 	Kind      string // a kind without a name
 	Mentions  []Mention
 	Namespace string
-	// Perhaps is an ordinary word in the place of a namespace: it counts if there is such a one.
+	// Perhaps is an ordinary word in the place of a namespace: it counts if that namespace exists.
 	Perhaps    string
 	Everywhere bool
-	// Except are namespaces that the question leaves out, and Without names of objects; Parse does not know them.
+	// Except are namespaces that the question excludes, and Without names of objects; Parse does not set them.
 	Except, Without []string
-	// Within is the period that the question is about, such as the last hour; 0: not said.
+	// Within is the period that the question is about, such as the last hour; 0: none given.
 	Within time.Duration
-	// UnreadTime is a time, such as "since 10:30", that the answer is not limited to; empty: none.
+	// UnreadTime is a time, such as "since 10:30", that does not limit the answer; empty: none.
 	UnreadTime string
-	// Leans says that the sentence names nothing itself and means what was spoken of
-	// before: "fix it", "why?".
+	// Leans reports that the sentence names nothing itself and refers to what was spoken of before: "fix it", "why?".
 	Leans    bool
 	Symptoms []Symptom
-	// Right is what a WhoCan asks about.
+	// Right is the subject of a WhoCan.
 	Right Right
-	// Route is the way through the network that it speaks of; nil: none.
+	// Route is the network connection in the sentence; nil: none.
 	Route *Route
-	// Count is what a Number counts.
+	// Count is the subject of a Number.
 	Count Count
-	// Invalid is a word in the place of a name that can be no name.
+	// Invalid is a word in the place of a name that is no valid name.
 	Invalid string
-	// Words holds the sentence in lower case without punctuation.
+	// Words is the sentence in lower case without punctuation.
 	Words string
-	// Unknown are words that are neither English, as far as this package knows it, nor a kind:
-	// names, or not understood.
+	// Unknown are words that are neither kinds nor known English words: names, or not understood.
 	Unknown []string
 	parts   []string // of a message with several question marks
 }
@@ -62,7 +60,7 @@ var bareExpr = regexp.MustCompile(`^(` + wordlist.AnyOf(
 // Right is an API verb and a kind.
 type Right struct{ Verb, Kind string }
 
-// insteadExpr denies a change and goes on with what is wanted instead.
+// insteadExpr matches a message that denies a change and then makes another request.
 var insteadExpr = regexp.MustCompile(`(?is)^(?:please )?(?:do not|don'?t|dont|never) [^,.;]{1,60}[,.;] *(?:but )?(?:(?:just|only) )?((?:tell|show|explain|say|look|check|find|why|what|which|how)\b.+)$`)
 
 // Parse parses a message. It never fails: a message that is not understood is Unclear.
@@ -126,16 +124,16 @@ func Parse(message string) Ask {
 	return a
 }
 
-// RequestsChange reports whether a message is an order for a change and nothing else: not a question, not
-// denied, not put off, and understood to its last word.
+// RequestsChange reports whether a message is a request for a change and nothing else: not a question, not denied, not
+// postponed, and understood to its last word.
 func RequestsChange(message string) bool { return Parse(message).Intent == Request }
 
-// countable are the intents that a number may take the place of. All others have a condition of their
-// own, which a number would lose: no limits, no endpoints, scaled to zero.
+// countable are the intents that a number may replace. All others have their own condition, which a number would lose:
+// no limits, no endpoints, scaled to zero.
 var countable = map[Intent]bool{Unclear: true, Diagnosis: true, Overview: true, Health: true, UnhealthyPods: true, Restarts: true, Images: true, List: true, Describe: true, Users: true}
 
-// readNumber makes a question for a table one for a number, if that is what it asks for. A question
-// with a condition that is not understood becomes Unclear: any number would answer another question.
+// readNumber turns a question for a table into one for a number, if it wants one. A question with a condition
+// that is not understood becomes Unclear: any number would answer another question.
 func (a *Ask) readNumber(s sentence, p place) {
 	if !countable[a.Intent] && a.Intent != Idle {
 		return
@@ -159,8 +157,8 @@ func (a *Ask) readNumber(s sentence, p place) {
 	a.drop(setOf(strings.Join(words, " ")))
 }
 
-// readRoute makes a question about a way through the network one for that, if it asks whether there is one. One that asks
-// why keeps its intent, and the way.
+// readRoute turns a question about a network connection into Reach, if it asks whether there is one. One that asks why
+// keeps its intent, and the route.
 func (a *Ask) readRoute(s sentence) {
 	if a.Intent == Dependencies {
 		return // "who talks to ledger?" names one side
@@ -177,19 +175,19 @@ func (a *Ask) readRoute(s sentence) {
 	}
 }
 
-// drop takes words that mean something else out of the names of a question.
+// drop removes words that mean something else from the names of a question.
 func (a *Ask) drop(words map[string]bool) {
 	a.Mentions = slices.DeleteFunc(slices.Clone(a.Mentions), func(m Mention) bool { return words[m.Name] })
 	a.Unknown = slices.DeleteFunc(a.Unknown, func(word string) bool { return words[word] })
 }
 
-// refusalWords behind "no" go on with a refusal: "no, it is in use".
+// refusalWords after "no" continue a refusal: "no, it is in use".
 var refusalWords = setOf("it its this that thats these those do dont does not lets let we i you he she they is was are always never thanks thank please wait stop just need")
 
-// noUseExpr refuses, although what it says of no use might be a complaint.
+// noUseExpr matches a refusal whose words about uselessness might otherwise be a complaint.
 var noUseExpr = regexp.MustCompile(`^no (it|this|that) \w+s nothing$`)
 
-// questionIntent is the intent of a sentence that requests no change.
+// questionIntent returns the intent of a sentence that requests no change.
 func questionIntent(s sentence, p place) Intent {
 	complains := s.starts("no") && len(s.words) > 3 && (badExpr.MatchString(s.low) || !refusalWords[s.words[1].low] && lacksExpr.MatchString(s.low)) && !noUseExpr.MatchString(s.low) // "no parcels leave, shipping is stuck"
 	if assentExpr.MatchString(s.low) && !complains && !negatedNounExpr.MatchString(s.low) && !whyExpr.MatchString(s.low) && !(s.asks && badExpr.MatchString(s.low)) {
@@ -212,8 +210,7 @@ var askers = []string{
 	"what if", "what happens if", "what would happen", "what happens when", "what will happen", "is it safe", "is it ok", "is it okay", "is it possible", "would it", "will it", "is it worth", "does it help", "must i", "must we", "when should", "what would", "is it a good idea", "what does", "show me how", "tell me how", "tell me what",
 }
 
-// advisedChanges are the changes that a question asks about: what follows its first word of a
-// change.
+// advisedChanges returns the changes that a question asks about: from its first verb of change on.
 func advisedChanges(s sentence) []Change {
 	for i, w := range s.words {
 		if _, begins := verbs[w.low]; begins && changeWordExpr.MatchString(w.low) {
@@ -246,7 +243,7 @@ func rightOf(s sentence) Right {
 	return r
 }
 
-// misspeltExpr is how people write kubectl in haste: by its usual alias, or with letters that changed places.
+// misspeltExpr matches hasty spellings of kubectl: its usual alias, or swapped letters.
 var misspeltExpr = regexp.MustCompile(`^(?:k|kc|kubctl|kubectrl|kubeclt|kubetcl|kubecl|kubelctl|kuebctl) (get|describe|logs|events|top|rollout|scale|delete|apply|edit|explain|drain|cordon|uncordon|patch|set|label|annotate|auth|diff) `)
 
 // commands are the first words of kubectl's lines.
@@ -254,8 +251,7 @@ var commands = setOf("get describe logs events top rollout auth explain diff sca
 
 var linePrefixes = []string{"please run ", "run ", "execute ", "please execute ", "please ", "can you run ", "could you run ", "$ "}
 
-// findKubectlLine finds a kubectl line: one that says so, or one with a flag that only such a line
-// has.
+// findKubectlLine finds a kubectl line: one that begins with kubectl, or one with a flag that only such a line has.
 func findKubectlLine(message string) (string, bool) {
 	text := misspeltExpr.ReplaceAllString(strings.TrimSpace(message), "kubectl $1 ")
 	if isReport(text) {
@@ -302,8 +298,8 @@ var (
 	shellExpr   = regexp.MustCompile("[;|&$<>`\\\\(){}*]|(^| )-")
 )
 
-// isReport reports whether a message that begins with kubectl tells what that line did: "kubectl drain hangs, why?" No line
-// has such words; one with flags or with what a shell reads is always a line.
+// isReport reports whether a message that begins with kubectl describes what that line did: "kubectl drain hangs, why?"
+// No line has such words; one with flags or shell syntax is always a line.
 func isReport(text string) bool {
 	words := strings.Fields(strings.ToLower(strings.TrimRight(text, "?!. ")))
 	if len(words) < 5 || words[0] != "kubectl" || shellExpr.MatchString(text) || strings.ContainsAny(text, "\n\"'") {
@@ -320,8 +316,7 @@ func isReport(text string) bool {
 	return told && said > 0 || said >= 3
 }
 
-// findInvalidName finds a word that stands for a name and could be more than a name to a shell
-// or a flag parser.
+// findInvalidName finds a word in the place of a name that a shell or a flag parser could read as more than a name.
 func findInvalidName(s sentence) string {
 	for i, w := range s.words {
 		if strings.HasPrefix(w.low, "--namespace") || strings.HasPrefix(w.low, "--all-namespaces") {

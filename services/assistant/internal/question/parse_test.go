@@ -9,8 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// sentences are what people type, by what they want. Only those under Request may lead
-// to a proposal.
+// sentences are examples of what people type, by intent. Only those under Request may lead to a proposal.
 var sentences = map[question.Intent]string{
 	question.Diagnosis: `
 why does api crash?
@@ -420,7 +419,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// TestValues says which values are read out of a request.
+// TestValues checks the values that are read from a request.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	two, three := int32(2), int32(3)
@@ -465,7 +464,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestPlaces says which names and namespaces are read out of a question.
+// TestPlaces checks the names and namespaces that are read from a question.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	for sentence, want := range map[string]string{
@@ -516,7 +515,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestIntentNames: every intent has a name, and no name stands alone.
+// TestIntentNames: every intent has a name, and every name an intent.
 func TestIntentNames(t *testing.T) {
 	t.Parallel()
 	if got := question.History.String(); got != "history" {
@@ -524,7 +523,7 @@ func TestIntentNames(t *testing.T) {
 	}
 }
 
-// An order is what an approval given in advance may cover; whatever is in doubt is none.
+// Only an order may be covered by an approval given in advance; anything doubtful is none.
 func TestRequestsChange(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]bool{

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Members of log lines, events and alerts as people paste them: what happened, to what, and where. What else they have says nothing
-// that a cluster could answer.
+// Members of log lines, events and alerts as people paste them: what happened, to what, and where. The cluster has no
+// answer about their other members.
 var (
 	pastedTexts  = setOf("message msg error err reason detail description summary title exception")
 	pastedNames  = setOf("pod pod_name podname app service svc deployment workload container container_name host upstream target statefulset daemonset job cronjob node name")
@@ -17,8 +17,8 @@ var (
 	pastedParts  = setOf("involvedobject regarding metadata labels kubernetes")
 )
 
-// readPasted turns a JSON object that begins a message into words of a question; ok: there was one. It asks why, so that a text in
-// the object is never a request.
+// readPasted turns a JSON object at the beginning of a message into the words of a question; ok: there was one. The
+// question is why, so that text in the object is never a request.
 func readPasted(message string) (words string, ok bool) {
 	text := strings.TrimSpace(message)
 	if !strings.HasPrefix(text, "{") {
@@ -32,7 +32,7 @@ func readPasted(message string) (words string, ok bool) {
 	}
 	rest := text[d.InputOffset():]
 	if changeWordExpr.MatchString(strings.ToLower(rest)) {
-		return "", false // what somebody says of it may be a request
+		return "", false // a user's words about it may be a request
 	}
 	said, place := flattenPasted(object, 0)
 	words = "why " + strings.Join(said, " ")
@@ -42,7 +42,7 @@ func readPasted(message string) (words string, ok bool) {
 	return words + " " + strings.TrimSpace(rest), true
 }
 
-// flattenPasted collects what an object says, and the last namespace that it names.
+// flattenPasted collects the texts of an object, and the last namespace that it names.
 func flattenPasted(object map[string]any, depth int) (said []string, place string) {
 	const deepest = 3
 	for _, key := range slices.Sorted(maps.Keys(object)) {

@@ -17,10 +17,10 @@ var (
 
 var units = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
 
-// few is what "a few hours" counts.
+// few is the number that "a few hours" means.
 const few = 3
 
-// periodOf is the period before now that a sentence speaks of, or 0.
+// periodOf returns the period before now that a sentence mentions, or 0.
 func periodOf(low string) time.Duration {
 	m := periodExpr.FindStringSubmatch(low)
 	if m == nil {
@@ -53,10 +53,10 @@ func countOf(word string) int {
 	return 1
 }
 
-// otherTimeExpr matches times that periodOf does not read: of day, and days by name.
+// otherTimeExpr matches times that periodOf does not read: times of day, and names of days.
 var otherTimeExpr = regexp.MustCompile(`\b(since|after|before|until|around|between|at|from) (about |around |last )?(\d{1,2}:\d{2}(:\d{2})?( ?(am|pm))?( and \d{1,2}:\d{2})?|\d{1,2} ?(am|pm)|noon|midnight|lunch|breakfast|dinner|monday|tuesday|wednesday|thursday|friday|saturday|sunday|night|\d{4}-\d{2}-\d{2})\b`)
 
-// unreadTimeOf is a window of time that a sentence speaks of and that nothing is limited to, or empty.
+// unreadTimeOf returns a time range in a sentence that does not limit the answer, or "".
 func unreadTimeOf(low string) string {
 	if periodOf(low) > 0 {
 		return ""

@@ -8,13 +8,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// Ranking is the order that a question about usage asks for.
+// Ranking is the order that a question about usage wants.
 type Ranking struct {
-	// Ranked says that the question wants the first of the order: "which pod uses the most memory?"
+	// Ranked reports that the question wants the first of the order: "which pod uses the most memory?"
 	Ranked bool
 	CPU    bool // else memory
 	Least  bool
-	By     string // what usage is added up by: pod, container, node, namespace or workload
+	By     string // the unit of the sums: pod, container, node, namespace or workload
 }
 
 var (
@@ -23,7 +23,7 @@ var (
 	cpuExpr   = regexp.MustCompile(`\b(cpus?|cores?|processors?|compute)\b`)
 )
 
-// AskedRanking reads the order that a question asks for.
+// AskedRanking reads the order that a question wants.
 func AskedRanking(a Ask) Ranking {
 	r := Ranking{CPU: cpuExpr.MatchString(a.Words), Least: leastExpr.MatchString(a.Words), By: "pod"}
 	r.Ranked = r.Least || mostExpr.MatchString(a.Words)

@@ -10,16 +10,16 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Route is a way through the network that a sentence speaks of: "can web reach db on port 5432?"
+// Route is a network connection that a sentence is about: "can web reach db on port 5432?"
 type Route struct {
 	From, To End
-	Port     int32 // 0: not said
+	Port     int32 // 0: not given
 }
 
 // End is one side of a Route: an object, a host name, or an address outside.
 type End struct {
 	Kind, Name, Namespace string
-	// Next is the word behind Name, which is the name if Name is a namespace: "crm app".
+	// Next is the word after Name, which is the name if Name is a namespace: "crm app".
 	Next    string
 	Address netip.Addr
 	Outside bool // somewhere outside the cluster
@@ -28,22 +28,22 @@ type End struct {
 func (e End) isSaid() bool { return e.Name != "" || e.Address.IsValid() || e.Outside }
 
 var (
-	// reachVerbs stand between the two sides.
+	// reachVerbs separate the two sides.
 	reachVerbs = setOf(`reach reaches reached reaching connect connects connected connecting talk talks talking access accesses accessing call calls calling
 		ping pings contact contacts contacting curl curls`)
-	// outsideWords are what is behind the cluster's edge.
+	// outsideWords are words for what is outside the cluster.
 	outsideWords = setOf("internet outside world")
-	// routeFillers stand beside a name and are none.
+	// routeFillers may surround a name and are none.
 	routeFillers = setOf(`can could may might must does do did is are was will would why when how what not no longer be been able unable allowed permitted to with the a an my our
 		its this that still even pods pod traffic connection connections request requests packets from and but so if then cannot fail fails failing failed gets get
 		on at over via through itself other any all its it`)
-	// asksWhether begins a question for yes or no.
+	// asksWhether matches the beginning of a yes/no question.
 	asksWhether = regexp.MustCompile(`^(can|could|does|do|is|are|may|will|would)\b`)
-	// asksForTraffic are the words that make "from A to B" one of the network.
+	// asksForTraffic matches the words that make "from A to B" a network question.
 	asksForTraffic = regexp.MustCompile(`\b(traffic|connections?|connect\w*|requests?|packets?|reach\w*|network|calls?|access|tcp|http)\b`)
 )
 
-// readRoute reads the way that a sentence speaks of, or nil.
+// readRoute returns the connection that a sentence is about, or nil.
 func readRoute(s sentence) *Route {
 	low := make([]string, 0, len(s.words))
 	for _, w := range s.words {
@@ -62,7 +62,7 @@ func readRoute(s sentence) *Route {
 	return &r
 }
 
-// splitRoute takes the words of each side.
+// splitRoute returns the words of each side.
 func splitRoute(words []string, low string) (left, right []string) {
 	if from := slices.Index(words, "from"); from >= 0 && asksForTraffic.MatchString(low) {
 		rest := words[from+1:]
@@ -80,11 +80,11 @@ func splitRoute(words []string, low string) (left, right []string) {
 	return words[:at], words[at+1:]
 }
 
-// readEnd reads one side, and the port that is said with it.
+// readEnd reads one side, and its port.
 func readEnd(words []string) (End, int32) {
 	var e End
 	var port int32
-	fallback := "" // an ordinary word that may be a name after all
+	fallback := "" // an ordinary word that may still be a name
 	for i := 0; i < len(words); i++ {
 		w := words[i]
 		next := ""

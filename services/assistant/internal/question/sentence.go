@@ -9,24 +9,24 @@ import (
 // MaxSentence limits the part of a message that is parsed, in bytes.
 const MaxSentence = 8 << 10
 
-// word is one word of a sentence: as written, and as it is compared.
+// word is one word of a sentence: as written, and in the form for comparison.
 type word struct {
 	text, low string
-	quoted    bool // in backticks or quotes, so meant as it stands
-	spoken    bool // one of several in quotes, so perhaps somebody else's
+	quoted    bool // in backticks or quotes, so meant literally
+	spoken    bool // one of several in quotes, so perhaps a quotation
 }
 
-// sentence is a message taken apart.
+// sentence is a message split into words.
 type sentence struct {
 	words []word
 	asks  bool   // it ends with a question mark
-	noun  bool   // an article that was taken off its front makes a noun of its verb
-	low   string // the words as compared, with blanks between
+	noun  bool   // an article before it made a noun of its verb
+	low   string // the words for comparison, separated by blanks
 	// masked maps words of low in which a name was masked to that name.
 	masked map[string]string
 }
 
-// shortened are forms that stand for several words, also as people type them in a hurry.
+// shortened are short forms of several words, also as people type them in a hurry.
 var shortened = map[string]string{
 	"what's": "what is", "whats": "what is", "why's": "why is", "whys": "why is", "where's": "where is", "who's": "who is",
 	"how's": "how is", "hows": "how is", "it's": "it is", "that's": "that is", "there's": "there is", "let's": "let us", "lets": "let us",
@@ -67,7 +67,7 @@ func readSentence(message string) sentence {
 			from := len(s.words)
 			s.plain(inner)
 			for i := range s.words[from:] {
-				s.words[from+i].spoken = message[at[0]] != '`' // a copied command stands in those
+				s.words[from+i].spoken = message[at[0]] != '`' // a copied command is in those
 			}
 		}
 		message = message[at[1]:]
@@ -75,7 +75,7 @@ func readSentence(message string) sentence {
 	return s.from(0)
 }
 
-// findQuotation is where the first quotation stands; an apostrophe inside a word opens none.
+// findQuotation returns the position of the first quotation; an apostrophe inside a word opens none.
 func findQuotation(message string) []int {
 	from := 0
 	for {
@@ -122,7 +122,7 @@ func (s *sentence) one(field string) {
 	}
 }
 
-// from is the sentence without its first n words.
+// from returns the sentence without its first n words.
 func (s sentence) from(n int) sentence {
 	s.words = s.words[n:]
 	low := make([]string, len(s.words))

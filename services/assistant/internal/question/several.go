@@ -9,10 +9,10 @@ import (
 // mostQuestions limits the questions of one message that are answered.
 const mostQuestions = 4
 
-// questionEnd is a question mark that ends a question; one inside a word is part of a URL.
+// questionEnd matches a question mark that ends a question; one inside a word is part of a URL.
 var questionEnd = regexp.MustCompile(`\?+(?:\s+|$)`)
 
-// splitQuestions are the sentences of a message that end with a question mark each, or nil.
+// splitQuestions returns the sentences of a message if each ends with a question mark, or nil.
 func splitQuestions(message string) []string {
 	if len(questionEnd.FindAllString(message, 2)) < 2 || strings.ContainsAny(message, "`\"\n") {
 		return nil
@@ -26,8 +26,8 @@ func splitQuestions(message string) []string {
 	return parts
 }
 
-// Questions are the questions of a message that asks several, each of which stands by itself. Any
-// other message gives nil: it is answered as a whole.
+// Questions splits a message into several independent questions. For any other message it returns nil: it is answered
+// as a whole.
 func (a Ask) Questions() []Ask {
 	if len(a.parts) < 2 || len(a.parts) > mostQuestions {
 		return nil
@@ -36,7 +36,7 @@ func (a Ask) Questions() []Ask {
 	for _, part := range a.parts {
 		q := Parse(part)
 		if q.Intent < Diagnosis || q.Leans || q.Invalid != "" {
-			return nil // it changes something, or means what another part names
+			return nil // it changes something, or refers to another part
 		}
 		all = append(all, q)
 	}
@@ -50,7 +50,7 @@ func (a Ask) Questions() []Ask {
 	return all
 }
 
-// unknownWords are the words of a sentence that could be names or another language.
+// unknownWords returns the words of a sentence that could be names or another language.
 func unknownWords(s sentence) []string {
 	var unknown []string
 	for _, w := range s.words {

@@ -6,7 +6,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// TestSeveralQuestions: a message is taken apart only where a question ends.
+// TestSeveralQuestions: a message is split only where a question ends.
 func TestSeveralQuestions(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]int{

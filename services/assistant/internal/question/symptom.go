@@ -32,10 +32,10 @@ const (
 	Quota
 	Webhook
 	Slow
-	Version // an old one runs, or not everywhere
-	Lost    // pods that were there, or are missing somewhere
+	Version // an old one runs, or it is not everywhere
+	Lost    // missing or vanished pods
 	Certificate
-	Address // one from outside that a Service waits for
+	Address // an external one that a Service waits for
 )
 
 // symptomNames are the names of the symptoms in the vocabulary, in their order.
@@ -44,7 +44,7 @@ var symptomNames = [...]string{
 	"node", "volume", "memory", "config", "probe", "quota", "webhook", "slow", "version", "lost", "certificate", "address",
 }
 
-// sign gives the sentences that speak of a symptom.
+// sign defines the sentences about a symptom.
 type sign struct {
 	symptom Symptom
 	expr    *regexp.Regexp
@@ -60,8 +60,8 @@ func symptomsOf(low string) []Symptom {
 	return found
 }
 
-// SymptomWords are the words of a sentence, in lower case, that name a symptom by themselves: in a question for a fact they name
-// what is to be known.
+// SymptomWords returns the words of a sentence, in lower case, that name a symptom on their own: in a question about a
+// fact they name the fact.
 func SymptomWords(words string) []string {
 	var found []string
 	for word := range strings.FieldsSeq(words) {

@@ -8,8 +8,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// Many verbs of change are nouns as well: "restart count of cart" speaks of restarts,
-// "restart the pods of cart" asks for one. What follows the verb tells.
+// Many verbs of change are nouns as well: "restart count of cart" is about restarts, "restart the pods of cart" is a
+// request. The words after the verb decide.
 
 // measures are nouns that make a noun of the verb before them.
 var measures = setOf(`count counts number numbers total totals sum rate rates ratio ratios frequency frequencies history histories status state states reason reasons
@@ -17,8 +17,8 @@ var measures = setOf(`count counts number numbers total totals sum rate rates ra
 	targets event events progress plan plans impact effect effects log logs behaviour behavior order strategy interval intervals window windows average
 	maximum minimum percentage percent permission permissions rights protection level selector signal flag type size range list cases case`)
 
-// owned are the nouns that may stand between a verb and "of", by verb: "set replicas of
-// cart to 3", "pause rollout of web".
+// owned are the nouns that may come between a verb and "of", by verb: "set replicas of cart to 3", "pause rollout of
+// web".
 var owned = map[operation.Verb]map[string]bool{
 	anything:               setOf("replicas image images memory mem ram cpu limit limits request requests tag version variable env environment"),
 	operation.SetResources: setOf("replicas memory mem ram cpu limit limits request requests resources"),
@@ -35,15 +35,15 @@ var forWhom = setOf("me us now good real the safety today")
 
 var (
 	plainWordExpr = regexp.MustCompile(`^[a-z]+$`)
-	// habitExpr is what is said of what happens, and not of what is to be done.
+	// habitExpr matches statements about what happens, not requests.
 	habitExpr = regexp.MustCompile(wordlist.AnyOf(
 		`\b(again and again|over and over|(give|run|walk|talk|update) (me|us)|right)$`,
 		`^(give|run|walk|talk|update) (me|us)\b`, `^make sense\b`, `^apply to\b`,
 	))
 )
 
-// speaksOfChange reports whether a clause that begins with a verb of change speaks of changes and
-// asks for none. noun says that words before it made a noun of the verb: "do a restart".
+// speaksOfChange reports whether a clause that begins with a verb of change mentions changes but requests none. noun
+// means that words before it made a noun of the verb: "do a restart".
 func speaksOfChange(s sentence, verb operation.Verb, noun bool) bool {
 	if s.words[0].spoken || habitExpr.MatchString(s.low) {
 		return true

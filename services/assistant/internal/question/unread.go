@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// functionWords are the closed classes of English: they hold a sentence together and name nothing, so that a question of which
-// only they are left is read to its end. Verbs of asking and of politeness are among them.
+// functionWords are the closed word classes of English: they connect a sentence and name nothing, so that a question is
+// fully read if only they remain. Verbs of asking and of politeness are among them.
 var functionWords = setOf(`a an the this that these those some any all every each both either such own one ones
 	i me my mine we us our ours you your yours he him his she her hers it its they them their theirs myself yourself itself themselves
 	who whom whose what which where when why how there here
@@ -22,8 +22,8 @@ var functionWords = setOf(`a an the this that these those some any all every eac
 	right cluster kubernetes namespace fine good healthy alright ready up running run runs ran working work works looking doing
 	use uses used using gets getting got gives giving given shows showing shown tells goes comes coming says said takes taking wants needs makes making`)
 
-// restricting are the function words that deny, compare, order or leave out: "which services have nobody behind them" asks
-// for less than all of them.
+// restricting are the function words that deny, compare, order or exclude: "which services have nobody behind them" is
+// not about all services.
 var restricting = setOf(`no not none neither nobody nothing never without unless except but than instead only same other another nor
 	above across after against before behind below beside besides between beyond during over since till under until`)
 
@@ -35,9 +35,10 @@ const placeholder = "qqq"
 
 func init() { common[placeholder] = true }
 
-// Unread lists the words of a question that its reading does without: put another word in its place, and the same is answered.
-// "is checkout losing orders?" leaves "losing" and "orders": whether checkout is well answers something else. Words that hold a
-// sentence together are not listed, nor are names: known reports whether a word is one, as only the cluster can tell.
+// Unread lists the words of a question that do not affect how it is read: with another word in their place, the answer
+// is the same. "is checkout losing orders?" leaves "losing" and "orders": whether checkout is well answers something
+// else. Function words are not listed, nor are names: known reports whether a word is a name, which only the cluster
+// knows.
 func Unread(message string, known func(word string) bool) []string {
 	s := readSentence(message)
 	var content, small []int
@@ -51,23 +52,23 @@ func Unread(message string, known func(word string) bool) []string {
 			content = append(content, i)
 		}
 	}
-	if len(s.words) > mostAblated || len(message) > longestAblated { // which of them are used is not known, so none counts as used
+	if len(s.words) > mostAblated || len(message) > longestAblated { // which of them are used is unknown, so none counts as used
 		return s.at(content)
 	}
 	full := readingOf(s.without())
 	bare := readingOf(s.without(content...))
 	unread := slices.DeleteFunc(slices.Clone(content), func(i int) bool {
 		others := slices.DeleteFunc(slices.Clone(content), func(at int) bool { return at == i })
-		// Beside a word of the same meaning neither is missed, so that each is tried alone, too.
+		// Beside a word of the same meaning neither is missed, so each is also tried alone.
 		return readingOf(s.without(i)) != full || readingOf(s.without(others...)) != bare
 	})
-	if len(unread) == 0 { // else the small words belong to what is left out
+	if len(unread) == 0 { // otherwise the small words belong to what is left out
 		unread = slices.DeleteFunc(small, func(i int) bool { return readingOf(s.without(i)) != full })
 	}
 	return s.at(unread)
 }
 
-// at are the words at some places of a sentence.
+// at returns the words at some positions of a sentence.
 func (s sentence) at(places []int) []string {
 	var words []string
 	for _, i := range places {
@@ -76,13 +77,13 @@ func (s sentence) at(places []int) []string {
 	return words
 }
 
-// TellsFault reports whether a sentence, in lower case, says that something does not work.
+// TellsFault reports whether a sentence, in lower case, reports that something does not work.
 func TellsFault(words string) bool { return badExpr.MatchString(words) }
 
-// mostAblated and longestAblated, in bytes, limit the sentences of which each word is tried: it takes up to 100 ms.
+// mostAblated and longestAblated, in bytes, limit the sentences whose words are each tried: this takes up to 100 ms.
 const mostAblated, longestAblated = 40, 500
 
-// without is the text of a sentence with some words replaced by the placeholder, wherever they stand.
+// without returns the text of a sentence with some words replaced by the placeholder, wherever they occur.
 func (s sentence) without(at ...int) string {
 	hidden := map[string]bool{}
 	for _, i := range at {
@@ -106,7 +107,7 @@ func (s sentence) without(at ...int) string {
 	return text
 }
 
-// readingOf is all that an answer depends on, of a text.
+// readingOf returns everything in a parsed text that an answer depends on.
 func readingOf(text string) string {
 	a := Parse(text)
 	route := ""

@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// TestUnread: the words that change nothing in how a question is read are told, whatever they are; names are among them, since only
-// the cluster tells them from other words.
+// TestUnread: the words that do not affect how a question is read are listed; names are among them, since only the
+// cluster distinguishes them from other words.
 func TestUnread(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string][]string{
@@ -21,7 +21,7 @@ func TestUnread(t *testing.T) {
 		"are the pods of catalog spread over zones?":      {"catalog", "spread", "zones"},
 		"which deployments are not at the latest version": {"latest", "version"},
 		"is anyone mining bitcoin?":                       {"mining", "bitcoin"},
-		"why is web crashing and restarting":              {"web"}, // either word alone says the same
+		"why is web crashing and restarting":              {"web"}, // either word alone means the same
 		"is api healthy and ready":                        nil,
 		"is there anything wrong with shop":               nil,
 		"are there any pods stuck at 0/1?":                nil,
@@ -38,7 +38,7 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestUnreadOfLongTexts: a text that is too long to try each word counts none as used, and takes no time.
+// TestUnreadOfLongTexts: in a text too long to try each word no word counts as used, and it takes no time.
 func TestUnreadOfLongTexts(t *testing.T) {
 	t.Parallel()
 	var long []string

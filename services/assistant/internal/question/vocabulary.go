@@ -16,13 +16,13 @@ var vocabularyFile []byte
 
 // vocabulary is vocabulary.yaml.
 type vocabulary struct {
-	Words    map[string][]string // that mean the same in patterns, by name
+	Words    map[string][]string // with the same meaning in patterns, by name
 	Intents  []entry
 	Symptoms []entry
 	Kinds    map[string][]string // the words for each kind
 }
 
-// entry is what some patterns mean: an intent or a symptom.
+// entry is an intent or a symptom with its patterns.
 type entry struct {
 	Intent, Symptom string
 	Any             []string
@@ -39,7 +39,7 @@ var (
 	kinds, pairs = vocab.kinds()
 )
 
-// readVocabulary panics on a fault of the file, which is part of the program.
+// readVocabulary panics on an error in the file, which is part of the program.
 func readVocabulary(file []byte) vocabulary {
 	var v vocabulary
 	d := yaml.NewDecoder(bytes.NewReader(file))
@@ -93,7 +93,7 @@ func (v vocabulary) kinds() (kinds, pairs map[string]string) {
 
 var namedWords = regexp.MustCompile(`\{([^}]*)\}`)
 
-// compile makes one expression of patterns; of none it makes nil.
+// compile joins patterns into one expression; without patterns it returns nil.
 func (v vocabulary) compile(patterns []string) *regexp.Regexp {
 	var all []string
 	for _, pattern := range patterns {
@@ -119,21 +119,21 @@ func (v vocabulary) compile(patterns []string) *regexp.Regexp {
 	return regexp.MustCompile(strings.Join(all, "|"))
 }
 
-// webhookWord stands in a question for the word webhook. That word itself names no kind: a request for
-// a change that says it means a workload called so.
+// webhookWord replaces the word webhook in a question. That word itself names no kind: in a request for a change it
+// means a workload of that name.
 const webhookWord = "webhookconfiguration"
 
-// gatewayWord and routeWord stand in a question for the plurals gateways and routes. The words themselves name no kind: many
-// a workload is called so. In the singular only the cluster can tell which is meant.
+// gatewayWord and routeWord replace the plurals gateways and routes in a question. The words themselves name no kind:
+// many workloads have them as names. For the singular only the cluster can decide.
 const (
 	gatewayWord = "gatewayobjects"
 	routeWord   = "routeobjects"
 )
 
-// KindOf is the kind that a word in lower case names, in the singular, plural or short, or empty.
+// KindOf returns the kind that a word in lower case names, in the singular, plural or short, or "".
 func KindOf(word string) string { return kindOf(word) }
 
-// kindOf is the kind that a word names, or empty. kind.group is one too.
+// kindOf returns the kind that a word names, or "". It also accepts kind.group.
 func kindOf(low string) string {
 	if first, group, ok := strings.Cut(low, "."); ok {
 		if !builtinGroups[group] && !strings.HasSuffix(group, ".k8s.io") {
@@ -155,15 +155,15 @@ func setOf(words string) map[string]bool {
 	return set
 }
 
-// fillers carry nothing in a request for a change.
+// fillers mean nothing in a request for a change.
 var fillers = setOf(`the a an me us my our its their of for on to at with from by into as please now again right away thanks thank you asap immediately
 	quickly quick just too also and & then replicas replica instances copies count number memory mem ram cpu limit limits request requests image
 	images tag version versions env environment variable variables var revision rev release rollout rolling restart back up down it that this them
 	these those both all everything each one namespace cluster container containers taint label labels annotation workload app's value selector
 	every previous last good old first running resources resource budget size scheduled schedule`)
 
-// common are words of everyday English and of talk about clusters. None is taken for
-// a name unless it stands where only a name can stand.
+// common are words of everyday English and of talk about clusters. None is taken for a name unless it is in a place
+// where only a name can be.
 var common = setOf(`i me we us you he she they who whom whose which what where when why how is am are was were be been being do does did done doing have
 	has had having will would shall should can could may might must not no yes nor never none nothing and or but if then else so because while until
 	unless after before since during about across above below over under in out off through between among via per than too very only own same such more most
@@ -208,7 +208,7 @@ var common = setOf(`i me we us you he she they who whom whose which what where w
 	af asf tbh ffs smh idk lmk imo damn bloody fucking fkn omfg ugh argh kinda sorta
 	though although whereas despite whether till suggested asking claims claimed reported easy hard difficult fast slowly badly apparently obviously supposedly reportedly`)
 
-// everyday are further English words. They are no misspellings, but names all the same where a name stands: people call
+// everyday are further English words. They are not misspellings, but are names in the place of a name: people call
 // namespaces "reports" and "uploads".
 var everyday = setOf(`return returns returned drop drops dropped lose loses losing write writes writing bucket buckets mails emails queues queued arrive arrives
 	arrived deliver delivers delivered doubt produce produces produced leave leaves leaving left lunch everybody stand stands hand hands build builds building
@@ -220,16 +220,15 @@ var everyday = setOf(`return returns returned drop drops dropped lose loses losi
 	afternoon weeks month months year years upgrade upgraded upgrades migration migrated since colour color white black blank duplicate duplicates twice
 	once double half wrongly correct correctly only report reports reported complain complains complained notice noticed`)
 
-// Nothing of common is a kind word, and pronouns are asked for by themselves.
+// No word of common is a kind word; pronouns are looked up separately.
 var pronouns = setOf("it that this them these those they both")
 
 var severals = setOf("both all everything each every")
 
-// numbers are counts as words.
+// numbers are number words.
 var numbers = map[string]int32{"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 
-// nouns are common words that are also names that people give; they count where the
-// cluster has such an object.
+// nouns are common words that people also use as names; they count if the cluster has such an object.
 var nouns = setOf(`app apps application applications backend frontend site website page system platform test testing tests config users user users customer
 	prod production staging dev live git account accounts log logs logging audit report metrics search storage registry schedule trace token
 	balance audit internal public role stuff team monitoring`)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestVocabulary: what stands in the vocabulary is used, and short enough to be read.
+// TestVocabulary: every entry of the vocabulary is used, and short enough to read.
 func TestVocabulary(t *testing.T) {
 	t.Parallel()
 	for i, line := range strings.Split(string(vocabularyFile), "\n") {

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/spelling"
 )
 
-// TestWordsInNames: what stands in a name says nothing of what is asked.
+// TestWordsInNames: words inside a name do not affect what is asked.
 func TestWordsInNames(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -46,8 +46,8 @@ func TestWordsInNames(t *testing.T) {
 	}
 }
 
-// TestComplaints: a statement that something does not work asks for its cause, not for a table of what it names; a question
-// for facts asks for the table.
+// TestComplaints: a statement that something does not work gets its cause, not a table of what it names; a question
+// about facts gets the table.
 func TestComplaints(t *testing.T) {
 	t.Parallel()
 	for sentence, want := range map[string]string{
@@ -80,7 +80,7 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
-// TestMistypedWords: fingers swap, drop and double letters; they make no other word of one.
+// TestMistypedWords: typing errors swap, drop and double letters; they do not make another word.
 func TestMistypedWords(t *testing.T) {
 	t.Parallel()
 	for typed, want := range map[string]string{
@@ -98,7 +98,7 @@ func TestMistypedWords(t *testing.T) {
 	}
 }
 
-// TestTimes: a time that is not read is said, not swallowed.
+// TestTimes: a time that is not read is reported, not dropped.
 func TestTimes(t *testing.T) {
 	t.Parallel()
 	for sentence, want := range map[string]string{

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// past are the fields that tell when something happened. Others may lie ahead: the end of a certificate, of a lease or of a
+// past are the fields whose time lies in the past. Others may lie ahead: the end of a certificate, of a lease or of a
 // grace period.
 var past = map[string]bool{
 	"creationTimestamp": true, "firstTimestamp": true, "lastTimestamp": true, "eventTime": true, "lastObservedTime": true,
@@ -13,8 +13,8 @@ var past = map[string]bool{
 	"lastScaleTime": true, "renewTime": true, "acquireTime": true, "time": true,
 }
 
-// newest is the newest time of the objects and logs. A time beyond the present of the reader's clock is not one at which
-// anything was recorded.
+// newest returns the newest time of the objects and logs. A time in the reader's future cannot be the time of a
+// recording.
 func (l *loader) newest() time.Time {
 	var newest time.Time
 	limit := time.Now().Add(24 * time.Hour)

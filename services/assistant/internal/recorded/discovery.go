@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// discover answers what the recording serves; ok is false for other paths.
+// discover answers discovery requests; ok is false for other paths.
 func (t transport) discover(path string) (_ reply, ok bool, err error) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	var body any
@@ -48,7 +48,7 @@ func (t transport) discover(path string) (_ reply, ok bool, err error) {
 	return made, true, err
 }
 
-// version is that of the nodes' kubelets, as the recording has no other.
+// version returns the version of the nodes' kubelets, as the recording has no other.
 func (t transport) version() string {
 	for _, node := range t.find("", "nodes").sorted {
 		if v, _, _ := unstructured.NestedString(node.Object, "status", "nodeInfo", "kubeletVersion"); v != "" {
@@ -58,7 +58,7 @@ func (t transport) version() string {
 	return "v0.0.0-not-recorded"
 }
 
-// groups are the API groups of all kinds, by name.
+// groups returns the API groups of all kinds, by name.
 func (t transport) groups() []metav1.APIGroup {
 	versions := map[string][]string{}
 	for _, k := range t.resources {

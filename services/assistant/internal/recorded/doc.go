@@ -1,10 +1,12 @@
-// Package recorded answers the Kubernetes API from a recording of a cluster: a directory or an archive that holds lists of
-// its objects and the logs of its containers.
+// Package recorded serves the Kubernetes API from a recording of a cluster: a directory or an archive with lists of its
+// objects and the logs of its containers.
 //
-// The layouts of kubectl cluster-info dump, oc adm must-gather, Troubleshoot support bundles and plain kubectl get are told
-// apart by what the files hold: every document with an apiVersion and a kind is an object or a list, and a log belongs to the
-// pod and the container that its path names. Nothing can be written. The clock stands at the newest time in the recording.
+// It reads the layouts of kubectl cluster-info dump, oc adm must-gather, Troubleshoot support bundles and plain kubectl
+// get, and distinguishes them by content: every document with an apiVersion and a kind is an object or a list, and a
+// log belongs to the pod and the container that its path names. Nothing can be written. The clock is the newest time in
+// the recording.
 //
-// A recording comes from outside: it is read within bounds, follows no link and writes nothing to disk. What a recording has
-// no file for is not known to be absent: reading such a kind is refused with a sentence, as where the right to read it lacks.
+// A recording is untrusted input: reading has limits, follows no link and writes nothing to disk. A kind without a file
+// in the recording is not known to be absent: reading it is refused with a sentence, as if the right to read it were
+// missing.
 package recorded

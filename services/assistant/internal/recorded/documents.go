@@ -18,12 +18,12 @@ import (
 // document is one document of a file: the objects of a list, or one object.
 type document struct {
 	objects []*unstructured.Unstructured
-	// kind is that of a list, whose objects need not say it.
+	// kind is that of a list, whose objects may omit theirs.
 	kind schema.GroupVersionKind
 	list bool
 }
 
-// looksLikeDocuments reports whether a file may hold objects, by its beginning.
+// looksLikeDocuments reports whether a file may contain objects, judged by its beginning.
 func looksLikeDocuments(name string, data []byte) bool {
 	trimmed := bytes.TrimLeft(data, " \t\r\n\ufeff")
 	switch ext := path.Ext(name); {
@@ -36,7 +36,7 @@ func looksLikeDocuments(name string, data []byte) bool {
 		bytes.HasPrefix(data, []byte("items:")) || bytes.HasPrefix(data, []byte("kind:")) || bytes.Contains(data, []byte("\napiVersion:"))
 }
 
-// countValues is about how many values a document has: what separates them, in JSON and in YAML.
+// countValues estimates how many values a document has by counting separators, in JSON and in YAML.
 func countValues(data []byte) (n int) {
 	for _, separator := range []string{",", ":", "[", "{", "\n"} {
 		n += bytes.Count(data, []byte(separator))
@@ -44,7 +44,7 @@ func countValues(data []byte) (n int) {
 	return n
 }
 
-// parseDocuments reads the documents of a JSON or YAML file. What is neither object nor list is left out; an error means
+// parseDocuments reads the documents of a JSON or YAML file. Anything but objects and lists is skipped; an error means
 // that the rest of the file could not be read.
 func parseDocuments(name string, data []byte) ([]document, error) {
 	var all []document
@@ -158,7 +158,7 @@ func readDocument(name string, value any) (document, bool) {
 	return d, len(d.objects) > 0 || d.list && d.kind.Kind != ""
 }
 
-// kindOfPath tells the kind of a list that does not say it, by the resource that a file or a folder is named for.
+// kindOfPath returns the kind of a list that does not state it, from the resource that a file or a folder is named for.
 func kindOfPath(name string) schema.GroupVersionKind {
 	parts := strings.Split(strings.TrimSuffix(name, path.Ext(name)), "/")
 	for i := len(parts) - 1; i >= 0; i-- {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzArchive states that no archive makes the reader read beyond its bounds or visit a path outside.
+// FuzzArchive checks that no archive makes the reader exceed its limits or visit a path outside.
 func FuzzArchive(f *testing.F) {
 	f.Add([]byte("PK\x03\x04"))
 	f.Add([]byte{0x1f, 0x8b, 8, 0})

@@ -24,7 +24,7 @@ type logLine struct {
 	text string
 }
 
-// addLogs gives each log to the container that its path names.
+// addLogs assigns each log to the container that its path names.
 func (l *loader) addLogs() {
 	pods := map[string][]*unstructured.Unstructured{}
 	for at, pod := range l.find("", "pods").objects {
@@ -56,7 +56,7 @@ func (l *loader) putLog(pod *unstructured.Unstructured, container string, previo
 	}
 }
 
-// ownerOfLog finds the pod that a path names, and what stands behind its name. Where pods of several namespaces have that
+// ownerOfLog finds the pod that a path names, and the parts after its name. Where pods of several namespaces have that
 // name, the path must name the namespace.
 func ownerOfLog(pods map[string][]*unstructured.Unstructured, name string) (pod *unstructured.Unstructured, rest []string) {
 	parts := strings.Split(name, "/")
@@ -74,8 +74,9 @@ func ownerOfLog(pods map[string][]*unstructured.Unstructured, name string) (pod 
 	return nil, nil
 }
 
-// containerOfLog tells the container by what follows the pod in a path: CONTAINER.log, CONTAINER.previous.log,
-// CONTAINER-previous.log, or CONTAINER/…/current.log and previous.log. With nothing behind the pod it is the only container.
+// containerOfLog finds the container from the part of a path after the pod: CONTAINER.log, CONTAINER.previous.log,
+// CONTAINER-previous.log, or CONTAINER/…/current.log and previous.log. With nothing after the pod it is the only
+// container.
 func containerOfLog(pod *unstructured.Unstructured, rest []string) (container string, previous bool) {
 	containers := containersOf(pod)
 	if len(rest) == 0 {
@@ -101,7 +102,7 @@ func containerOfLog(pod *unstructured.Unstructured, rest []string) (container st
 	return "", false
 }
 
-// containersOf are the names of all containers of a pod.
+// containersOf returns the names of all containers of a pod.
 func containersOf(pod *unstructured.Unstructured) (names []string) {
 	for _, field := range []string{"initContainers", "containers", "ephemeralContainers"} {
 		list, _, _ := unstructured.NestedSlice(pod.Object, "spec", field)
@@ -121,7 +122,7 @@ const (
 	dumpEnd   = "==== END logs for container "
 )
 
-// splitDump takes such a file apart, by container.
+// splitDump splits such a file by container.
 func splitDump(text string) map[string]string {
 	if !strings.Contains(text, dumpStart) {
 		return nil
@@ -136,7 +137,7 @@ func splitDump(text string) map[string]string {
 	return sections
 }
 
-// parseLog takes the times in front of lines off. A line without one has that of the line before it.
+// parseLog removes the times in front of lines. A line without one has the time of the line before it.
 func parseLog(text string) containerLog {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {

@@ -101,7 +101,7 @@ func TestLogIsCutAsAsked(t *testing.T) {
 	}
 }
 
-// pack makes a tar of a layout, and puts hostile entries in.
+// pack makes a tar of a layout, with hostile entries added.
 func pack(t *testing.T, layout string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -145,7 +145,7 @@ func TestLogOfAContainerThatWaits(t *testing.T) {
 	}
 }
 
-// A file of few bytes may hold more than its size tells: it is left out and named, on one line whatever its name is.
+// A small file may decode to more than its size suggests: it is skipped and named, on one line whatever its name is.
 func TestSmallFilesThatHoldTooMuch(t *testing.T) {
 	t.Parallel()
 	var kinds strings.Builder

@@ -19,11 +19,11 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster"
 )
 
-// maxLog limits what is kept of one log: its end.
+// maxLog limits the bytes kept of one log: its end.
 const maxLog = 16 << 20
 
 const (
-	// maxValues limits the values of all documents: a file of few bytes, once decoded, may take a hundred times its size.
+	// maxValues limits the values of all documents: a small file, once decoded, may take a hundred times its size.
 	maxValues = 20_000_000
 	maxKinds  = 5_000
 )
@@ -31,7 +31,7 @@ const (
 // wellKnown are the kinds that every cluster has.
 var wellKnown = samplecluster.Resources()
 
-// Recording is a recorded cluster. It does not change once it was read.
+// Recording is a recorded cluster. It is immutable once read.
 type Recording struct {
 	// AsOf is the newest time in the recording.
 	AsOf time.Time
@@ -47,7 +47,7 @@ type recordedKind struct {
 	metav1.APIResource
 	objects map[objectKey]*unstructured.Unstructured
 	sorted  []*unstructured.Unstructured
-	// covered are the namespaces whose objects of this kind were recorded; "" stands for all.
+	// covered are the namespaces whose objects of this kind were recorded; "" means all.
 	covered map[string]bool
 }
 
@@ -58,14 +58,14 @@ type logKey struct {
 	previous                  bool
 }
 
-// listFile is what a file said of the kinds that it lists.
+// listFile holds the lists in one file.
 type listFile struct {
 	name       string
 	resource   schema.GroupResource
 	namespaces map[string]bool
 }
 
-// loader collects what the files hold.
+// loader collects the contents of the files.
 type loader struct {
 	*Recording
 	lists  []listFile
@@ -104,7 +104,7 @@ func (l *loader) addKind(r metav1.APIResource) *recordedKind {
 	return k
 }
 
-// add reads one file: a document, or what may be a log.
+// add reads one file: a document, or a possible log.
 func (l *loader) add(name string, content io.Reader) error {
 	data, whole, err := readFile(content, maxFile)
 	switch {
@@ -189,7 +189,7 @@ func (l *loader) kind(gvk schema.GroupVersionKind) *recordedKind {
 	}
 	plural, singular := meta.UnsafeGuessKindToResource(gvk)
 	if k := l.resources[schema.GroupResource{Group: gvk.Group, Resource: plural.Resource}]; k != nil {
-		return k // of another letter's case
+		return k // differs in case only
 	}
 	if len(l.resources) >= maxKinds {
 		return nil
@@ -197,7 +197,7 @@ func (l *loader) kind(gvk schema.GroupVersionKind) *recordedKind {
 	return l.addKind(metav1.APIResource{Name: plural.Resource, SingularName: singular.Resource, Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind})
 }
 
-// finish relates what the files hold to each other.
+// finish links the contents of the files.
 func (l *loader) finish() (*Recording, error) {
 	total := 0
 	for _, k := range l.resources {
@@ -216,12 +216,13 @@ func (l *loader) finish() (*Recording, error) {
 	l.addLogs()
 	l.AsOf = l.newest()
 	if l.AsOf.IsZero() {
-		return nil, errors.New("no object and no log in it carries a time, so that ages cannot be told")
+		return nil, errors.New("no object or log in it has a time, so ages are unknown")
 	}
 	return l.Recording, nil
 }
 
-// addNamespaces makes a Namespace of each name that objects are in: that much is known of those that were not recorded.
+// addNamespaces makes a Namespace of each name that objects are in: at least the names of unrecorded namespaces are
+// known.
 func (l *loader) addNamespaces() {
 	namespaces := l.resources[schema.GroupResource{Resource: "namespaces"}]
 	for _, k := range l.resources {
@@ -237,8 +238,8 @@ func (l *loader) addNamespaces() {
 	namespaces.covered[""] = true
 }
 
-// cover notes which namespaces the lists are of: those that their path names, otherwise those of their objects. A list of
-// several namespaces, or an empty one that no namespace is named for, is of all.
+// cover records which namespaces the lists cover: those named in their path, otherwise those of their objects. A list
+// of several namespaces, or an empty one without a namespace in its path, covers all.
 func (l *loader) cover() {
 	namespaces := l.resources[schema.GroupResource{Resource: "namespaces"}]
 	for _, list := range l.lists {
@@ -267,7 +268,7 @@ func (l *loader) cover() {
 	}
 }
 
-// Covers reports whether the objects of a kind were recorded in a namespace; "" is any at all.
+// covers reports whether the objects of a kind were recorded in a namespace; "" means any.
 func (k *recordedKind) covers(namespace string) bool {
 	if namespace == "" || !k.Namespaced {
 		return len(k.covered) > 0
@@ -283,7 +284,7 @@ func (r *Recording) find(group, plural string) *recordedKind {
 // Now is the clock of the recording.
 func (r *Recording) Now() time.Time { return r.AsOf }
 
-// Notice is what every answer about the recording ends with.
+// Notice returns the last line of every answer about the recording.
 func (r *Recording) Notice() string {
 	return fmt.Sprintf("Note: this is a recording of a cluster as of %s; nothing can be written to it, and what was not recorded is not known to be absent.",
 		r.AsOf.UTC().Format("2006-01-02 15:04:05 UTC"))

@@ -33,17 +33,17 @@ func (r *Recording) Config() *rest.Config {
 // transport answers requests in this process.
 type transport struct{ *Recording }
 
-// reply is a response before it is one of HTTP.
+// reply is a response before its conversion to HTTP.
 type reply struct {
 	status      int
 	contentType string
 	body        []byte
 }
 
-// RoundTrip is part of http.RoundTripper.
+// RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
-		_ = r.Body.Close() // nothing that is sent is read
+		_ = r.Body.Close() // request bodies are ignored
 	}
 	if err := r.Context().Err(); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// CancelRequest is what client-go looks for before it writes a warning; answers need no time.
+// CancelRequest exists because client-go logs a warning for transports without it; answers are immediate.
 func (transport) CancelRequest(*http.Request) {}
 
 func replyJSON(value any) (reply, error) {
@@ -81,16 +81,15 @@ func replyError(err error) reply {
 	return reply{int(status.Code), "application/json", data}
 }
 
-// refuse is a status with a sentence of this package.
-// NotRecorded is the reason of a refusal to show what a recording does not have. Its status is that of a cluster that forbids it,
-// since neither says whether there is any.
+// NotRecorded is the reason of a refusal to show what a recording does not have. Its status is that of a forbidden
+// request: in both cases the caller cannot know whether any objects exist.
 const NotRecorded metav1.StatusReason = "NotRecorded"
 
 func refuse(code int32, reason metav1.StatusReason, format string, a ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: fmt.Sprintf(format, a...)}}
 }
 
-// request is a path of the API taken apart.
+// request is a parsed path of the API.
 type request struct {
 	group, version, namespace, plural, name, subresource string
 	*http.Request
@@ -136,7 +135,7 @@ func (t transport) answer(r *http.Request) (reply, error) {
 	return replyJSON(o)
 }
 
-// parsePath takes /api/v1/… and /apis/GROUP/VERSION/… apart.
+// parsePath parses /api/v1/… and /apis/GROUP/VERSION/….
 func parsePath(r *http.Request) (request, bool) {
 	q := request{Request: r}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
@@ -188,7 +187,7 @@ func (t transport) list(kind *recordedKind, q request) (reply, error) {
 	})
 }
 
-// log answers the log of a container, within the bounds that the request sets.
+// log returns the log of a container, within the limits of the request.
 func (t transport) log(pod *unstructured.Unstructured, q request) (reply, error) {
 	query := q.URL.Query()
 	key := logKey{pod.GetNamespace(), pod.GetName(), query.Get("container"), query.Get("previous") == "true"}
@@ -235,7 +234,7 @@ func waitsAfterEnd(pod *unstructured.Unstructured, container string) bool {
 	return false
 }
 
-// logLimits is which part of a log a request asks for.
+// logLimits is the part of a log that a request selects.
 type logLimits struct {
 	since       time.Time
 	tail, bytes int // -1: all
@@ -269,7 +268,7 @@ func parseLogLimits(get func(string) string, now time.Time) (logLimits, error) {
 	return l, nil
 }
 
-// cut returns the lines asked for. A line without a time is not known to be older than any.
+// cut returns the selected lines. A line without a time is kept, since its age is unknown.
 func (l logLimits) cut(lines []logLine) []byte {
 	var kept []logLine
 	for _, line := range lines {

@@ -17,7 +17,7 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// Bounds on what is read of a recording.
+// Limits on reading a recording.
 const (
 	maxFiles = 200_000
 	maxFile  = 128 << 20 // of one file; a longer log keeps its end, a longer list is left out
@@ -25,19 +25,19 @@ const (
 	maxDepth = 40        // folders above a file
 )
 
-// errTooLarge stops the reading of a recording beyond its bounds.
+// errTooLarge stops the reading of a recording beyond its limits.
 var errTooLarge = errors.New("the recording is too large")
 
 // visitor is called with each file; the path has slashes and no "..".
 type visitor func(name string, content io.Reader) error
 
-// budget counts what was read.
+// budget counts the bytes and files read.
 type budget struct {
 	files, bytes int64
-	total        int64 // bound on bytes
+	total        int64 // limit on bytes
 }
 
-// take limits a reader to what is left of the budget; reading beyond it is an error, not an end.
+// take limits a reader to the rest of the budget; reading beyond it is an error, not an end.
 func (b *budget) take(r io.Reader) io.Reader { return &counted{b, r} }
 
 type counted struct {
@@ -53,7 +53,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// visit counts a file and passes it on if its name is one to read.
+// visit counts a file and passes it on if its name is to be read.
 func (b *budget) visit(name string, content io.Reader, to visitor) error {
 	if b.files++; b.files > maxFiles {
 		return fmt.Errorf("%w: over %d files", errTooLarge, maxFiles)
@@ -65,7 +65,7 @@ func (b *budget) visit(name string, content io.Reader, to visitor) error {
 	return to(clean, b.take(content))
 }
 
-// walk calls to with every regular file of a directory or an archive. Links, devices and the like are left out.
+// walk calls to with every regular file of a directory or an archive. It skips links, devices and other special files.
 func walk(location string, to visitor) error {
 	info, err := os.Stat(location)
 	if err != nil {
@@ -87,7 +87,7 @@ func walk(location string, to visitor) error {
 }
 
 func walkDirectory(location string, b *budget, to visitor) error {
-	root, err := os.OpenRoot(location) // refuses every way out
+	root, err := os.OpenRoot(location) // confines paths to the directory
 	if err != nil {
 		return err
 	}
@@ -105,13 +105,13 @@ func walkDirectory(location string, b *budget, to visitor) error {
 	})
 }
 
-// file is an archive that can be read from any place.
+// file is an archive with random access.
 type file interface {
 	io.Reader
 	io.ReaderAt
 }
 
-// walkArchive reads an archive; its first bytes tell of what kind it is.
+// walkArchive reads an archive, whose first bytes identify its format.
 func walkArchive(f file, size int64, b *budget, to visitor) error {
 	head := make([]byte, 6)
 	n, err := f.ReadAt(head, 0)
@@ -129,7 +129,7 @@ func walkArchive(f file, size int64, b *budget, to visitor) error {
 		}
 		return walkTar(r, b, to)
 	case bytes.HasPrefix(head, []byte{0xfd, '7', 'z', 'X', 'Z', 0}):
-		// The dictionary is what an archive may make this process allocate.
+		// The dictionary size limits the memory that an archive can make this process allocate.
 		r, err := xz.ReaderConfig{DictCap: maxFile}.NewReader(bufio.NewReader(f))
 		if err != nil {
 			return fmt.Errorf("read xz: %w", err)
@@ -140,7 +140,7 @@ func walkArchive(f file, size int64, b *budget, to visitor) error {
 }
 
 func walkTar(r io.Reader, b *budget, to visitor) error {
-	// What lies between the files counts, too: it is decompressed as well.
+	// Bytes between the files count, too: they are decompressed as well.
 	archive := tar.NewReader(&counted{&budget{total: b.total}, r})
 	for {
 		h, err := archive.Next()
@@ -181,7 +181,7 @@ func walkZip(f io.ReaderAt, size int64, b *budget, to visitor) error {
 	return nil
 }
 
-// readFile reads a file whole, or of a longer one its end; whole tells which.
+// readFile reads a whole file, or the end of a longer one; whole reports which.
 func readFile(r io.Reader, most int) (data []byte, whole bool, err error) {
 	data, err = io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if err != nil || len(data) <= most {

@@ -1,8 +1,8 @@
-// Package spelling tells how alike two names are.
+// Package spelling measures how similar two names are.
 package spelling
 
-// Distance counts the letters to change, add or drop (Levenshtein). Names of the cluster
-// are at most 253 long, and it takes the product of both lengths.
+// Distance counts the letters to change, add or drop (Levenshtein). Cluster names have at most 253 characters, and it
+// takes time proportional to the product of both lengths.
 func Distance(a, b string) int {
 	var before []int // the row above row
 	row := make([]int, len(b)+1)

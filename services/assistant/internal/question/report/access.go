@@ -9,7 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// resources are the plural names and API groups of kinds that rules name.
+// resources are the plural names and API groups of the kinds in rules.
 var resources = map[string][2]string{
 	"pod": {"", "pods"}, "deployment": {"apps", "deployments"}, "statefulset": {"apps", "statefulsets"}, "daemonset": {"apps", "daemonsets"}, "replicaset": {"apps", "replicasets"},
 	"job": {"batch", "jobs"}, "cronjob": {"batch", "cronjobs"}, "service": {"", "services"}, "ingress": {"networking.k8s.io", "ingresses"}, "gateway": {"gateway.networking.k8s.io", "gateways"}, "httproute": {"gateway.networking.k8s.io", "httproutes"}, "route": {"gateway.networking.k8s.io", "httproutes"}, "node": {"", "nodes"},
@@ -20,10 +20,10 @@ var resources = map[string][2]string{
 	"clusterrole": {"rbac.authorization.k8s.io", "clusterroles"}, "clusterrolebinding": {"rbac.authorization.k8s.io", "clusterrolebindings"},
 }
 
-// Grant is a subject whom a binding allows something.
+// Grant is a subject that a binding allows something.
 type Grant struct {
 	Kind, Name string // of the subject; a service account is namespace/name
-	Namespace  string // where it holds; empty: everywhere
+	Namespace  string // where it applies; empty: everywhere
 	Binding    string
 }
 
@@ -40,7 +40,7 @@ func ResourceNamed(kind string) (group, plural string, ok bool) {
 	return "", "", false
 }
 
-// Grants lists who is bound to a role that allows a verb on the kind with this API group and plural name.
+// Grants lists the subjects bound to a role that allows a verb on the kind with this API group and plural name.
 func (v View) Grants(verb, group, plural string) []Grant {
 	allows := func(rules []rbacv1.PolicyRule) bool {
 		return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
@@ -81,12 +81,12 @@ func (v View) Grants(verb, group, plural string) []Grant {
 	})
 }
 
-// WhoCan lists who is bound to a role that allows a verb on a kind. It reads bindings
-// alone: other authorizers and group membership are not in the cluster.
+// WhoCan lists the subjects bound to a role that allows a verb on a kind. It reads only bindings: other authorizers and
+// group membership are not in the cluster.
 func WhoCan(v View, verb, kind string) string {
 	group, plural, ok := ResourceNamed(kind)
 	if !ok || verb == "" {
-		return "Say what is to be allowed on which kind, for example: who can delete pods in shop?\n"
+		return "Name a verb and a kind, for example: who can delete pods in shop?\n"
 	}
 	t := newTable("Who", "Name", "Where", "By binding")
 	for _, g := range v.Grants(verb, group, plural) {
@@ -105,7 +105,7 @@ func WhoCan(v View, verb, kind string) string {
 		}
 	}
 	if len(unread) > 0 {
-		text += "\nNot read, so somebody may be missing: " + strings.Join(unread, ", ") + ".\n"
+		text += "\nNot read, so subjects may be missing: " + strings.Join(unread, ", ") + ".\n"
 	}
 	return text
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/argocd"
 )
 
-// ApplicationStatus is how an application of Argo CD is.
+// ApplicationStatus is the state of an Argo CD application.
 type ApplicationStatus struct {
 	Namespace, Name string
 	Sync, Health    string
-	// Destination is the namespace that it is for; Elsewhere says that this is one of another cluster.
+	// Destination is its target namespace; Elsewhere reports that this is in another cluster.
 	Destination string
 	Elsewhere   bool
-	Automatic   bool   // synced without a person
-	SelfHeal    bool   // what others change is taken back
+	Automatic   bool   // synced automatically
+	SelfHeal    bool   // changes by others are reverted
 	Operation   string // phase of the last sync; empty: none
 	Message     string // of the last sync
 }
 
-// ApplicationStatuses lists the applications of Argo CD that stand in the namespace of a view, or are for it.
+// ApplicationStatuses lists the Argo CD applications that are in the namespace of a view, or deploy to it.
 func (v View) ApplicationStatuses() []ApplicationStatus {
 	var all []ApplicationStatus
 	for i := range v.Applications {
@@ -47,19 +47,19 @@ func statusOf(a *argocd.Application) ApplicationStatus {
 	return s
 }
 
-// Applications lists the applications of Argo CD with what it says of them.
+// Applications lists the Argo CD applications with the status that Argo CD reports.
 func Applications(v View) string {
-	t := newTable("Namespace", "Application", "Sync", "Health", "For", "Synced", "Last sync")
+	t := newTable("Namespace", "Application", "Sync", "Health", "For", "Sync policy", "Last sync")
 	for _, a := range v.ApplicationStatuses() {
-		to, how := tableCell(a.Destination), "by hand"
+		to, how := tableCell(a.Destination), "manual"
 		if a.Elsewhere {
 			to += " of another cluster"
 		}
 		switch {
 		case a.SelfHeal:
-			how = "by itself, and heals"
+			how = "automatic, self-heal"
 		case a.Automatic:
-			how = "by itself"
+			how = "automatic"
 		}
 		last := "none"
 		if a.Operation != "" {
@@ -67,11 +67,11 @@ func Applications(v View) string {
 		}
 		t.add(tableCell(a.Namespace), tableCell(a.Name), tableCell(a.Sync), tableCell(a.Health), to, how, last)
 	}
-	none := "There are no applications of Argo CD " + v.where() + "."
+	none := "There are no Argo CD applications " + v.where() + "."
 	if v.Unread["applications"] {
-		none = "The applications of Argo CD could not be read."
+		none = "The Argo CD applications could not be read."
 	} else if v.Served != nil && !v.Served[argocd.Group+"/"+argocd.Version] {
-		none = "The cluster does not serve the applications of Argo CD."
+		none = "The cluster does not serve Argo CD applications."
 	}
-	return t.under("Applications of Argo CD "+v.where()+":", none)
+	return t.under("Argo CD applications "+v.where()+":", none)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// certified lists the TLS Secrets that are looked at, those whose certificate expires first at the top.
+// certified lists the TLS Secrets in the view, earliest expiry first.
 func (v View) certified() []engine.SecretKeys {
 	all := slices.DeleteFunc(slices.Clone(v.Snapshot.Secrets), func(s engine.SecretKeys) bool {
 		return s.Certificate == nil || !v.has(s.Namespace)
@@ -21,7 +21,7 @@ func (v View) certified() []engine.SecretKeys {
 	return all
 }
 
-// CertificateStatus is what every client sees of the certificate in a TLS Secret.
+// CertificateStatus is the public part of the certificate in a TLS Secret.
 type CertificateStatus struct {
 	Namespace, Secret   string
 	Hosts               []string
@@ -40,7 +40,7 @@ func (v View) CertificateStatuses() []CertificateStatus {
 	return all
 }
 
-// Certificates lists TLS Secrets with what every client sees of their certificates, those that expire first at the top.
+// Certificates lists TLS Secrets with the public part of their certificates, earliest expiry first.
 func Certificates(v View) string {
 	t := newTable("Namespace", "Secret", "Hosts", "Valid until", "State", "Served by")
 	for _, s := range v.certified() {
@@ -72,7 +72,7 @@ func (v View) certificateState(c *redact.Certificate) string {
 	}
 }
 
-// serversOf are the ingresses and gateways that show the certificate of a Secret.
+// serversOf returns the ingresses and gateways that serve the certificate of a Secret.
 func (v View) serversOf(s engine.SecretKeys) []string {
 	var all []string
 	for i := range v.Ingresses {

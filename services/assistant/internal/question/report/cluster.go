@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// NodeCapacity is what a node has for pods, and what its pods ask for.
+// NodeCapacity holds the allocatable resources of a node, and the requests of its pods.
 type NodeCapacity struct {
 	Node             string
 	Ready, Cordoned  bool
@@ -49,9 +49,9 @@ func (v View) NodeCapacities() []NodeCapacity {
 	return all
 }
 
-// Capacity shows what each node has and what its pods ask for.
+// Capacity shows what each node has for pods and what its pods request.
 func Capacity(v View) string {
-	t := newTable("Node", "State", "CPU asked / there is", "Memory asked / there is", "Pods")
+	t := newTable("Node", "State", "CPU requested / allocatable", "Memory requested / allocatable", "Pods")
 	placed := 0
 	for _, n := range v.NodeCapacities() {
 		placed += n.Pods
@@ -69,9 +69,9 @@ func Capacity(v View) string {
 		pods := n.Total[corev1.ResourcePods]
 		t.add(tableCell(n.Node), state, share(corev1.ResourceCPU), share(corev1.ResourceMemory), fmt.Sprintf("%d / %s", n.Pods, pods.String()))
 	}
-	head := "What pods ask for on each node, of what the node has for pods:"
+	head := "Pod requests on each node, out of its allocatable resources:"
 	if v.Unread["pods"] || v.Namespace != "" && placed == 0 {
-		head = "What each node has for pods (the pods of other namespaces were not all read):"
+		head = "Allocatable resources of each node (not all pods of other namespaces were read):"
 	}
 	return t.under(head, "No nodes could be read.")
 }
@@ -83,7 +83,7 @@ func formatPercent(part, whole resource.Quantity) string {
 	return fmt.Sprintf("%.0f %%", 100*part.AsApproximateFloat64()/whole.AsApproximateFloat64())
 }
 
-// Quotas shows what of each quota is used.
+// Quotas shows the used part of each quota.
 func Quotas(v View) string {
 	quotas := slices.SortedFunc(slices.Values(v.Snapshot.Quotas), func(a, b corev1.ResourceQuota) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -102,7 +102,7 @@ func Quotas(v View) string {
 	return t.under("Quotas "+v.where()+":", "There is no quota "+v.where()+".")
 }
 
-// Events lists events, the newest first; of warnings only those.
+// Events lists events, newest first; with warnings only those.
 func Events(v View, warnings bool) string {
 	what, none := "Events "+v.where()+v.period()+", the newest first:", "There are no events "+v.where()+v.period()+"."
 	if warnings {

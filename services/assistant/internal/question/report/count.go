@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// Count answers how many objects hold all conditions of a question: the number first, then what it
-// is made of, then the list. ok is false for a kind that no snapshot holds.
+// Count answers how many objects meet all conditions of a question: the number first, then its parts, then the list. ok
+// is false for a kind that snapshots do not contain.
 func Count(v View, c question.Count) (text string, ok bool) {
 	var ignored []string
 	if c.Kind != "pod" && len(v.Objects) > 0 {
@@ -63,7 +63,7 @@ type countable struct {
 	meta  metav1.Object
 	pod   *corev1.Pod
 	owner operation.Ref
-	// state is what stands for the object's state in the list, if it has one.
+	// state is the object's state as shown in the list, if it has one.
 	state  string
 	states []question.PodState
 }
@@ -80,7 +80,7 @@ var statesOfKind = map[string][]question.PodState{
 	"cronjob": {question.IsSuspended}, "persistentvolumeclaim": {question.IsBound, question.IsUnbound, question.IsPending}, "namespace": {question.IsLeaving},
 }
 
-// countConditions are the tests of a count, and what of it has no meaning for its kind.
+// countConditions returns the tests of a count, and the conditions that do not apply to its kind.
 func countConditions(c question.Count) (tests []condition, ignored []string) {
 	for _, s := range c.States {
 		if c.Kind != "pod" && !slices.Contains(statesOfKind[c.Kind], s) {
@@ -112,8 +112,8 @@ func countConditions(c question.Count) (tests []condition, ignored []string) {
 	return tests, ignored
 }
 
-// hasMark reports whether labels or annotations hold a key, or a key with a value. The question was
-// read in lower case.
+// hasMark reports whether labels or annotations have a key, or a key with a value. The question was parsed in lower
+// case.
 func hasMark(marks map[string]string, want string) bool {
 	key, value, pair := strings.Cut(want, "=")
 	for k, v := range marks {
@@ -134,7 +134,7 @@ func imagesOf(pod *corev1.Pod) []string {
 	return images
 }
 
-// listCounted splits a number, and lists what it is made of.
+// listCounted shows the groups of a number, and lists its objects.
 func (v View) listCounted(fit []countable, c question.Count) string {
 	by := c.By
 	if by == "" && c.Kind == "pod" && len(c.States) != 1 {
@@ -170,7 +170,7 @@ func (v View) listCounted(fit []countable, c question.Count) string {
 	return b.String() + t.under("They are:", "")
 }
 
-// groupBy is the group of an object where a number is split.
+// groupBy returns the group of an object for a grouping.
 func (o countable) groupBy(by string) string {
 	kind, key, marked := strings.Cut(by, " ")
 	marks := o.meta.GetLabels()
@@ -197,7 +197,7 @@ func (o countable) groupBy(by string) string {
 	return strings.ToLower(o.owner.Kind) + " " + o.owner.Name
 }
 
-// statesOfPod are the states that a pod is in.
+// statesOfPod returns the states of a pod.
 func statesOfPod(pod *corev1.Pod) []question.PodState {
 	var states []question.PodState
 	add := func(holds bool, s question.PodState) {
@@ -210,7 +210,7 @@ func statesOfPod(pod *corev1.Pod) []question.PodState {
 		return slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), match)
 	}
 	done := pod.Status.Phase == corev1.PodSucceeded
-	// Running and not ready is running, as kubectl has it; a container that waits or ended is not.
+	// Running but not ready is running, as in kubectl; a container that waits or ended is not.
 	add(!done && shown != "Running" && shown != "NotReady", question.NotRunning)
 	add(shown == "Running" || shown == "NotReady", question.IsRunning)
 	add(!isHealthy(pod), question.NotReady)
@@ -244,7 +244,7 @@ func isAre(n int) string {
 	return "are"
 }
 
-// PluralOf is the plural of a kind in lower case.
+// PluralOf returns the plural of a kind in lower case.
 func PluralOf(kind string) string {
 	switch {
 	case strings.HasSuffix(kind, "ss"):

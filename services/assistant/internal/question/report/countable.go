@@ -13,8 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// countable lists the objects of a kind that a view looks at; known is false for a kind that
-// snapshots do not hold.
+// countable lists the objects of a kind in a view; known is false for a kind that snapshots do not contain.
 func (v View) countable(kind string) (all []countable, known bool) {
 	switch kind {
 	case "pod":
@@ -74,7 +73,7 @@ func (v View) countable(kind string) (all []countable, known bool) {
 	return all, true
 }
 
-// countablePlain lists objects that have no state to ask about.
+// countablePlain lists objects of kinds without states.
 func (v View) countablePlain(kind string) (all []countable, known bool) {
 	add := func(o metav1.Object) {
 		if o.GetName() != "" && (o.GetNamespace() == "" || v.in(o)) {

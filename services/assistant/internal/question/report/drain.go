@@ -13,14 +13,14 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// DrainStep is what becomes of one pod when its node is drained.
+// DrainStep describes what happens to one pod when its node is drained.
 type DrainStep struct {
 	Namespace, Pod string
 	What           string // a phrase, in Markdown
-	Holds          bool   // it holds the drain up
+	Holds          bool   // it blocks the drain
 }
 
-// DrainSteps lists what draining a node would do to every pod on it.
+// DrainSteps lists what draining a node would do to each of its pods.
 func (v View) DrainSteps(node string) []DrainStep {
 	var steps []DrainStep
 	owner := v.Owners()
@@ -38,7 +38,7 @@ func (v View) DrainSteps(node string) []DrainStep {
 	return steps
 }
 
-// DrainPlan shows what draining each of the nodes would do to every pod on it.
+// DrainPlan shows what draining the nodes would do to each of their pods.
 func DrainPlan(v View, nodes []string) string {
 	text := ""
 	for _, node := range nodes {
@@ -61,7 +61,7 @@ func DrainPlan(v View, nodes []string) string {
 	return text
 }
 
-// onDrain says what becomes of a pod, and whether it holds the drain up.
+// onDrain describes what happens to a pod, and whether it blocks the drain.
 func (v View) onDrain(pod *corev1.Pod, top func(*corev1.Pod) operation.Ref) (what string, holds bool) {
 	owner := metav1.GetControllerOf(pod)
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
@@ -78,7 +78,7 @@ func (v View) onDrain(pod *corev1.Pod, top func(*corev1.Pod) operation.Ref) (wha
 		return fmt.Sprintf("**held back**: disruption budget %s allows no disruption now (%d healthy, %d wanted)", tableCell(b.Name), b.Status.CurrentHealthy, b.Status.DesiredHealthy), true
 	}
 	if owner == nil {
-		return "**held back**: nobody owns it, so it would not come again", true
+		return "**held back**: it has no owner, so it would not be replaced", true
 	}
 	what = "evicted; its " + kindName(top(pod)) + " makes a new one elsewhere"
 	if slices.ContainsFunc(pod.Spec.Volumes, func(vol corev1.Volume) bool { return vol.EmptyDir != nil }) {

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Keys lists what the ConfigMaps and Secrets of a view hold, by key. Values are never shown.
+// Keys lists the keys of the ConfigMaps and Secrets in a view. Values are never shown.
 func Keys(v View) string {
 	t := newTable("Namespace", "Kind", "Name", "Keys")
 	n := 0
@@ -40,7 +40,7 @@ func Keys(v View) string {
 // usage is a workload and what it uses.
 type usage struct{ by, of operation.Ref }
 
-// usages are the workloads that use the ConfigMaps, Secrets, volume claims and service accounts of a view.
+// usages returns the workloads that use the ConfigMaps, Secrets, volume claims and service accounts of a view.
 func (v View) usages() []usage {
 	var found []usage
 	all := View{Snapshot: v.Snapshot, Namespace: v.Namespace, Except: v.Except}
@@ -65,7 +65,7 @@ func (v View) usages() []usage {
 				add(operation.Ref{Group: "batch", Version: "v1", Kind: "CronJob", Namespace: c.Namespace, Name: c.Name})
 			}
 		}
-		for i := range v.Pods { // of Jobs, and those that are left of an older template
+		for i := range v.Pods { // of Jobs, and those left from an older template
 			if pod := &v.Pods[i]; pod.Name != "" && pod.Namespace == r.Namespace && Uses(pod, r) {
 				add(owner(pod))
 			}
@@ -74,7 +74,7 @@ func (v View) usages() []usage {
 	return found
 }
 
-// UsersOf are the workloads that use objects of a view.
+// UsersOf returns the workloads that use objects of a view.
 func (v View) UsersOf() []operation.Ref {
 	var users []operation.Ref
 	for _, u := range v.usages() {
@@ -107,7 +107,7 @@ func (v View) HasUsers() bool {
 	return len(v.Objects) > 0 && !slices.ContainsFunc(v.Objects, func(r operation.Ref) bool { return !IsUsed(r.Kind) })
 }
 
-// IsUsed reports whether objects of a kind, in any case of its letters, hold something that workloads use.
+// IsUsed reports whether objects of a kind, in any letter case, are used by workloads.
 func IsUsed(kind string) bool {
 	switch strings.ToLower(kind) {
 	case "configmap", "secret", "persistentvolumeclaim", "serviceaccount":

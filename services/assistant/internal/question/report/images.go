@@ -15,8 +15,7 @@ type container struct {
 	name     string
 }
 
-// Images lists, by workload, the image that is wanted and those that really run: while a rollout
-// is stuck or paused they differ.
+// Images lists, by workload, the wanted image and the running ones: they differ while a rollout is stuck or paused.
 func Images(v View) string {
 	running := v.runningImages()
 	t := newTable("Namespace", "Workload", "Container", "Wanted", "Running")
@@ -62,7 +61,7 @@ func (v View) runningImages() map[container]map[string]int {
 	return all
 }
 
-// imageCounts shows which images run in how many pods, the wanted one last: what differs is news.
+// imageCounts shows which images run in how many pods, the wanted one last: a different one is news.
 func imageCounts(runs map[string]int, wanted string) string {
 	if len(runs) == 0 {
 		return "none runs"

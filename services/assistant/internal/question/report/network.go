@@ -32,7 +32,7 @@ func (v View) services() []*corev1.Service {
 	return all
 }
 
-// isEmptyService reports whether a service has a selector and no ready endpoint, of those counted.
+// isEmptyService reports whether a service has a selector and no ready endpoint among those counted.
 func isEmptyService(s *corev1.Service, ready map[types.NamespacedName]int) bool {
 	return len(s.Spec.Selector) > 0 && ready[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}] == 0
 }
@@ -59,14 +59,14 @@ func EmptyServices(v View) string {
 			case s.Spec.Type == corev1.ServiceTypeExternalName:
 				text += fmt.Sprintf("\n\nService %s leads outside, to %s: such a service never has endpoints, and that is no fault.", Code(s.Name), Code(s.Spec.ExternalName))
 			default:
-				text += fmt.Sprintf("\n\nService %s has no selector: its endpoints are whatever somebody writes by hand.", Code(s.Name))
+				text += fmt.Sprintf("\n\nService %s has no selector: its endpoints are managed by hand.", Code(s.Name))
 			}
 		}
 	}
 	return text
 }
 
-// External lists what can be reached from outside of the cluster.
+// External lists what can be reached from outside the cluster.
 func External(v View) string {
 	t := newTable("Namespace", "Object", "How", "Address", "Ports")
 	for _, s := range v.services() {

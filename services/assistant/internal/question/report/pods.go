@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// Overview counts what there is, by namespace.
+// Overview counts the objects by namespace.
 func Overview(v View) string {
 	type counts struct{ workloads, pods, healthy, services, jobs int }
 	by := map[string]*counts{}
@@ -76,7 +76,7 @@ func nodeReady(n *corev1.Node) bool {
 	})
 }
 
-// Health shows workloads with what they should have; those that lack something first.
+// Health shows workloads with their ready and wanted pods; incomplete ones first.
 func Health(v View) string {
 	all := v.Workloads()
 	short := func(w Workload) int { return w.Wanted - w.Ready }
@@ -108,7 +108,7 @@ func Health(v View) string {
 	return t.under(head, "There are no workloads "+v.where()+".")
 }
 
-// UnhealthyPods lists pods that do not do what they should.
+// UnhealthyPods lists the pods that are not healthy.
 func UnhealthyPods(v View) string {
 	t := newTable("Namespace", "Pod", "Ready", "State", "Restarts", "Age")
 	n := 0
@@ -120,7 +120,7 @@ func UnhealthyPods(v View) string {
 		up, of := readyContainers(pod)
 		t.add(tableCell(pod.Namespace), tableCell(pod.Name), fmt.Sprintf("%d/%d", up, of), tableCell(State(pod)), strconv.Itoa(countRestarts(pod)), formatAge(v.Taken, pod.CreationTimestamp.Time))
 	}
-	return t.under(countNoun(n, "pod is", "pods are")+" not healthy "+v.where()+".", "All pods "+v.where()+" are ready or have completed; whether their programs work, their logs tell.")
+	return t.under(countNoun(n, "pod is", "pods are")+" not healthy "+v.where()+".", "All pods "+v.where()+" are ready or have completed; only their logs show whether their programs work.")
 }
 
 // Restarts lists containers by how often they were restarted.
@@ -153,12 +153,12 @@ func Restarts(v View) string {
 	return t.under("Restarted containers "+v.where()+v.period()+", the most restarts first:", "No container "+v.where()+" was restarted"+v.period()+".")
 }
 
-// Starts lists when the containers of pods started last, the latest first, and which workloads a person restarted when.
+// Starts lists when the containers of pods last started, the latest first, and which workloads a person restarted when.
 func Starts(v View) string {
 	type entry struct {
 		pod   *corev1.Pod
 		state corev1.ContainerStatus
-		at    time.Time // zero: it does not run
+		at    time.Time // zero: it is not running
 	}
 	var all []entry
 	for _, pod := range v.pods() {
@@ -190,7 +190,8 @@ func Starts(v View) string {
 	return t.under("When the containers "+v.where()+" started last"+v.period()+", the latest first:", "No container "+v.where()+" started"+v.period()+".") + v.restartedByHand()
 }
 
-// restartedByHand lists the workloads that kubectl rollout restart, or a tool that marks them as it does, restarted.
+// restartedByHand lists the workloads restarted by kubectl rollout restart, or by a tool that marks them in the same
+// way.
 func (v View) restartedByHand() string {
 	var b strings.Builder
 	for _, w := range v.Workloads() {
@@ -236,8 +237,8 @@ func NoLimits(v View) string {
 	return t.under("Containers "+v.where()+" that lack limits or requests:", "Every container "+v.where()+" has limits and requests for CPU and memory.")
 }
 
-// NoProbes lists the containers that lack a probe of a kind that the words name, or a readiness or liveness probe if they name
-// none. Jobs and init containers that end need none.
+// NoProbes lists the containers without a probe of the kinds that the words name, or without a readiness or liveness
+// probe if they name none. Jobs and init containers that end need none.
 func NoProbes(v View, words string) string {
 	type kind struct {
 		name string
@@ -259,7 +260,7 @@ func NoProbes(v View, words string) string {
 	t := newTable("Namespace", "Workload", "Container", "Missing")
 	for _, w := range v.Workloads() {
 		if w.Ref.Kind == "Job" || w.Ref.Kind == "CronJob" {
-			continue // what ends by itself needs none
+			continue // what runs to completion needs none
 		}
 		sidecars := slices.DeleteFunc(slices.Clone(w.Template.Spec.InitContainers), func(c corev1.Container) bool {
 			return c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
@@ -297,8 +298,8 @@ func requestedTable(v View) string {
 	return t.String()
 }
 
-// LogPods are the logs to read for the objects of a view: of pods in trouble first, at
-// most so many. Of a container that ended, it is the run before.
+// LogPods returns at most so many logs for the objects of a view, pods in trouble first. For a container that ended, it
+// is the previous run.
 func (v View) LogPods(most int) []engine.Log {
 	var bad, good []engine.Log
 	for _, pod := range v.pods() {
@@ -323,8 +324,8 @@ func (v View) LogPods(most int) []engine.Log {
 	return all[:min(len(all), most)]
 }
 
-// LogSources are all logs of the pods of a view: of each container that ran, and of the run before its
-// last restart if that was within a period. Pods in trouble come first.
+// LogSources returns all logs of the pods of a view: of each container that ran, and of the run before its last restart
+// if that was within a period. Pods in trouble come first.
 func (v View) LogSources(recent time.Duration) []engine.Log {
 	var bad, good []engine.Log
 	for _, pod := range v.pods() {
@@ -349,7 +350,7 @@ func (v View) LogSources(recent time.Duration) []engine.Log {
 	return slices.Concat(bad, good)
 }
 
-// ContainerOf is the container that a log is of, or nil.
+// ContainerOf returns the container of a log, or nil.
 func (v View) ContainerOf(log engine.Log) *corev1.Container {
 	for i := range v.Pods {
 		if pod := &v.Pods[i]; pod.Name == log.Pod && pod.Namespace == log.Namespace {

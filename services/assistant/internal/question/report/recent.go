@@ -22,14 +22,14 @@ type change struct {
 	what      string
 }
 
-// Change is one that the cluster shows: something was created, rolled out or scaled.
+// Change is a change that the cluster shows: a creation, a rollout or a scaling.
 type Change struct {
 	At                time.Time
 	Namespace, Object string
 	What              string // a phrase, in Markdown
 }
 
-// Changes lists what was created, rolled out and scaled, the newest first.
+// Changes lists creations, rollouts and scalings, newest first.
 func (v View) Changes() []Change {
 	var all []Change
 	for _, c := range v.changes() {
@@ -46,16 +46,16 @@ func (v View) changes() []change {
 	return all
 }
 
-// RecentChanges lists what was created, rolled out and scaled, the newest first. Who did
-// it is in the cluster's own audit log alone; what wrote is in the managed fields.
+// RecentChanges lists creations, rollouts and scalings, newest first. Only the cluster's audit log has the users; the
+// managed fields have the clients.
 func RecentChanges(v View) string {
 	t := newTable("When", "Namespace", "Object", "What")
 	for _, c := range v.changes() {
 		t.add(formatAge(v.Taken, c.at)+" ago", tableCell(c.namespace), c.object, c.what)
 	}
 	period := cmp.Or(v.period(), " in the last 24 hours")
-	return t.under("What changed "+v.where()+period+", the newest first (the cluster does not tell here who did it):",
-		"Nothing was created, rolled out or scaled "+v.where()+period+". Other edits, such as of a selector or of a value, do not show here, and the cluster does not tell here who made them.")
+	return t.under("What changed "+v.where()+period+", the newest first (the cluster does not record here who did it):",
+		"Nothing was created, rolled out or scaled "+v.where()+period+". Other edits, such as of a selector or a value, are not visible here, nor is who made them.")
 }
 
 func (v View) recent(at time.Time) bool { return v.Taken.Sub(at) <= cmp.Or(v.Within, recently) }
@@ -126,7 +126,7 @@ func (v View) created() []change {
 	return all
 }
 
-// scaled are the events that tell of replicas that came or went.
+// scaled returns the events about added or removed replicas.
 func (v View) scaled() []change {
 	var all []change
 	for i := range v.Snapshot.Events {
@@ -140,7 +140,7 @@ func (v View) scaled() []change {
 	return all
 }
 
-// Idle lists workloads that do nothing, as far as the cluster shows it.
+// Idle lists workloads that seem to do nothing, from what the cluster shows.
 func Idle(v View) string {
 	asleep := v.asleep()
 	t := newTable("Namespace", "Object", "Why it looks idle")
@@ -172,8 +172,7 @@ func Idle(v View) string {
 	return t.under("What looks idle "+v.where()+":", "Nothing looks idle "+v.where()+".")
 }
 
-// asleep are the workloads whose pods all use next to nothing; of one without samples
-// nobody knows.
+// asleep returns the workloads whose pods all use next to nothing; without samples a workload is not listed.
 func (v View) asleep() map[operation.Ref]bool {
 	cpu := map[[2]string]int64{}
 	for log, used := range v.Snapshot.Usage {
@@ -194,7 +193,7 @@ func (v View) asleep() map[operation.Ref]bool {
 	return asleep
 }
 
-// mounted are the claims that pods mount, by namespace and name.
+// mounted returns the claims that pods mount, by namespace and name.
 func (v View) mounted() map[[2]string]bool {
 	all := map[[2]string]bool{}
 	for i := range v.Pods {

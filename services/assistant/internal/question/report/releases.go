@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// ReleaseList are the releases of Helm that are looked at: those of the namespace, or of the objects in question.
+// ReleaseList returns the Helm releases in the view: those of the namespace, or of the objects in question.
 func (v View) ReleaseList() []engine.Release {
 	var list []engine.Release
 	for _, r := range v.Releases() {
@@ -18,7 +18,7 @@ func (v View) ReleaseList() []engine.Release {
 	return list
 }
 
-// aboutRelease reports whether a release, or something that belongs to it, is one of the objects in question.
+// aboutRelease reports whether a release, or one of its objects, is one of the objects in question.
 func (v View) aboutRelease(release engine.Name, secret operation.Ref) bool {
 	if len(v.Objects) == 0 {
 		return true
@@ -32,7 +32,7 @@ func (v View) aboutRelease(release engine.Name, secret operation.Ref) bool {
 	return false
 }
 
-// Releases lists the releases of Helm, as names and labels of their Secrets tell them.
+// Releases lists the Helm releases, from the names and labels of their Secrets.
 func Releases(v View) string {
 	t := newTable("Namespace", "Release", "Revision", "Status", "Since", "Last deployed")
 	for _, r := range v.ReleaseList() {
@@ -42,14 +42,14 @@ func Releases(v View) string {
 		}
 		t.add(tableCell(r.Ref.Namespace), tableCell(r.Name), strconv.Itoa(r.Revision), tableCell(r.Status), formatAge(v.Taken, r.Created), deployed)
 	}
-	none := "There are no releases of Helm " + v.where() + "."
+	none := "There are no Helm releases " + v.where() + "."
 	if v.Unread["secrets"] {
-		none = "The Secrets could not be read, so no release of Helm was found."
+		none = "The Secrets could not be read, so no Helm release was found."
 	}
-	return t.under("Releases of Helm "+v.where()+", from the names and labels of their Secrets:", none)
+	return t.under("Helm releases "+v.where()+", from the names and labels of their Secrets:", none)
 }
 
-// released lists each new revision of a release of Helm.
+// released lists each new revision of a Helm release.
 func (v View) released() []change {
 	var all []change
 	for i := range v.Snapshot.Secrets {

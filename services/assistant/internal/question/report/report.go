@@ -15,33 +15,33 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// View is what a report looks at: of a snapshot, one namespace or all, and perhaps
-// only what belongs to some objects.
+// View selects the part of a snapshot that a report covers: one namespace or all, and optionally only what belongs to
+// some objects.
 type View struct {
 	*engine.Snapshot
 	Namespace string // empty: all
 	Except    Exclusion
 	Objects   []operation.Ref // empty: all
-	// Within is the period that is looked at, before the snapshot; 0: what each report takes.
+	// Within is the period before the snapshot that is covered; 0: each report's default.
 	Within time.Duration
 }
 
-// Exclusion is what a question leaves out. Its zero value leaves out nothing.
+// Exclusion holds the places and objects that a question excludes. Its zero value excludes nothing.
 type Exclusion struct {
 	Namespaces []string
 	Names      []string               // of objects
 	Objects    map[operation.Ref]bool // these and what belongs to them, without group and version
 }
 
-// Has reports whether an object is left out.
+// Has reports whether an object is excluded.
 func (e Exclusion) Has(r operation.Ref) bool {
 	return slices.Contains(e.Namespaces, r.Namespace) || e.Objects[operation.Ref{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}]
 }
 
-// within reports whether something happened in the period that is asked about.
+// within reports whether something happened in the period in question.
 func (v View) within(at time.Time) bool { return v.Within == 0 || v.Taken.Sub(at) <= v.Within }
 
-// period names the period that is asked about, for the end of a phrase, or is empty.
+// period names the period in question, for the end of a phrase, or is empty.
 func (v View) period() string {
 	if v.Within == 0 {
 		return ""
@@ -49,7 +49,7 @@ func (v View) period() string {
 	return " in the last " + FormatPeriod(v.Within)
 }
 
-// FormatPeriod is a period as it follows "the last".
+// FormatPeriod formats a period to follow "the last".
 func FormatPeriod(d time.Duration) string {
 	for _, unit := range []struct {
 		name string
@@ -65,7 +65,7 @@ func FormatPeriod(d time.Duration) string {
 	return d.String()
 }
 
-// where names what is looked at, for sentences.
+// where names the part of the cluster in view, for sentences.
 func (v View) where() string {
 	if len(v.Objects) > 0 {
 		var names []string
@@ -80,15 +80,15 @@ func (v View) where() string {
 	return Place(v.Namespace, v.Except)
 }
 
-// in reports whether an object is looked at by its namespace.
+// in reports whether an object's namespace is in view.
 func (v View) in(o metav1.Object) bool { return v.has(o.GetNamespace()) }
 
-// has reports whether a namespace is looked at.
+// has reports whether a namespace is in view.
 func (v View) has(namespace string) bool {
 	return (v.Namespace == "" || namespace == v.Namespace) && !slices.Contains(v.Except.Namespaces, namespace)
 }
 
-// Place names a namespace, or the cluster, without what is left out, for sentences.
+// Place names a namespace, or the cluster, and what is excluded, for sentences.
 func Place(namespace string, except Exclusion) string {
 	place := "in the cluster"
 	if namespace != "" {
@@ -117,7 +117,7 @@ func (v View) about(kind string, o metav1.Object) bool {
 	})
 }
 
-// pods are the pods looked at: of the objects asked about, or of the namespace.
+// pods returns the pods in view: of the objects in question, or of the namespace.
 func (v View) pods() []*corev1.Pod {
 	chosen := v.chosen()
 	var owner func(*corev1.Pod) operation.Ref
@@ -128,7 +128,7 @@ func (v View) pods() []*corev1.Pod {
 	for i := range v.Pods {
 		pod := &v.Pods[i]
 		if pod.Name == "" || !v.in(pod) || v.Except.Has(operation.Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}) {
-			continue // without a name: of a namespace that exists for nobody
+			continue // without a name: of a namespace hidden from the caller
 		}
 		if owner == nil || v.about("Pod", pod) || slices.ContainsFunc(chosen, func(match func(*corev1.Pod, operation.Ref) bool) bool { return match(pod, owner(pod)) }) {
 			pods = append(pods, pod)
@@ -140,7 +140,7 @@ func (v View) pods() []*corev1.Pod {
 	return pods
 }
 
-// chosen are, for each object asked about, which pods belong to it.
+// chosen returns, for each object in question, a test for the pods that belong to it.
 func (v View) chosen() []func(pod *corev1.Pod, owner operation.Ref) bool {
 	var all []func(*corev1.Pod, operation.Ref) bool
 	for _, r := range v.Objects {
@@ -167,8 +167,7 @@ func (v View) chosen() []func(pod *corev1.Pod, owner operation.Ref) bool {
 	return all
 }
 
-// Owners gives, for any pod of the snapshot, the workload at the top of its owners, or
-// the pod itself.
+// Owners returns a function from any pod of the snapshot to its topmost owner, or the pod itself.
 func (v View) Owners() func(*corev1.Pod) operation.Ref {
 	above := map[operation.Ref]*metav1.OwnerReference{}
 	for i := range v.ReplicaSets {
@@ -195,8 +194,8 @@ func (v View) Owners() func(*corev1.Pod) operation.Ref {
 	}
 }
 
-// readyContainers counts the ready containers of a pod. Where it tells of none, as in a recording that left them out, all of a
-// ready pod are.
+// readyContainers counts the ready containers of a pod. If the pod lists none, as in a recording that omits them, all
+// containers of a ready pod count.
 func readyContainers(pod *corev1.Pod) (n, of int) {
 	if len(pod.Status.ContainerStatuses) == 0 && engine.PodReady(pod) {
 		return len(pod.Spec.Containers), len(pod.Spec.Containers)
@@ -257,8 +256,8 @@ func isHealthy(pod *corev1.Pod) bool {
 	return false
 }
 
-// isReady reports whether a pod that runs is ready: by its condition, which also tells of a node that is gone and of gates, else by
-// its containers.
+// isReady reports whether a running pod is ready: by its condition, which also covers lost nodes and readiness gates,
+// else by its containers.
 func isReady(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {

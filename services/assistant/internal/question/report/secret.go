@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// Secrets lists Secrets and their keys. There is no value in a snapshot to show.
+// Secrets lists Secrets and their keys. A snapshot contains no values.
 func Secrets(v View) string {
 	all := slices.SortedFunc(slices.Values(v.Snapshot.Secrets), func(a, b engine.SecretKeys) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -32,14 +32,13 @@ func Secrets(v View) string {
 	return t.under("Secrets "+v.where()+" by name and key. Their values are never shown, in no format:", none)
 }
 
-// tellingExpr matches names of variables that are likely to hold a secret.
+// tellingExpr matches names of variables that are likely to contain a secret.
 var tellingExpr = regexp.MustCompile(`(?i)` + wordlist.AnyOf(
 	"passw", "passwd", "pwd", "secret", "token", "api_?key", "access_?key", "private_?key", "credential", "auth$",
 	"dsn$", "connection_?string",
 ))
 
-// EnvSecrets lists, by name, variables that hold a secret: as plain text in the spec, or
-// from a Secret.
+// EnvSecrets lists, by name, variables with a secret: as plain text in the spec, or from a Secret.
 func EnvSecrets(v View) string {
 	t := newTable("Namespace", "Workload", "Container", "Variable", "Where the value is")
 	plain := 0

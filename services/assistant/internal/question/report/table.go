@@ -7,17 +7,17 @@ import (
 	"unicode"
 )
 
-// mostRows limits the rows of a table; further ones are counted.
+// mostRows limits the rows of a table; further ones are only counted.
 const mostRows = 40
 
-// mostText bounds, in code points, one cell.
+// mostText limits one cell, in code points.
 const mostText = 160
 
-// table is a Markdown table that is written when it is whole.
+// table is a Markdown table that is written once complete.
 type table struct {
 	head []string
 	rows [][]string
-	// left are rows that were counted and not kept.
+	// left is the number of rows that were counted but not kept.
 	left int
 }
 
@@ -45,7 +45,7 @@ func (t *table) String() string {
 	return b.String()
 }
 
-// under puts a sentence above the table, or says instead that there is nothing.
+// under puts a sentence above the table, or returns another one if the table is empty.
 func (t *table) under(head, nothing string) string {
 	if len(t.rows) == 0 {
 		return nothing + "\n"
@@ -53,8 +53,7 @@ func (t *table) under(head, nothing string) string {
 	return head + "\n\n" + t.String()
 }
 
-// Code shows foreign text as code, in one line and short, so that no markup in it comes
-// to life.
+// Code formats foreign text as code, in one line and shortened, so that markup in it has no effect.
 func Code(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -76,7 +75,7 @@ func Code(s string) string {
 	return "`" + s + "`"
 }
 
-// tableCell is Code for a table, where a bar would end it.
+// tableCell is Code for a table, where a bar would end the cell.
 func tableCell(s string) string { return strings.ReplaceAll(Code(s), "|", `\|`) }
 
 func tableCells(list []string) string {
@@ -95,7 +94,7 @@ func tableCells(list []string) string {
 	return strings.Join(all, ", ")
 }
 
-// formatAge is how long ago something was, as kubectl rounds it.
+// formatAge formats the time since then, rounded as by kubectl.
 func formatAge(now, then time.Time) string {
 	if then.IsZero() {
 		return "-"
@@ -112,7 +111,7 @@ func formatAge(now, then time.Time) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// countNoun is a number with its noun.
+// countNoun formats a number with its noun.
 func countNoun(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// used is what one row of a usage table uses.
+// used is the usage in one row of a table.
 type used struct {
 	namespace, name string
 	containers      int
@@ -23,10 +23,10 @@ type used struct {
 	limit           string // of memory; of one container only
 }
 
-// Usage ranks what pods use now, with the first of the order in a sentence above the table.
+// Usage ranks the current usage of pods, with the first of the order in a sentence above the table.
 func Usage(v View, r question.Ranking) string {
 	if v.Snapshot.Usage == nil {
-		return "The cluster has no metrics API, or it cannot be read, so what pods use now is not known. What they ask for is:\n\n" + requestedTable(v)
+		return "The cluster has no metrics API, or it cannot be read, so current usage is unknown. Pod requests:\n\n" + requestedTable(v)
 	}
 	rows := v.sumUsage(r.By)
 	order, column := func(a, b used) int { return b.memory.Cmp(a.memory) }, "memory"

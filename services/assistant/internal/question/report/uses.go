@@ -8,8 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Uses reports whether a pod reads a ConfigMap or Secret, mounts a volume claim or runs as a service
-// account.
+// Uses reports whether a pod reads a ConfigMap or Secret, mounts a volume claim or runs as a service account.
 func Uses(pod *corev1.Pod, r operation.Ref) bool {
 	spec := &pod.Spec
 	if r.Kind == "ServiceAccount" {
@@ -44,7 +43,7 @@ func volumeUses(v *corev1.Volume, r operation.Ref) bool {
 	return false
 }
 
-// FirstPort is the first port that a container of a view declares, or 0.
+// FirstPort returns the first port that a container of a view declares, or 0.
 func (v View) FirstPort() int32 {
 	for _, pod := range v.pods() {
 		for i := range pod.Spec.Containers {

@@ -11,17 +11,16 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Workload is what keeps pods running: a Deployment, StatefulSet or DaemonSet, or a pod
-// of nobody.
+// Workload is a Deployment, StatefulSet or DaemonSet, or a pod without an owner.
 type Workload struct {
 	Ref           operation.Ref
 	Template      *corev1.PodTemplateSpec
 	Wanted, Ready int
-	// Unwell are pods of it that are not healthy, also those of a new revision.
+	// Unwell are its unhealthy pods, including those of a new revision.
 	Unwell int
 }
 
-// Workloads lists what the view looks at, by namespace and name.
+// Workloads lists the workloads in view, by namespace and name.
 func (v View) Workloads() []Workload {
 	unwell, owner := map[[3]string]int{}, v.Owners()
 	for i := range v.Pods {
@@ -69,7 +68,7 @@ func (v View) Workloads() []Workload {
 	return all
 }
 
-// replicasOrOne is what a nil count means.
+// replicasOrOne returns the count, or the API's default of 1.
 func replicasOrOne(n *int32) int32 {
 	if n == nil {
 		return 1

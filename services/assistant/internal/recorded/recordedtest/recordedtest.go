@@ -1,4 +1,4 @@
-// Package recordedtest has one small cluster, recorded in each layout that recordings come in.
+// Package recordedtest provides one small cluster, recorded in each supported layout.
 package recordedtest
 
 import (
@@ -13,8 +13,8 @@ import (
 //go:embed all:testdata
 var files embed.FS
 
-// Folder writes the recording of a layout (bundle, dump, lists or must-gather) into a folder of its own and returns that.
-// Logs stand in the tree as .log.txt, since logs are what a repository ignores.
+// Folder writes the recording of a layout (bundle, dump, lists or must-gather) into a new folder and returns the
+// folder. Logs are stored in the tree as .log.txt, since *.log files are commonly git-ignored.
 func Folder(t testing.TB, layout string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), layout)

@@ -1,5 +1,4 @@
-// Package clip keeps text within a number of characters, at line ends, and says in the
-// text what is missing.
+// Package clip truncates text to a number of characters, at line ends, and states in the text what is missing.
 package clip
 
 import (
@@ -8,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Head keeps the first lines. hint says how to see the rest; it may be empty.
+// Head keeps the first lines. hint explains how to see the rest; it may be empty.
 func Head(text string, most int, hint string) (kept string, cut bool) {
 	if utf8.RuneCountInString(text) <= most {
 		return text, false
@@ -43,7 +42,7 @@ func countFitting(lines []string, room int, at func(int) int) int {
 	return len(lines)
 }
 
-// countLines leaves out the empty piece behind the last line feed.
+// countLines ignores the empty piece after the last line feed.
 func countLines(lines []string) int {
 	if lines[len(lines)-1] == "" {
 		return len(lines) - 1

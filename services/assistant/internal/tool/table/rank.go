@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// Grade says how much a row needs a look.
+// Grade states how much a row needs attention.
 type Grade int
 
-// Troubled is broken or on the way there. Noted is in order but worth seeing.
+// Troubled is broken or about to break. Noted is in order but worth seeing.
 const (
 	Fine Grade = iota
 	Noted
 	Troubled
 )
 
-// good are the words of status columns that need no look.
+// good are the words of status columns that need no attention.
 var good = []string{
 	"", "running", "completed", "succeeded", "complete", "ready", "active", "bound", "available", "true",
 	"healthy", "established", "deployed", "synced", "normal", "<none>", "issued", "enabled", "approved,issued",
 }
 
-// passing are the words of what is on its way.
+// passing are the words for transitional states.
 var passing = []string{"pending", "containercreating", "podinitializing", "terminating", "released", "progressing", "ready,schedulingdisabled"}
 
 // TroubleFirst orders rows by grade, troubled ones first, and keeps the server's order
@@ -61,8 +61,7 @@ func (t *Table) Grade(i int) Grade {
 	}
 	raise(Troubled, hasStatus && !slices.Contains(good, status) && !slices.Contains(passing, status))
 	raise(Noted, slices.Contains(passing, status))
-	// A pod that waits long is in trouble, one that waits since a moment is not; its age
-	// is all that a row tells of that.
+	// A pod that has waited long is in trouble, one that began a moment ago is not; its age is the only sign in a row.
 	raise(Troubled, status == "pending" && !isSeconds(cells["AGE"]))
 	raise(Troubled, !ended && isPartial(cells["READY"]))
 	raise(Noted, isPartial(cells["COMPLETIONS"]))
@@ -90,7 +89,7 @@ func isPartial(cell string) bool {
 	return err == nil && werr == nil && h < w
 }
 
-// isFewer reports whether a number is below another one of its row.
+// isFewer reports whether a number is below another one in its row.
 func isFewer(cells map[string]string, column, than string) bool {
 	have, err := strconv.Atoi(cells[column])
 	want, werr := strconv.Atoi(cells[than])

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Accept asks an API server for tables; one that knows none answers with objects.
+// Accept requests tables from an API server; one without support answers with objects.
 const Accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
 // Table is rows under columns.
@@ -17,7 +17,7 @@ type Table struct {
 	Rows    []Row
 }
 
-// Column is a heading; a wide one is shown when more is asked for.
+// Column is a heading; a wide one is shown only in wide output.
 type Column struct {
 	Name string
 	Wide bool
@@ -26,7 +26,7 @@ type Column struct {
 // Row is one object. Cells without a column are never shown.
 type Row struct {
 	Namespace, Name string
-	ResourceVersion string // empty if the server does not tell it
+	ResourceVersion string // empty if the server omits it
 	Cells           []string
 }
 
@@ -34,10 +34,10 @@ type Row struct {
 type Page struct {
 	Table
 	Continue  string
-	Remaining int64 // on later pages, as far as the server says
+	Remaining int64 // on later pages, if the server states it
 }
 
-// wire is what a table, a list of objects or one object have in common.
+// wire has the fields that a table, a list of objects and one object share.
 type wire struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
@@ -67,8 +67,8 @@ type metadata struct {
 	Version   string `json:"resourceVersion"`
 }
 
-// Decode reads a table. Of a server that made none it reads the objects' names; the
-// page then has the columns NAME and CREATED.
+// Decode reads a table. If the server made none, it reads the objects' names; the page then has the columns NAME and
+// CREATED.
 func Decode(answer []byte) (Page, error) {
 	var w wire
 	if err := json.Unmarshal(answer, &w); err != nil {
@@ -122,14 +122,14 @@ func formatCell(cell any) string {
 	default:
 		raw, err := json.Marshal(v)
 		if err != nil {
-			return "<none>" // what came out of JSON goes into it
+			return "<none>" // it came from JSON, so it can be encoded
 		}
 		return string(raw)
 	}
 }
 
-// Line makes foreign text fit for one line: nothing in it can break out of the line or
-// stay unseen, and it is at most so many characters long.
+// Line makes foreign text safe for one line: nothing in it can break out of the line or stay invisible, and it has at
+// most so many characters.
 func Line(s string, most int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	s = strings.Map(func(r rune) rune {

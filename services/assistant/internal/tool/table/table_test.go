@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// podTable is what an API server answers for pods, its metadata shortened.
+// podTable is an API server's answer for pods, with shortened metadata.
 const podTable = `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7","continue":"next","remainingItemCount":3},
 "columnDefinitions":[{"name":"Name","type":"string","format":"name","priority":0},{"name":"Ready","type":"string","priority":0},{"name":"Status","type":"string","priority":0},{"name":"Restarts","type":"string","priority":0},{"name":"Age","type":"string","priority":0},{"name":"IP","type":"string","priority":1}],
 "rows":[
@@ -81,7 +81,7 @@ func TestGrade(t *testing.T) {
 			table.Columns = append(table.Columns, Column{Name: name})
 		}
 		if c.cells == "short" {
-			c.want = Fine // cells that are missing tell nothing
+			c.want = Fine // missing cells mean nothing
 		}
 		if got := table.Grade(0); got != c.want {
 			t.Errorf("%s: %s: grade %d, want %d", c.columns, c.cells, got, c.want)

@@ -9,19 +9,19 @@ import (
 // maxCell limits one cell: an event's message may be a kilobyte.
 const maxCell = 300
 
-// View says how much of a table is shown.
+// View selects how much of a table is shown.
 type View struct {
-	Namespaces bool // with a column for them
+	Namespaces bool // with a column for the namespaces
 	Wide       bool
 	Bare       bool // without headings
 	Rows       int  // at most; 0 is all
 	Characters int  // at most, the marker included
-	// More are rows that were not even read.
+	// More is the number of rows that were not even read.
 	More int64
 }
 
-// Text writes the table, and reports whether rows were left out; the last line then tells
-// how many, and how to see them.
+// Text writes the table, and reports whether rows were omitted; the last line then states how many, and how to see
+// them.
 func (t *Table) Text(v View) (text string, cut bool) {
 	columns, rows := t.visible(v)
 	widths := make([]int, len(columns))
@@ -62,12 +62,12 @@ func (t *Table) Text(v View) (text string, cut bool) {
 	return b.String(), true
 }
 
-// omittedMarker is the line that stands for what is not shown.
+// omittedMarker is the line that replaces the omitted rows.
 func omittedMarker(shown, total int64) string {
 	return fmt.Sprintf("[%d of %d rows shown, troubled ones first; narrow it by namespace, name or selector]\n", shown, total)
 }
 
-// visible are the headings and cells that the view wants.
+// visible returns the headings and cells that the view shows.
 func (t *Table) visible(v View) (columns []string, rows [][]string) {
 	if v.Namespaces {
 		columns = append(columns, "NAMESPACE")
