@@ -26,7 +26,7 @@ import (
 
 const accountFile = "../../deploy/kubernetes/assistant-account.yaml"
 
-// right is what a rule allows, one verb on one resource.
+// right is a permission that a rule grants: one verb on one resource.
 type right struct{ group, resource, verb string }
 
 func (r right) String() string { return fmt.Sprintf("%s %s.%s", r.verb, r.resource, r.group) }
@@ -65,7 +65,8 @@ func clusterRoles(t *testing.T, path string) map[string]map[right]bool {
 	}
 }
 
-// rightOf is what a request needs; of addresses that are no resource nothing: every account may read those.
+// rightOf returns the right that a request needs; none for an address that is not a resource, which every account may
+// read.
 func rightOf(r *http.Request) (right, bool) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	var group string
@@ -176,7 +177,7 @@ func TestAccount(t *testing.T) {
 		"kubectl rollout history statefulset/warehouse -n reports", "kubectl top nodes", "kubectl auth can-i delete pods -n shop"} {
 		b.say(admin, "reads", question)
 	}
-	for r := range reader { // whatever a person names is read as it stands in the rules
+	for r := range reader { // a name that a person gives is compared with the rules as written
 		if kind := r.resource + dotPrefix(r.group); r.verb == "get" && r.resource != "pods/log" {
 			b.say(admin, "reads-by-line", "kubectl get "+kind+" -A")
 			b.say(admin, "reads-by-line", "kubectl get "+kind+" "+nameOf(r)+" -n shop")
@@ -218,8 +219,8 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// unserved are kinds that the sample cluster lets nobody read by name, or, as resource claims, the Gateway API and what
-// other controllers add, does not serve.
+// unserved lists kinds that the sample cluster does not let anyone read by name, or, like resource claims, the Gateway
+// API and what other controllers add, does not serve.
 var unserved = map[string]bool{
 	"controllerrevisions": true, "mutatingwebhookconfigurations": true, "resourceclaims": true, "validatingwebhookconfigurations": true,
 	"gatewayclasses": true, "gateways": true, "grpcroutes": true, "httproutes": true, "referencegrants": true, "tlsroutes": true,
@@ -241,8 +242,8 @@ func nameOf(r right) string {
 	return "web"
 }
 
-// writes are lines for every verb that writes, in an order in which the sample cluster can carry them out. POD stands for
-// a pod of the deployment cart.
+// writes holds lines for every verb that writes, in an order in which the sample cluster can carry them out. POD is
+// replaced by a pod of the deployment cart.
 var writes = []struct {
 	verb operation.Verb
 	line string

@@ -144,7 +144,7 @@ func TestAlertsOfOneGroup(t *testing.T) {
 	wantPieces(t, string(raw), `assistant_alerts_total{outcome="repeated"} 1`, "assistant_waiting_alerts 0")
 }
 
-// Whoever asks first in the session of an alert goes on with it; others read.
+// The first person to ask in an alert's session takes it over; others may only read.
 func TestAnotherPersonGoesOnWithAnAlert(t *testing.T) {
 	t.Parallel()
 	b := startBench(t, "ASSISTANT_ALERT_KEYS="+alertKey)
@@ -299,7 +299,7 @@ func TestAlertsAreRefused(t *testing.T) {
 	}
 }
 
-// A stop in the middle loses nothing: the next process goes on.
+// A stop in the middle loses nothing: the next process continues.
 func TestAlertsSurviveAStop(t *testing.T) {
 	t.Parallel()
 	b := startBench(t, "ASSISTANT_ALERT_KEYS="+alertKey)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// BenchmarkHandshake measures the time until a stream's handshake and its first status are there, each request in a
-// session of its own.
+// BenchmarkHandshake measures the time until a stream's handshake and its first status arrive, each request in a
+// separate session.
 func BenchmarkHandshake(b *testing.B) {
 	s := startBench(b)
 	var handshakes, statuses []time.Duration

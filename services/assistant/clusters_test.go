@@ -114,7 +114,7 @@ func (b *bench) sayIn(cluster, key, session, text string) stream {
 	return b.stream(b.want(200, "POST", chatPath, key, chatBody(text), "X-Session-ID", session, "X-Cluster", cluster))
 }
 
-// proposeIn asks for a write in a session of a cluster and returns the action's id.
+// proposeIn requests a write in a session of a cluster and returns the action's id.
 func (b *bench) proposeIn(cluster, key, session, text string) string {
 	b.t.Helper()
 	s := b.sayIn(cluster, key, session, text)
@@ -158,7 +158,7 @@ func TestClusters(t *testing.T) {
 	if n := b.count("select count(*) from sessions where id = 'three'"); n != 0 {
 		t.Error("a refused request made a session")
 	}
-	// Another person learns nothing of it.
+	// Another person does not learn the cluster of the session.
 	if got := b.want(403, "POST", chatPath, other, chatBody("why?"), "X-Session-ID", "two", "X-Cluster", "east"); strings.Contains(string(got.body), "west") {
 		t.Errorf("got %s; want no word of the cluster", got)
 	}
@@ -194,7 +194,7 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-// The list of namespaces is that of the cluster that the header names, and tells which clusters there are.
+// The list of namespaces is that of the cluster in the header, and lists the clusters too.
 func TestNamespacesOfClusters(t *testing.T) {
 	t.Parallel()
 	s := serveSites(t)
@@ -292,14 +292,14 @@ func TestClustersAreNamedLater(t *testing.T) {
 	}
 }
 
-// Nobody approves their own request, whichever cluster it is for.
+// No one approves their own request, whichever cluster it is for.
 func TestFourEyesInSeveralClusters(t *testing.T) {
 	t.Parallel()
 	s := serveSites(t)
 	b := startBench(t, append(s.env, "ASSISTANT_APPROVAL_POLICY=four-eyes")...)
 	first := s.east.replicas(t)
 	id := b.proposeIn("west", operator, "two", scaleWebTo(5))
-	b.contains(b.sayIn("", operator, "two", "yes"), "somebody else has to approve it")
+	b.contains(b.sayIn("", operator, "two", "yes"), "another person has to approve it")
 	b.decide(403, operator, "two", id, "approve")
 	b.contains(b.sayIn("east", other, "elsewhere", "approve "+id), "Done", "in cluster `west`")
 	if east, west := s.east.replicas(t), s.west.replicas(t); east != first || west != 5 {
@@ -371,7 +371,7 @@ func TestMCPOfClusters(t *testing.T) {
 	}
 }
 
-// The label of an alert chooses the cluster, and the session says which it was.
+// The label of an alert chooses the cluster, and the session names it.
 func TestAlertsOfClusters(t *testing.T) {
 	t.Parallel()
 	s := serveSites(t)
@@ -404,7 +404,7 @@ func TestAlertsOfClusters(t *testing.T) {
 		t.Error("a group that names another cluster got the session of the first")
 	}
 	b.settled(readonly, two)
-	testenv.Eventually(t, 30*time.Second, func() error { // a person goes on where the alert was
+	testenv.Eventually(t, 30*time.Second, func() error { // a person continues in the alert's cluster
 		if got := b.sayIn("", operator, one, listNamespaces).text; !strings.Contains(got, "only-west") {
 			return fmt.Errorf("got %s", got)
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/mlp-platform/platform/libs/scriptedmodel/scripttest"
 )
 
-// TestAModelsWriteAfterAQuestionAsks: what was approved in advance, for the request or the
-// session, does not cover a write that a model proposes and nobody ordered, even where the
-// question names all of it. The same write runs once the person orders it.
+// TestAModelsWriteAfterAQuestionAsks: an approval given in advance, for the request or the session, does not cover a
+// write that a model proposes and no person ordered, even where the question names all of it. The same write runs once
+// the person orders it.
 func TestAModelsWriteAfterAQuestionAsks(t *testing.T) {
 	t.Parallel()
 	script, err := scriptedmodel.New(scripttest.Always(scripttest.Ask("scale", `{"kind":"deployment","name":"web","namespace":"shop","replicas":4}`)), io.Discard)

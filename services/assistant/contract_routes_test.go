@@ -60,7 +60,7 @@ func TestEndpoints(t *testing.T) {
 			if doc := b.want(200, "GET", path, "", "").document(t); doc["status"] != "ok" || doc["version"] == "" {
 				t.Errorf(`%v; want doc["status"] == "ok" && doc["version"] != ""`, doc)
 			}
-			// Its cluster is a sample of its own, as another replica's would be.
+			// It has a separate sample cluster, as another replica would.
 			doc := b.want(200, "GET", path, "", "").document(t)
 			if got := fmt.Sprint(doc["horizontal_scaling_blockers"]); got != "[sample_cluster]" {
 				t.Errorf("blockers %s, want [sample_cluster]", got)

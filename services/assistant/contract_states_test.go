@@ -90,7 +90,7 @@ func TestStates(t *testing.T) {
 		if doc := b.action(operator, "several", two.ActionID); doc["state"] != "denied" || doc["reason"] != "too many" {
 			t.Errorf(`%v; want doc["state"] == "denied" && doc["reason"] == "too many"`, doc)
 		}
-		// From another session, by whoever may decide.
+		// From another session, by anyone who may decide.
 		b.contains(b.say(other, "elsewhere", "/approve "+strings.ToUpper(one.ActionID)), "Done")
 		if doc := b.action(operator, "several", one.ActionID); doc["state"] != "succeeded" {
 			t.Errorf(`%v; want doc["state"] == "succeeded"`, doc)

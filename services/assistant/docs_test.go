@@ -126,8 +126,8 @@ func manualSettings(t *testing.T) string {
 	return b.String()
 }
 
-// settingsOf are rows for the settings of a struct. A comment stands for the fields below it that have none, and speaks of
-// fields by their names in Go; a row says it once.
+// settingsOf returns rows for the settings of a struct. A comment also covers the fields below it that have none, and
+// refers to fields by their names in Go; a row says it once.
 func settingsOf(t *testing.T, path, name string) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)

@@ -76,7 +76,7 @@ func TestMCP(t *testing.T) {
 	if failed || made["state"] != "pending" || made["always_confirm"] != true || action == "" || !strings.Contains(text, "Nothing has changed yet") {
 		t.Fatalf("got %v, %s; want a pending action that always asks", made, text)
 	}
-	if strings.Contains(text, "language model") || !strings.Contains(text, "a program chose to make this change; no message of a person asks for it") {
+	if strings.Contains(text, "language model") || !strings.Contains(text, "a program chose to make this change; no person requested it in a message") {
 		t.Errorf("got %s; want it to say that a program chose", text)
 	}
 	again, _, _ := propose(s, map[string]any{
@@ -117,7 +117,7 @@ func TestMCPTakesNoBatches(t *testing.T) {
 	}
 }
 
-// TestMCPRefusals: what is no call of the protocol is answered with an error of JSON-RPC that says what to do.
+// TestMCPRefusals: a request that is not a call of the protocol gets a JSON-RPC error that names the remedy.
 func TestMCPRefusals(t *testing.T) {
 	t.Parallel()
 	b := startBench(t)

@@ -255,7 +255,7 @@ func (s stream) events(kind string) (all []assistanttest.Event) {
 	return all
 }
 
-// propose asks for a write and gives the prompt.
+// propose requests a write and returns the prompt.
 func (b *bench) propose(key, session, text string, members ...any) assistanttest.Choice {
 	b.t.Helper()
 	s := b.say(key, session, text, members...)

@@ -151,5 +151,5 @@ const (
 	refusedEvent, refusedAct   = "action_refused", "action.refused"
 )
 
-// systemActor stands for the system where no person acts.
+// systemActor identifies a part of the system as the actor where no person acts.
 func systemActor(part string) event.Who { return event.Who{Principal: "system:" + part} }

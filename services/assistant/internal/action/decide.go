@@ -61,11 +61,11 @@ func (s *Service) Decide(ctx context.Context, w event.Who, id uuid.UUID, d Decis
 // decisionRule holds what determines, without calling the cluster, whether a person may decide
 // an action.
 type decisionRule struct {
-	FourEyes bool // nobody may approve their own request
+	FourEyes bool // no one may approve their own request
 	Approve  bool // the decision is an approval; otherwise a denial
 	Own      bool // the decider requested the action
-	// Verdict is the verdict on the action for the decider's role: whoever may not perform an
-	// operation may not decide it either, not even to withdraw it.
+	// Verdict is the verdict on the action for the decider's role: a caller who may not perform an operation may not
+	// decide it either, not even to withdraw it.
 	Verdict guard.Verdict
 }
 
@@ -75,7 +75,7 @@ func (r decisionRule) refusal() string {
 	case r.Verdict.Answer == guard.Refuse:
 		return r.Verdict.Reason
 	case r.Approve && r.Own && r.FourEyes:
-		return "You asked for this yourself; somebody else has to approve it."
+		return "This is your own request; another person has to approve it."
 	}
 	return ""
 }
@@ -101,7 +101,7 @@ func (s *Service) open(ctx context.Context, a Action) (Action, error) {
 		}
 		return err
 	})
-	if store.None(err) { // somebody else decided first
+	if store.None(err) { // another decision was first
 		if late, err = s.Get(ctx, a.ID); err == nil {
 			return late, settledError(late)
 		}
@@ -118,7 +118,7 @@ func settledError(a Action) *problem.Error {
 	with := map[string]any{"action_id": a.ID, "state": a.State}
 	switch a.State {
 	case Expired:
-		return fault.ActionExpired.New("Nobody decided this action in time; ask for it again.").With(with)
+		return fault.ActionExpired.New("This action was not decided in time; request it again.").With(with)
 	case Stale:
 		if a.ReplacedBy != nil {
 			with["replaced_by"] = *a.ReplacedBy
@@ -169,8 +169,7 @@ func (s *Service) settle(ctx context.Context, w event.Who, a Action, to State, d
 	return done, nil
 }
 
-// decideIn moves a out of pending; the error satisfies store.None if somebody else did so
-// first.
+// decideIn moves a out of pending; the error satisfies store.None if another decision was first.
 func decideIn(ctx context.Context, tx store.Tx, w event.Who, a Action, to State, basis Basis, reason string, turn *int32, now time.Time) (Action, error) {
 	role, b := string(w.Role), string(basis)
 	row, err := tx.DecideAction(ctx, store.DecideActionParams{

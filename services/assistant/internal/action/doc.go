@@ -1,6 +1,5 @@
-// Package action keeps the writes that were proposed: who asked for what, who decided,
-// and what became of it. An action is a row, not somebody waiting; it outlives every
-// process.
+// Package action stores proposed writes: who requested what, who decided, and the outcome. An action is a row, not a
+// waiting goroutine or connection; it outlives every process.
 //
 //	            ┌─denial, session deleted──▶ denied
 //	            ├─expires_at passed────────▶ expired
@@ -18,9 +17,8 @@
 // targets. It is computed anew at the decision and before the call; where it differs,
 // nothing is written.
 //
-// Whoever executes holds a lease with a fence. The versions that the call is bound to are
-// committed before the call. After a crash the lease runs out, and a rescuer looks at
-// the target: unmoved, the call is made, under the same versions, so that a former holder
-// that only slept cannot write a second time; our effect is there, that is recorded; in
-// any other case the outcome is unknown and nothing is repeated.
+// The executor holds a lease with a fence. The versions that the call is bound to are committed before the call. After
+// a crash the lease expires, and a rescuer looks at the target: if it has not changed, the call is made with the same
+// versions, so that a former holder that only slept cannot write a second time; if it shows our effect, that is
+// recorded; in any other case the outcome is unknown and nothing is repeated.
 package action

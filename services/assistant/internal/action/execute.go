@@ -65,7 +65,7 @@ func notApproved(a Action) error {
 // continues, so that its row records the reason.
 func (s *Service) observe(ctx context.Context, target Target, a Action) (observed []operation.Expanded, why string) {
 	if a.DecidedAt != nil && s.Now().Sub(*a.DecidedAt) > s.TTL {
-		return a.Operations, "Approved too long ago and never carried out; nothing was written. Ask for it again."
+		return a.Operations, "Approved too long ago and never carried out; nothing was written. Request it again."
 	}
 	plan, err := target.Plan(ctx, a.DeciderRole, a.Ops())
 	plan.Verdict = plan.Verdict.Recall(a.DeciderRole, a.Confirms)
@@ -161,7 +161,7 @@ func (s *Service) keep(ctx context.Context, a Action, lost context.CancelFunc) {
 }
 
 const (
-	unknownResult  = "The write was sent and nobody knows whether it had its effect. It is not repeated; look at the target."
+	unknownResult  = "The write was sent, but its outcome is unknown. It is not repeated; look at the target."
 	observedResult = "The write had its effect; its answer was lost."
 )
 

@@ -52,7 +52,7 @@ func (s *Service) Rescue(ctx context.Context, a Action) (Action, error) {
 		return a, err
 	}
 	target, err := s.Target(a.Cluster)
-	if err != nil { // nobody will ever be able to look
+	if err != nil { // the target can never be inspected
 		return s.finish(ctx, a, Unknown, err.Error()+" "+unknownResult)
 	}
 	look, cancel := context.WithTimeout(ctx, s.Lease/2) // the call needs some of the lease, too

@@ -83,7 +83,7 @@ func TestAbandonedLease(t *testing.T) {
 	}
 }
 
-// What somebody else moved meanwhile is reported and left alone.
+// A change that another actor made meanwhile is reported and left alone.
 func TestUnclearIsUnknown(t *testing.T) {
 	t.Parallel()
 	b := setup(t, action.Config{Lease: lease})
@@ -163,7 +163,7 @@ func TestRejectedWriteFails(t *testing.T) {
 	b.wantWrites("api", 0)
 }
 
-// An approval that nobody carried out in time is not carried out later.
+// An approval that was not carried out in time is not carried out later.
 func TestOldApprovalDoesNotRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t, action.Config{TTL: time.Hour})

@@ -8,7 +8,7 @@ import (
 
 func TestDecisionRule(t *testing.T) {
 	t.Parallel()
-	const lowRole, ownRequest = "Your role may not do this.", "You asked for this yourself; somebody else has to approve it."
+	const lowRole, ownRequest = "Your role may not do this.", "This is your own request; another person has to approve it."
 	may, mayNot := guard.Verdict{Answer: guard.AlwaysAsk}, guard.Verdict{Answer: guard.Refuse, Reason: lowRole}
 	for _, tc := range []struct {
 		name string

@@ -73,7 +73,7 @@ type Target interface {
 // Config holds the settings.
 type Config struct {
 	TTL      time.Duration // time to decide an action, and to execute it once approved; 0 means 1 h
-	FourEyes bool          // nobody may approve their own request, and there is no approval in advance
+	FourEyes bool          // no one may approve their own request, and there is no approval in advance
 	Lease    time.Duration // an executor without a heartbeat for this long counts as dead; 0 means 30 s
 }
 
@@ -187,7 +187,7 @@ func fromRows(rows []store.Action) ([]Action, error) {
 	return out, nil
 }
 
-// ExpireDue expires the actions that nobody decided in time.
+// ExpireDue expires the actions that were not decided in time.
 func (s *Service) ExpireDue(ctx context.Context) error {
 	const batch = 100
 	for {

@@ -76,7 +76,7 @@ func (s *Service) CloseIn(ctx context.Context, tx store.Tx, w event.Who, session
 			return nil, err
 		}
 		a, err = decideIn(ctx, tx, w, a, Denied, SessionDeleted, "the session was deleted", nil, now)
-		if store.None(err) { // somebody else decides it at this moment, and was first
+		if store.None(err) { // a concurrent decision was first
 			continue
 		}
 		if err != nil {

@@ -36,7 +36,7 @@ func (i investigation) asked() (subjects []subject, left int) {
 	return i.subjects[:n], len(i.subjects) - n
 }
 
-// query is what the conversation keeps as the program's words. None of it is the alert's.
+// query returns the text that the conversation stores as the program's query. None of it comes from the alert.
 func (i investigation) query() string {
 	subjects, _ := i.asked()
 	if len(subjects) == 0 {
@@ -100,7 +100,7 @@ func (i investigation) Investigate(ctx context.Context, t turn.Turn, tools turn.
 	return all, nil
 }
 
-// subjects are what a runbook may be for: the alerts that fire, and what they name. Whether that is there does not matter.
+// subjects returns what a runbook may be for: the firing alerts, and what they name, whether or not it exists.
 func (k kept) subjects() []runbook.Subject {
 	var all []runbook.Subject
 	for _, a := range k.Alerts {
@@ -130,7 +130,7 @@ func (r reads) Call(ctx context.Context, op operation.Operation) (turn.Output, e
 }
 
 const (
-	maxTold      = 5  // alerts that are told of
+	maxTold      = 5  // alerts that are described
 	maxToldPairs = 12 // labels, and annotations, of each
 )
 

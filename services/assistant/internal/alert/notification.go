@@ -126,8 +126,8 @@ func (n notification) clusterOf(names clustername.Names) string {
 	return cmp.Or(found, names.Default())
 }
 
-// digest is the same for a notification that says nothing new. Of a group that fires, the alerts that are over do not
-// count, since each is told of once; nor do annotations, whose templates often have the value of the moment.
+// digest is the same for a notification with nothing new. In a firing group, resolved alerts do not count, since each
+// is reported once; nor do annotations, whose templates often include the current value.
 func (n notification) digest() ([]byte, error) {
 	lines := make([]string, 0, len(n.Alerts))
 	for _, a := range n.Alerts {

@@ -20,14 +20,14 @@ const maxSubjects = 3
 // maxPlaces limits the namespaces that one notification is looked up in.
 const maxPlaces = 10
 
-// subject is what one question is about: an object, a namespace, or the cluster. Each is there.
+// subject is the object, namespace or cluster that one question is about. It exists.
 type subject struct {
 	namespace string
 	kind      string // lower case; empty: the namespace as a whole
 	name      string
 }
 
-// question asks about the subject, in words of this program and names of the cluster alone.
+// question returns a question about the subject; its text comes only from this program and from names in the cluster.
 func (s subject) question() string {
 	switch {
 	case s.kind != "" && s.namespace != "":
@@ -71,7 +71,7 @@ func (k kept) here(names clustername.Names) kept {
 	return k
 }
 
-// whichCluster says which cluster the session is about, and which labels name others; empty if there is one without a name.
+// whichCluster names the session's cluster, and the labels that name others; empty if the only cluster has no name.
 func (k kept) whichCluster(names clustername.Names) string {
 	if k.Cluster == "" || k.Status == resolved {
 		return ""

@@ -22,7 +22,7 @@ import (
 const (
 	maxTurns    = 3 // of one notification: those but the last were cut short
 	settleTime  = 10 * time.Second
-	retryBusy   = 2 * time.Second  // the session answers somebody
+	retryBusy   = 2 * time.Second  // the session is busy with another request
 	retryAbsent = 15 * time.Second // the cluster does not answer
 )
 
@@ -148,7 +148,7 @@ func (s *Service) work(ctx context.Context, n store.AlertNotification) (again ti
 	switch {
 	case fault.TurnActive.Has(err):
 		return retryBusy, nil
-	case fault.SessionNotFound.Has(err): // somebody deleted it, and this with it
+	case fault.SessionNotFound.Has(err): // it was deleted, and this with it
 		return 0, s.drop(ctx, n, false)
 	case problem.Draining.Has(err):
 		return retryBusy, nil
@@ -162,7 +162,7 @@ func (s *Service) work(ctx context.Context, n store.AlertNotification) (again ti
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
 	}
-	if !errors.Is(err, io.EOF) { // the turn goes on, and is found by its request
+	if !errors.Is(err, io.EOF) { // the turn continues, and is found by its request
 		return retryBusy, nil
 	}
 	return s.conclude(ctx, n)

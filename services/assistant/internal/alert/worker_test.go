@@ -110,7 +110,7 @@ func TestFailedInvestigationIsNoAnswer(t *testing.T) {
 	}
 }
 
-// A notification waits for a cluster that does not answer; what others ask in the session goes on meanwhile.
+// A notification waits for a cluster that does not answer; other requests in the session continue meanwhile.
 func TestAlertWaitsForTheCluster(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -137,7 +137,7 @@ func TestAlertWaitsForTheCluster(t *testing.T) {
 	}
 }
 
-// What one group says again and again, and what one sender has waiting, keeps nobody else's alerts out.
+// Neither repeated notifications of one group nor the backlog of one sender keep out the alerts of others.
 func TestWaitingAlertsAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -163,8 +163,8 @@ func TestWaitingAlertsAreBounded(t *testing.T) {
 	}
 }
 
-// Beyond its patience an alert is told without the cluster, which says so; and one that cannot be worked on at all keeps
-// nobody behind it waiting.
+// After its patience an alert is reported without the cluster, and the report says so; an alert that cannot be
+// processed at all does not block those behind it.
 func TestPatienceEnds(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ change, told string }{
@@ -187,7 +187,7 @@ func TestPatienceEnds(t *testing.T) {
 	}
 }
 
-// The question is about what the labels name, as far as it is there.
+// The question concerns what the labels name, as far as it exists.
 func TestSubjects(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

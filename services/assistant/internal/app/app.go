@@ -205,7 +205,7 @@ func addChecks(server *service.Server, p *parts) {
 		server.CheckLocal("cluster", p.clusters.all[0].check)
 		return
 	}
-	// One that is down keeps nobody from being answered about the others.
+	// One cluster that is down does not prevent answers about the others.
 	for i, name := range names {
 		server.CheckLocal("cluster "+name, func() service.Check {
 			c := p.clusters.all[i].check()

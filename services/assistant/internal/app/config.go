@@ -51,7 +51,7 @@ type Config struct {
 	// AllowedOrigins are the origins, besides the service's own, whose pages may call the API.
 	AllowedOrigins []string `env:"ASSISTANT_ALLOWED_ORIGINS"`
 
-	// ApprovalPolicy is self, or four-eyes: nobody may approve their own request.
+	// ApprovalPolicy is self, or four-eyes: no one may approve their own request.
 	ApprovalPolicy string `env:"ASSISTANT_APPROVAL_POLICY" envDefault:"self"`
 	// ActionTTL is the time to decide a proposed write, and to execute it once approved.
 	ActionTTL time.Duration `env:"ASSISTANT_ACTION_TTL" envDefault:"1h"`
@@ -77,8 +77,8 @@ type Config struct {
 	// MCPServers is a file of other servers that speak the Model Context Protocol, whose tools the language model may use; if empty, there are none.
 	MCPServers string `env:"ASSISTANT_MCP_SERVERS"`
 
-	// Runbooks is a directory with runbooks, Markdown files whose front matter says what they are for; if empty, there are none
-	// but those in the cluster.
+	// Runbooks is a directory with runbooks, Markdown files whose front matter lists what they apply to; if empty, only
+	// those in the cluster are used.
 	Runbooks string `env:"ASSISTANT_RUNBOOKS"`
 
 	// ModelName is the model name that clients see.
@@ -99,7 +99,7 @@ type Config struct {
 	BudgetTokens    int `env:"ASSISTANT_BUDGET_TOKENS" envDefault:"60000"`
 	BudgetToolCalls int `env:"ASSISTANT_BUDGET_TOOL_CALLS" envDefault:"40"`
 	BudgetSeconds   int `env:"ASSISTANT_BUDGET_SECONDS" envDefault:"120"`
-	// BudgetCost is what one answer may cost, in the currency of the prices; 0: whatever it costs.
+	// BudgetCost limits the cost of one answer, in the currency of the prices; 0: no limit.
 	BudgetCost float64 `env:"ASSISTANT_BUDGET_COST"`
 
 	// TurnTimeout limits one answer, OrphanTimeout an answer without a reader, VerifyTimeout the verification of a write.
@@ -199,7 +199,7 @@ func (c *Config) checkContexts(fault func(string, ...any)) {
 	}
 	for name, set := range map[string]bool{
 		"ASSISTANT_CLUSTER": c.Cluster != "", "ASSISTANT_CLUSTER_NAME": c.ClusterName != "",
-		// A store does not tell which cluster its series and lines are of.
+		// A store does not show which cluster its series and lines belong to.
 		"PROMETHEUS_URL": c.PrometheusURL != "", "LOKI_URL": c.LokiURL != "",
 	} {
 		if set {

@@ -50,7 +50,7 @@ type clusters struct {
 	runbooks *runbook.Folder
 }
 
-// clusterDeps are what all clusters share.
+// clusterDeps holds the dependencies that all clusters share.
 type clusterDeps struct {
 	policy   guard.Policy
 	servers  *mcpclient.Client

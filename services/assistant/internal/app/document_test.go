@@ -163,7 +163,7 @@ func TestActions(t *testing.T) {
 	list := "/v1/sessions/s-1/actions"
 	one := func(id string) string { return list + "/" + id }
 
-	// Its owner and whoever may decide read it; to others it does not exist.
+	// Its owner and anyone who may decide can read it; to others it does not exist.
 	for _, key := range []string{operator, other, admin} {
 		doc := b.want(200, "GET", list+"?limit=1", key, "")
 		items := doc["items"].([]any)

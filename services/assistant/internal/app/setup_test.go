@@ -99,7 +99,7 @@ type names func(context.Context) ([]string, error)
 
 func (n names) Namespaces(ctx context.Context) ([]string, error) { return n(ctx) }
 
-// opt is what a test may set.
+// opt holds the options that a test may set.
 type opt struct {
 	rate, burst, streams int
 	silence, busy        time.Duration

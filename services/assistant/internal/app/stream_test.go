@@ -136,8 +136,8 @@ func TestStrictProfile(t *testing.T) {
 	}
 }
 
-// SDKs leave stream out to get one JSON document: in their profile they are told that there is none,
-// while the plain API streams by default.
+// SDKs omit stream to get one JSON document: in their profile the server answers that there is none, while the plain
+// API streams by default.
 func TestAbsentStream(t *testing.T) {
 	t.Parallel()
 	b := setup(t, opt{})
@@ -180,7 +180,7 @@ func TestHeartbeat(t *testing.T) {
 	if err != nil || !bytes.HasSuffix(rest, []byte("data: [DONE]\n\n")) {
 		t.Errorf("%v: %s; want bytes.HasSuffix(rest, []byte(\"data: [DONE]\\n\\n\"))", err, rest)
 	}
-	var frames, beats int // a replay has heartbeats of its own
+	var frames, beats int // a replay sends its own heartbeats
 	if err := assistanttest.OpenPool(t, b.db).QueryRow(t.Context(), `select count(*), count(*) filter (where position('heartbeat'::bytea in data) > 0) from frames`).Scan(&frames, &beats); err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestMaxStreams(t *testing.T) {
 	})
 }
 
-// onBehalfOf is the header by which a service with a key of its own names a person.
+// onBehalfOf is the header by which a service with its own key names a person.
 func onBehalfOf(t *testing.T, d *auth.Delegator, audience, name string) []string {
 	t.Helper()
 	token, err := d.Mint(audience, auth.Person{Name: name, Tenant: "default", Scopes: []string{}})
@@ -284,7 +284,7 @@ func TestLimitsCountThePersonBesideAKey(t *testing.T) {
 	b.refused(429, "rate_limited", "GET", "/v1/models", operator, "", onBehalfOf("assistant", "ana")...) // her fourth request
 	b.want(200, "GET", "/v1/models", operator, "", onBehalfOf("assistant", "bob")...)
 
-	for range 3 { // names that nobody proves are those of the key
+	for range 3 { // names without proof are attributed to the key
 		b.want(200, "GET", "/v1/models", operator, "", onBehalfOf("inference", rand.Text())...)
 	}
 	b.refused(429, "rate_limited", "GET", "/v1/models", operator, "", "X-PLATFORM-On-Behalf-Of", "carol")

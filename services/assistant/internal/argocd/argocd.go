@@ -17,7 +17,7 @@ const (
 	Version = "v1alpha1"
 )
 
-// TrackingAnnotation is what Argo CD writes on objects that an Application manages: APP:GROUP/KIND:NAMESPACE/NAME.
+// TrackingAnnotation is the annotation that Argo CD writes on objects that an Application manages: APP:GROUP/KIND:NAMESPACE/NAME.
 const TrackingAnnotation = "argocd.argoproj.io/tracking-id"
 
 // Application is a source of manifests that is to be applied to a namespace of a cluster.
@@ -28,7 +28,7 @@ type Application struct {
 	Status            Status `json:"status"`
 }
 
-// Spec is what is wanted of an Application.
+// Spec is the desired state of an Application.
 type Spec struct {
 	Source      *Source     `json:"source"`
 	Sources     []Source    `json:"sources"` // in place of Source
@@ -56,7 +56,7 @@ type Destination struct {
 	Namespace string `json:"namespace"`
 }
 
-// Status is what Argo CD says of an Application.
+// Status is the state of an Application as Argo CD reports it.
 type Status struct {
 	Sync struct {
 		Status   string `json:"status"` // Synced, OutOfSync, Unknown
@@ -105,7 +105,7 @@ func (o Object) Ref() operation.Ref {
 	return operation.Ref{Group: o.Group, Version: o.Version, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
 }
 
-// Result is what a sync did to one object.
+// Result is the result of a sync for one object.
 type Result struct {
 	Object
 	Status    string `json:"status"` // Synced, SyncFailed, Pruned, PruneSkipped
@@ -125,7 +125,7 @@ type Resource struct {
 	Health *Health `json:"health"` // nil: the kind has none
 }
 
-// IsAutomatic reports whether Argo CD syncs by itself.
+// IsAutomatic reports whether Argo CD syncs automatically.
 func (a *Application) IsAutomatic() bool {
 	p := a.Spec.SyncPolicy
 	return p != nil && p.Automated != nil && (p.Automated.Enabled == nil || *p.Automated.Enabled)
@@ -136,7 +136,7 @@ func (a *Application) HealsItself() bool {
 	return a.IsAutomatic() && a.Spec.SyncPolicy.Automated.SelfHeal
 }
 
-// IsHere reports whether an Application is for the cluster that it stands in.
+// IsHere reports whether an Application deploys to the cluster that it is in.
 func (a *Application) IsHere() bool {
 	d := a.Spec.Destination
 	server := strings.TrimSuffix(strings.TrimSuffix(d.Server, "/"), ":443")

@@ -17,7 +17,7 @@ const (
 // NameAnnotation names, on a request, the Certificate that it is for.
 const NameAnnotation = "cert-manager.io/certificate-name"
 
-// Certificate is a certificate that is to stand in a Secret, and to be renewed there.
+// Certificate requests a certificate to be stored in a Secret, and renewed there.
 type Certificate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -25,7 +25,7 @@ type Certificate struct {
 	Status            CertificateStatus `json:"status"`
 }
 
-// CertificateSpec is what is wanted of a Certificate.
+// CertificateSpec is the desired state of a Certificate.
 type CertificateSpec struct {
 	SecretName string    `json:"secretName"`
 	CommonName string    `json:"commonName"`
@@ -33,7 +33,7 @@ type CertificateSpec struct {
 	IssuerRef  IssuerRef `json:"issuerRef"`
 }
 
-// CertificateStatus is what the controller says of a Certificate. Times that are not known are nil.
+// CertificateStatus is the state of a Certificate as the controller reports it. Unknown times are nil.
 type CertificateStatus struct {
 	Conditions      []metav1.Condition `json:"conditions"`
 	NotAfter        *metav1.Time       `json:"notAfter"`
@@ -51,7 +51,7 @@ type IssuerRef struct {
 // IssuerKind is the kind of the issuer.
 func (r IssuerRef) IssuerKind() string { return cmp.Or(r.Kind, "Issuer") }
 
-// IsForeign reports whether the issuer is of a kind that somebody else has added.
+// IsForeign reports whether the issuer is of a third-party kind.
 func (r IssuerRef) IsForeign() bool {
 	return cmp.Or(r.Group, Group) != Group || r.IssuerKind() != "Issuer" && r.Kind != "ClusterIssuer"
 }
@@ -74,14 +74,14 @@ type Issuer struct {
 	} `json:"status"`
 }
 
-// Order is what an ACME server is asked for.
+// Order is a request for a certificate to an ACME server.
 type Order struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 	Status            State `json:"status"`
 }
 
-// Challenge is what an ACME server wants to see at one host before it signs. Its key and token are not read.
+// Challenge is the proof that an ACME server requires at one host before it signs. Its key and token are not read.
 type Challenge struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`

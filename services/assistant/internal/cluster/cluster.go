@@ -139,7 +139,7 @@ func (c *Cluster) config(o Options) (*rest.Config, error) {
 	return l.config(), nil
 }
 
-// load reads the files of a kubeconfig when it is asked for them.
+// load returns a configuration that reads the files of a kubeconfig on first use.
 func load(kubeconfig, context string) clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(kubeconfig), WarnIfAllMissing: false},
@@ -243,14 +243,14 @@ func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// Secret is what may be known of a Secret.
+// Secret is the part of a Secret that may be shown.
 type Secret struct {
 	Namespace, Name string
 	Keys            []string // sorted
 	Type            string
-	// Certificate is what is public of a TLS Secret's certificate; nil for other Secrets.
+	// Certificate is the public part of a TLS Secret's certificate; nil for other Secrets.
 	Certificate *redact.Certificate
-	// Release is the revision of a release of Helm that the Secret stands for; nil for other Secrets. Its keys are not read.
+	// Release is the Helm release revision that the Secret stores; nil for other Secrets. Its keys are not read.
 	Release *helmrelease.Release
 }
 
@@ -262,7 +262,7 @@ func (c *Cluster) SecretKeys(ctx context.Context, namespace string) ([]Secret, e
 	})
 	var all []Secret
 	err := eachPage(func(o metav1.ListOptions) (string, error) {
-		o.FieldSelector = "type!=" + helmrelease.SecretType // megabytes of values; what is to be known of them stands in labels
+		o.FieldSelector = "type!=" + helmrelease.SecretType // megabytes of values; their labels have all that is needed
 		list, err := c.dynamic.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace).List(ctx, o)
 		if err != nil {
 			return "", err

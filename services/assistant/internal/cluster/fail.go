@@ -54,7 +54,7 @@ func Fail(err error) error {
 	case errors.As(err, &status):
 		return ofStatus(err, status)
 	case errors.Is(err, context.DeadlineExceeded):
-		return explainError(err, operation.TimedOut, "The cluster took too long to answer; ask for less", "")
+		return explainError(err, operation.TimedOut, "The cluster took too long to answer; narrow the request", "")
 	}
 	return &turn.Fail{Failure: fault.ClusterUnreachable, Cause: err}
 }

@@ -24,7 +24,7 @@ const (
 	refreshEvery = 2 * time.Second
 	// freshFor is how long a list of all kinds counts as that of now.
 	freshFor = 30 * time.Second
-	// refreshLimit is how long a question waits for a newer list; the reading goes on for the next one.
+	// refreshLimit is how long a question waits for a newer list; the read continues for the next one.
 	refreshLimit = 2 * time.Second
 )
 
@@ -61,7 +61,7 @@ func (c *Cluster) Resolve(ctx context.Context, kind string) (Resource, error) {
 	return c.kinds.resolve(ctx, kind)
 }
 
-// Known is [Cluster.Resolve] by what was read before; it asks nobody.
+// Known is [Cluster.Resolve] with the list read last; it sends no request.
 func (c *Cluster) Known(kind string) (Resource, bool) {
 	ix := c.kinds.known(time.Time{})
 	if ix == nil {
@@ -96,7 +96,7 @@ func (c *Cluster) Unlisted(group string) bool {
 // kinds remembers what the cluster serves.
 type kinds struct {
 	cache discovery.CachedDiscoveryInterface
-	// reading lets one reader in at a time; whoever waits for it can give up.
+	// reading admits one reader at a time; a waiting reader can give up.
 	reading chan struct{}
 	again   *rate.Limiter // of reads for the sake of a kind that is not known
 	mu      sync.Mutex
@@ -107,7 +107,7 @@ type index struct {
 	all     []Resource
 	names   map[string][]int // to places in all, the first wins
 	partial error            // groups that did not answer
-	// lists are what discovery said, by group/version: one that does not answer later is as it was.
+	// lists holds the discovery results by group/version: one that later does not answer keeps its last result.
 	lists    map[string]*metav1.APIResourceList
 	unlisted map[string]bool // groups that did not answer, then or before
 	read     time.Time
@@ -144,7 +144,7 @@ func (k *kinds) resolve(ctx context.Context, kind string) (Resource, error) {
 	return Resource{}, operation.Refuse(operation.UnknownKind, "kind", "The cluster has no kind %s.", operation.Quote(kind))
 }
 
-// index is what was read, not before newer.
+// index returns an index read no earlier than newer.
 func (k *kinds) index(ctx context.Context, newer time.Time) (*index, error) {
 	if ix := k.known(newer); ix != nil {
 		return ix, nil
@@ -154,7 +154,7 @@ func (k *kinds) index(ctx context.Context, newer time.Time) (*index, error) {
 	case <-ctx.Done():
 		return nil, Fail(ctx.Err())
 	}
-	if ix := k.known(newer); ix != nil { // somebody else has read it meanwhile
+	if ix := k.known(newer); ix != nil { // another reader has read it meanwhile
 		<-k.reading
 		return ix, nil
 	}

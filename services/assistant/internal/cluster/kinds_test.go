@@ -37,7 +37,7 @@ func TestResourcesAreRefreshed(t *testing.T) {
 	count(2, "while the server does not answer")
 }
 
-// partlyAway is a server that does not tell what one group/version serves.
+// partlyAway is a server that does not serve the resource list of one group/version.
 type partlyAway struct {
 	*fakediscovery.FakeDiscovery
 	away string

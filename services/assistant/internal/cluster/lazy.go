@@ -39,8 +39,8 @@ func (l *lazy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return l.next.RoundTrip(r)
 }
 
-// CancelRequest is what client-go looks for before it writes a warning; the context of
-// a request ends it.
+// CancelRequest exists because client-go writes a warning about a transport without it; the context of a request
+// cancels it.
 func (*lazy) CancelRequest(*http.Request) {}
 
 func (l *lazy) begin() {

@@ -116,7 +116,7 @@ func TestSeeded(t *testing.T) {
 	}
 }
 
-// A cluster that nobody asks is not started, also not by closing it.
+// A cluster that is never queried is not started, not even by closing it.
 func TestSeededIsLazy(t *testing.T) {
 	t.Parallel()
 	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) {
@@ -132,7 +132,7 @@ func TestSeededIsLazy(t *testing.T) {
 	}
 }
 
-// Looking goes on until the context ends, and a server that fails is not seen.
+// The search continues until the context ends, and a server that fails is not seen.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 10)
@@ -198,7 +198,7 @@ func TestFail(t *testing.T) {
 		{apierrors.NewTooManyRequests("budget", 1), operation.Rejected, "The cluster refuses this: budget."},
 		{apierrors.NewInternalError(errors.New("failed calling webhook")), operation.Unavailable, "The cluster failed at this: Internal error occurred: failed calling webhook."},
 		{apierrors.NewTimeoutError("slow", 1), operation.TimedOut, "The cluster took too long to answer: Timeout: slow."},
-		{fmt.Errorf("read: %w", context.DeadlineExceeded), operation.TimedOut, "The cluster took too long to answer; ask for less."},
+		{fmt.Errorf("read: %w", context.DeadlineExceeded), operation.TimedOut, "The cluster took too long to answer; narrow the request."},
 	} {
 		err := cluster.Fail(tc.err)
 		var f *operation.Fault
@@ -301,7 +301,7 @@ func TestResolveGivesUp(t *testing.T) {
 	}
 }
 
-// Closing ends what is under way, and nobody takes it for the end of his own context.
+// Closing cancels the calls under way, and no caller mistakes that for the end of its context.
 func TestCloseEndsCalls(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 10)

@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/helmrelease"
 )
 
-// metadataOnly asks for names, labels and times. What the server sends all the same of a Secret is redacted in the transport, and
-// dropped here.
+// metadataOnly requests names, labels and times. Anything else that the server still sends of a Secret is redacted in
+// the transport, and dropped here.
 const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
 // releases are the Secrets in which Helm keeps releases, without their data.

@@ -13,7 +13,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 )
 
-// TestReleasesAreAskedForWithoutData: Secrets of Helm are left out where keys are listed, and asked for by their metadata alone.
+// TestReleasesAreAskedForWithoutData: Helm's Secrets are left out where keys are listed, and only their metadata is
+// requested.
 func TestReleasesAreAskedForWithoutData(t *testing.T) {
 	t.Parallel()
 	var whole, metadata atomic.Int32

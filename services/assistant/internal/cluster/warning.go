@@ -29,7 +29,7 @@ func (w *warnings) all() []string {
 	return slices.Clone(w.texts)
 }
 
-// collector takes the warnings of calls to whoever asked for them. client-go's own default prints them.
+// collector passes the warnings of calls to their callers. client-go's default prints them.
 type collector struct{}
 
 // HandleWarningHeaderWithContext is part of rest.WarningHandlerWithContext.

@@ -35,7 +35,7 @@ func (n Names) List() []string {
 	return slices.Clone(n.list)
 }
 
-// Default returns the name that is stored where none is asked for.
+// Default returns the name that is stored where a caller gives none.
 func (n Names) Default() string {
 	if !n.configured {
 		return ""
@@ -43,7 +43,7 @@ func (n Names) Default() string {
 	return n.list[0]
 }
 
-// Choose returns the name to store for the one that a caller asked for; empty asks for the default.
+// Choose returns the name to store for the one that a caller gives; empty selects the default.
 func (n Names) Choose(asked string) (name string, ok bool) {
 	if asked == "" || !n.configured && slices.Contains(n.list, asked) {
 		return n.Default(), true

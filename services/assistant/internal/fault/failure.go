@@ -14,8 +14,8 @@ var (
 	MetricsUnavailable = Failure{"metrics_unavailable", "The metrics store does not answer."}
 	LogsUnavailable    = Failure{"logs_unavailable", "The log store does not answer."}
 	EngineFailed       = Failure{"engine_failed", "The investigation failed."}
-	ModelUnavailable   = Failure{"model_unavailable", "The language model does not answer; the built-in playbooks go on without it."}
-	ContextOverflow    = Failure{"context_overflow", "The conversation does not fit into the language model's window; the built-in playbooks go on without it."}
+	ModelUnavailable   = Failure{"model_unavailable", "The language model does not answer; the built-in playbooks continue without it."}
+	ContextOverflow    = Failure{"context_overflow", "The conversation does not fit into the language model's window; the built-in playbooks continue without it."}
 	BudgetSpent        = Failure{"budget_spent", "The investigation used up its budget."}
 	TurnTimeout        = Failure{"turn_timeout", "The answer took longer than a turn may take."}
 	Superseded         = Failure{"superseded", "A newer request of this session took the place of this one."}

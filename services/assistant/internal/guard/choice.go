@@ -41,7 +41,7 @@ func (v *Verdict) confirmChoice(c Case) {
 		return
 	}
 	if c.Choice.Program {
-		v.add(ModelChoice, "a program chose to make this change; no message of a person asks for it")
+		v.add(ModelChoice, "a program chose to make this change; no person requested it in a message")
 		return
 	}
 	if !c.Choice.Requested {

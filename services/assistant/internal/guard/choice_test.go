@@ -112,7 +112,7 @@ func TestProgramChoice(t *testing.T) {
 	c := singleCase(guard.Operator, operation.Operation{Verb: operation.Scale, Kind: "deployment", Names: []string{"web"}, Replicas: new(int32(3))}, web, spec, spec)
 	c.Words, c.Choice = []string{"scale web in shop to 3"}, &guard.Choice{Program: true}
 	v := policy.Judge(c)
-	want := []string{"a program chose to make this change; no message of a person asks for it"}
+	want := []string{"a program chose to make this change; no person requested it in a message"}
 	if v.Answer != guard.AlwaysAsk || !slices.Equal(v.Notes, want) {
 		t.Errorf("got %s, %q; want %s, %q", v.Answer, v.Notes, guard.AlwaysAsk, want)
 	}

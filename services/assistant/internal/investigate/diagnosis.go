@@ -63,7 +63,7 @@ var futureExpr = regexp.MustCompile(`\btomorrow\b|\bnext (hour|day|week|month|ye
 // conditionalExpr matches a question about the effect of something that has not happened.
 var conditionalExpr = regexp.MustCompile(`^(what|which|who|would|will|could|can|does|do|is|are|how)\b.*\b(if|in case|should)\b`)
 
-// asksFuture reports whether a question is about what would come.
+// asksFuture reports whether a question concerns the future.
 func asksFuture(a question.Ask) bool {
 	return futureExpr.MatchString(a.Words) || conditionalExpr.MatchString(a.Words)
 }

@@ -94,7 +94,7 @@ func (w *work) selectSeries(ctx context.Context, metric string, t *topic) (where
 	return strings.Join(matchers, ","), cmp.Or(labels.Namespace, labels.Pod), true, nil
 }
 
-// describeMissing says why the store cannot tell the series of what was asked about; empty: it can.
+// describeMissing returns why the store cannot identify the series in question; empty if it can.
 func describeMissing(metric string, labels turn.MetricLabels, t *topic, pods []types.NamespacedName) string {
 	carry := "Not measured: the metrics store's series of `" + metric + "` carry no label with the name of "
 	others := "; their labels are " + engine.QuoteCodes(labels.All) + "."
@@ -125,7 +125,7 @@ func (t *topic) podNames() []types.NamespacedName {
 	return slices.Compact(names)
 }
 
-// samplePods are one pod of each namespace where all are asked about, so that a few tell of as many as can be.
+// samplePods returns one pod of each namespace where all are asked about, so that a few represent as many as possible.
 func (t *topic) samplePods(pods []types.NamespacedName) []types.NamespacedName {
 	if t.namespace != "" || len(t.objects) > 0 {
 		return pods

@@ -229,7 +229,7 @@ func (n clusterNames) guess(word string) (guess, bool) {
 	}
 	english := question.NearestWord(word, spelling.Distance)
 	switch {
-	// A word with a letter too many is most likely a word of its own: "seen" is not "see".
+	// A word with an extra letter is most likely another word: "seen" is not "see".
 	case english != "" && len(word) <= len(english) && spelling.Distance(word, english) <= far:
 		return guess{word: word, taken: english}, true
 	case best != "" && far <= allowed && !several:

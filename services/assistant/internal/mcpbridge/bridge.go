@@ -31,7 +31,7 @@ const (
 // reads the environment: ASSISTANT_URL and ASSISTANT_KEY.
 func Run(args []string, lookup func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) > 0 {
-		fmt.Fprintf(stderr, "assistant mcp: it takes no arguments, not %q; ASSISTANT_URL and ASSISTANT_KEY say whom to ask\n", args[0])
+		fmt.Fprintf(stderr, "assistant mcp: it takes no arguments, not %q; set the server with ASSISTANT_URL and ASSISTANT_KEY\n", args[0])
 		return startup.ExitUsage
 	}
 	address, err := url.Parse(lookup("ASSISTANT_URL"))
@@ -87,7 +87,7 @@ func hasObjectSchema(t *mcp.Tool) bool {
 	return err == nil && json.Unmarshal(raw, &s) == nil && s.Type == "object"
 }
 
-// refuseRedirects keeps the key from other hosts: the assistant redirects nobody.
+// refuseRedirects keeps the key from other hosts: the assistant never redirects.
 func refuseRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // keepOpen does not close what it writes to.
@@ -121,7 +121,7 @@ func (k *keyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// reason says why the first exchange failed.
+// reason returns why the first exchange failed.
 func (k *keyTransport) reason(err error) string {
 	if k.refused.Load() {
 		return "refuses the key; ASSISTANT_KEY must be one of its admin, operator or readonly keys"

@@ -50,7 +50,7 @@ type Proposal struct {
 	Diff          string    `json:"diff"`
 	Digest        string    `json:"digest"`
 	ExpiresAt     time.Time `json:"expires_at"`
-	// Approve says where a person decides; this protocol has no tool for it.
+	// Approve is where a person decides; this protocol has no tool for it.
 	Approve string `json:"approve"`
 }
 
@@ -177,7 +177,7 @@ func (s *Server) proposeChange(ctx context.Context, who event.Who, raw json.RawM
 			Proposed: func(a action.Action, err error) {
 				select {
 				case results <- result{a, err}:
-				default: // one is told of
+				default: // one is reported
 				}
 			},
 		},
@@ -202,7 +202,7 @@ func (s *Server) proposeChange(ctx context.Context, who event.Who, raw json.RawM
 		}
 		return r.made, proposalText(r.made), nil
 	default:
-		return made, "", operation.Refuse(operation.Unavailable, "", "The change could not be proposed now; the session %s says why.", session)
+		return made, "", operation.Refuse(operation.Unavailable, "", "The change could not be proposed now; see the session %s for the reason.", session)
 	}
 }
 
@@ -212,8 +212,8 @@ type proposer struct {
 	reason string
 }
 
-// Investigate is part of turn.Investigator. What a program chose is treated as what a language model chose: no word of a
-// person stands for it, so it always asks.
+// Investigate is part of turn.Investigator. A program's choice is treated like a language model's: no person requested
+// it in a message, so it always needs approval.
 func (p proposer) Investigate(_ context.Context, t turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
 	text := "A program proposes this change over the Model Context Protocol."
 	if p.reason != "" {

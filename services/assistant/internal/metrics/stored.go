@@ -28,7 +28,7 @@ type Stored struct {
 	faults float64
 }
 
-// stored is what a scrape reads.
+// stored holds the counts that a scrape reads from the store.
 type stored struct{ pending, alerts int64 }
 
 // NewStored registers the gauges.

@@ -85,7 +85,7 @@ func TestApplicationCases(t *testing.T) {
 			s.Applications[0].Status.OperationState.Phase, s.Applications[0].Status.OperationState.StartedAt = "Running", metav1.NewTime(s.Taken.Add(-time.Minute))
 		}, ""},
 		{"degraded", "application", "", degrade, "Deployment `storefront` is `Degraded`: `Deployment \"storefront\" exceeded its progress deadline`."},
-		{"degraded, of Argo CD 3", "application", "", func(s *engine.Snapshot) { degrade(s); hideHealth(s) }, "Look at these objects. The application does not say which: `argocd app get store` does."},
+		{"degraded, of Argo CD 3", "application", "", func(s *engine.Snapshot) { degrade(s); hideHealth(s) }, "Look at these objects. The application does not name them: `argocd app get store` does."},
 		{"missing, and synced by nobody", "application", "", func(s *engine.Snapshot) {
 			a := &s.Applications[0]
 			a.Spec.SyncPolicy, a.Status.Health.Status, a.Status.Resources[0].Health = nil, "Missing", &argocd.Health{Status: "Missing"}

@@ -14,7 +14,7 @@ var forms = []struct {
 	{"whether it ever happened", regexp.MustCompile(`\bever\b`)},
 }
 
-// Wanted is what a sentence, in lower case, asks for that no diagnosis tells; empty: it may be answered by one.
+// Wanted returns what a sentence, in lower case, requests that no diagnosis states; empty if a diagnosis may answer it.
 func Wanted(words string) string {
 	for _, f := range forms {
 		if f.expr.MatchString(words) {

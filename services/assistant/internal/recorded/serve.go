@@ -216,8 +216,9 @@ func (t transport) log(pod *unstructured.Unstructured, q request) (reply, error)
 	return reply{http.StatusOK, "text/plain", limits.cut(log.lines)}, nil
 }
 
-// waitsAfterEnd reports whether a container waits to be started again. A kubelet then answers with the log of the run that ended,
-// whether that is asked for or not, so a collector that asks for one has both: kubectl cluster-info dump leaves the previous out.
+// waitsAfterEnd reports whether a container waits to be started again. A kubelet then answers with the log of the run
+// that ended, whether or not the previous log is requested, so a collector that requests it has both: kubectl
+// cluster-info dump omits the previous one.
 func waitsAfterEnd(pod *unstructured.Unstructured, container string) bool {
 	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {
 		list, _, _ := unstructured.NestedSlice(pod.Object, "status", field)

@@ -59,8 +59,8 @@ func isBase64Key(value string) bool {
 }
 
 // isRandomMix reports whether letters of both cases and digits alternate as they do by chance: 0.64 times a character,
-// and far less often in words and paths joined to one name. With padding it cannot be a name, and less is enough: one
-// short code in forty has no digit.
+// and far less often where words and paths are joined to one name. With padding it cannot be a name, and less is
+// enough: one short code in forty has no digit.
 func isRandomMix(code string, padded bool) bool {
 	var seen [4]int
 	changes, last := 0, -1

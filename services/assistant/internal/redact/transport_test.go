@@ -143,7 +143,7 @@ func TestTransportRefuses(t *testing.T) {
 	}
 }
 
-// The request asks for JSON, whatever a client prefers, and still permits tables.
+// The request accepts JSON, whatever a client prefers, and still permits tables.
 func TestTransportAsksForJSON(t *testing.T) {
 	t.Parallel()
 	const table = "application/json;as=Table;v=v1;g=meta.k8s.io"

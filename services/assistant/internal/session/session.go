@@ -27,8 +27,8 @@ const (
 	// first: an engine reads 20 messages.
 	MaxSeed      = 20
 	maxSeedBytes = 128 << 10
-	// reserved is how long nobody else may take the id of a deleted session: longer than a turn
-	// with its last write and its readers.
+	// reserved is how long only its owner may take the id of a deleted session: longer than a turn with its last write and
+	// its readers.
 	reserved = time.Hour
 )
 
@@ -246,7 +246,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// Entry is what a request brings to its session. Seed and Cluster count for a new one alone.
+// Entry is a request's part in its session. Seed and Cluster are used only for a new session.
 type Entry struct {
 	ID      string
 	Who     event.Who
@@ -271,7 +271,7 @@ func Enter(ctx context.Context, tx store.Tx, e Entry, now time.Time) (store.Sess
 	// Checked with the lock held: a delete that was in progress has ended.
 	taken, err := tx.SessionReserved(ctx, store.SessionReservedParams{ID: id, Owner: w.Principal, Now: now})
 	if err == nil && taken {
-		err = fault.NotPermitted("This session was somebody else's and has just been deleted; use another id.")
+		err = fault.NotPermitted("This session belonged to another person and has just been deleted; use another id.")
 	}
 	return r, err
 }

@@ -216,8 +216,8 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// Readers and turns of a deleted session know it by its id, so nobody else gets that while
-// they may be about.
+// Readers and turns of a deleted session know it by its id, so no other caller gets that id while they may still be
+// running.
 func TestDeletedIDStaysItsOwners(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

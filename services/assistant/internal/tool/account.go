@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// whoAmI says as whom the assistant asks the cluster. That is its own account, never the caller.
+// whoAmI returns the identity that the assistant uses in the cluster: its own account, never the caller.
 func (c *call) whoAmI(ctx context.Context) (turn.Output, error) {
 	review, err := c.Cluster.Typed().AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
@@ -45,8 +45,8 @@ func (c *call) apiResources(ctx context.Context) (turn.Output, error) {
 	return turn.Output{Text: text, Truncated: cut, Whole: whole}, nil
 }
 
-// clusterInfo says which version answers, and which Services of kube-system are parts of the cluster.
-// Addresses of the control plane are none of a caller's business and are left out.
+// clusterInfo returns the server's version, and the Services of kube-system that are parts of the cluster. Addresses of
+// the control plane are no concern of a caller and are left out.
 func (c *call) clusterInfo(ctx context.Context) (turn.Output, error) {
 	version, err := c.Cluster.Discovery().ServerVersion()
 	if err != nil {

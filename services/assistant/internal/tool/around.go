@@ -106,7 +106,7 @@ func containerTable(o *unstructured.Unstructured, now time.Time) table.Table {
 	return t
 }
 
-// describeState says what a container does.
+// describeState describes a container's state.
 func describeState(s corev1.ContainerState, now time.Time) string {
 	switch {
 	case s.Waiting != nil:

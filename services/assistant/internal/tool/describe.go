@@ -25,12 +25,11 @@ const (
 	maxEvents    = 15
 )
 
-// describe shows objects with what is known around them: conditions, containers, pods,
-// events. What tells of trouble stands before the specification, since the end is what
-// a budget cuts off.
+// describe shows objects with related facts: conditions, containers, pods, events. Signs of trouble precede the
+// specification, since a budget cuts off the end.
 //
-// kubectl's own describers are not used: they print environment values as they are, need
-// Secrets decoded, and give text in which the words of workloads cannot be told apart.
+// kubectl's own describers are not used: they print environment values unredacted, need Secrets decoded, and return
+// text in which the words of workloads cannot be distinguished.
 func (c *call) describe(ctx context.Context) (turn.Output, error) {
 	var out turn.Output
 	described := 0
@@ -143,7 +142,7 @@ func (c *call) picture(ctx context.Context, o *unstructured.Unstructured, r clus
 	return text, cut, nil
 }
 
-// header is what the metadata tells.
+// header writes the object's metadata.
 func (c *call) header(b *strings.Builder, o *unstructured.Unstructured, r cluster.Resource) {
 	name := o.GetName()
 	if o.GetNamespace() != "" {

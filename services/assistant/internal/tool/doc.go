@@ -2,7 +2,7 @@
 // revisions, rights, schemas and differences of the cluster, and queries of the metrics
 // and log stores.
 //
-// A result is text for a person or a model: redacted, within a number of characters,
-// and with a line that says what was left out. Namespaces that the policy hides are not
-// there for anybody. What workloads may have written is handed on as untrusted.
+// A result is text for a person or a model: redacted, within a number of characters, and with a line about anything
+// left out. Namespaces that the policy hides do not exist for any caller. Text that workloads may have written is
+// passed on as untrusted.
 package tool

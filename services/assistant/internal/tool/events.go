@@ -95,7 +95,7 @@ func eventSelector(kind, name, uid string) string {
 	return set.AsSelector().String()
 }
 
-// readEvents reads events page by page; more says that there are further ones.
+// readEvents reads events page by page; more reports whether there are further ones.
 func (c *call) readEvents(ctx context.Context, namespace, selector string) (list []corev1.Event, more bool, err error) {
 	o := metav1.ListOptions{FieldSelector: selector, Limit: pageSize}
 	for range maxPages {

@@ -224,7 +224,7 @@ func citeObject(o *unstructured.Unstructured) operation.Reference {
 	return operation.Reference{Group: kind.Group, Kind: kind.Kind, Namespace: o.GetNamespace(), Name: o.GetName(), ResourceVersion: o.GetResourceVersion()}
 }
 
-// untrustedTexts is what others than the object's owner may have written into it.
+// untrustedTexts returns the text that others than the object's owner may have written into it.
 func untrustedTexts(o *unstructured.Unstructured) []string {
 	var texts []string
 	for _, value := range o.GetAnnotations() {

@@ -25,7 +25,7 @@ const (
 	wholeCharacters = 1 << 20 // of a table that is filtered before it is shown
 )
 
-// everyKind is what kubectl takes all for.
+// everyKind lists the kinds that kubectl includes in all.
 var everyKind = []string{"pods", "services", "daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps", "horizontalpodautoscalers.autoscaling", "cronjobs.batch", "jobs.batch"}
 
 // list shows the objects of one kind or several.

@@ -282,7 +282,7 @@ func (c *call) readPage(ctx context.Context, s source, tail, keep int) (page, er
 	return readLines(stream, keep, c.op.Contains)
 }
 
-// page is what was kept of the end of a log.
+// page is the retained end of a log.
 type page struct {
 	text    string
 	lines   int  // that were read

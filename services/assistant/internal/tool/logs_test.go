@@ -27,7 +27,7 @@ type longLog struct {
 	lines []string
 
 	mu    sync.Mutex
-	tails []int // guarded by mu: what was asked for
+	tails []int // guarded by mu: the requested tails
 }
 
 func (l *longLog) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -16,7 +16,7 @@ func (c *call) diff(ctx context.Context) (turn.Output, error) {
 	return c.plan(ctx, apply)
 }
 
-// rehearse lets the server try a write and keep nothing of it.
+// rehearse sends a write to the server as a dry run.
 func (c *call) rehearse(ctx context.Context) (turn.Output, error) {
 	if !c.op.DryRun {
 		return turn.Output{}, operation.Refuse(operation.ForbiddenVerb, "verb", "%s changes the cluster; it has to be proposed.", c.op.Verb)
@@ -29,8 +29,7 @@ func (c *call) plan(ctx context.Context, op operation.Operation) (turn.Output, e
 	if err != nil {
 		return turn.Output{}, err
 	}
-	// What nobody may write is not rehearsed either: the server's answer could tell of
-	// what is hidden.
+	// A write that is always refused is not rehearsed either: the server's answer could reveal what is hidden.
 	if v := plan.Verdict; v.Answer == guard.Refuse {
 		return turn.Output{}, &action.Refused{Code: v.Code, Reason: v.Reason}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// rights says what the assistant's own account may do: one thing, or all.
+// rights returns what the assistant's own account may do: one thing, or all.
 func (c *call) rights(ctx context.Context) (turn.Output, error) {
 	if c.op.Action == "" {
 		return c.allRights(ctx)
@@ -56,7 +56,7 @@ func (c *call) rights(ctx context.Context) (turn.Output, error) {
 	return turn.Output{Text: text}, nil
 }
 
-// allRights lists the rules that the server tells of in a namespace.
+// allRights lists the rules that the server reports for a namespace.
 func (c *call) allRights(ctx context.Context) (turn.Output, error) {
 	namespace := c.scope(cluster.Resource{Namespaced: true})
 	if namespace == "" {

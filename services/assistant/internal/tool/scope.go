@@ -44,8 +44,7 @@ func (c *call) exists(r cluster.Resource, namespace, name string) bool {
 	return !c.hidden(namespace)
 }
 
-// notFoundError is what asking for a hidden object by name gets: the answer of a server that
-// does not have it.
+// notFoundError is the answer to a request for a hidden object by name: that of a server that does not have it.
 func notFoundError(r cluster.Resource, name string) error {
 	return operation.Refuse(operation.NotFound, "", "The cluster has no such object: %s %q not found.", r.GVR().GroupResource(), name)
 }

@@ -53,7 +53,7 @@ func toolsOn(t *testing.T, s *samplecluster.Cluster, hidden ...string) *tool.Too
 	return tools
 }
 
-// readerTurn is a turn of somebody who may only read.
+// readerTurn is a turn of a caller who may only read.
 func readerTurn(scope string) turn.Turn {
 	return turn.Turn{Who: event.Who{Principal: "ann", Role: "readonly"}, Scope: scope}
 }

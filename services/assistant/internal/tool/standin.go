@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// standIn is a name that no cluster has. It is asked for in the place of a hidden namespace, so that
-// the server itself answers as for one that is not there: with the same words, in the same time.
+// standIn returns a name that no cluster has. It is requested in place of a hidden namespace, so that the server itself
+// answers as for one that does not exist: with the same words, in the same time.
 func standIn(hidden string) string {
 	sum := sha256.Sum256([]byte("absent namespace " + hidden))
 	return "absent-" + hex.EncodeToString(sum[:12])

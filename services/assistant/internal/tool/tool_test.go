@@ -117,7 +117,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A namespace that is hidden is there for nobody, by no way of asking.
+// A hidden namespace does not exist for any caller, by any kind of request.
 func TestHidden(t *testing.T) {
 	t.Parallel()
 	tools := setup(t, "payments")
@@ -231,7 +231,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// What workloads write is told apart from what the cluster says.
+// Text from workloads is distinguished from facts that the cluster reports.
 func TestUntrusted(t *testing.T) {
 	t.Parallel()
 	tools := setup(t)

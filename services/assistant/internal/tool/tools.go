@@ -122,7 +122,7 @@ func (t *Tools) Run(ctx context.Context, by turn.Turn, op operation.Operation) (
 	if op.Verb != operation.Logs { // those are redacted where they are read
 		out.Whole = redact.Text(restore(out.Whole))
 	}
-	text, cut := clip.Head(redact.Text(out.Text), most, "ask for less")
+	text, cut := clip.Head(redact.Text(out.Text), most, "narrow the request")
 	out.Text, out.Truncated = text, out.Truncated || cut
 	return out, nil
 }

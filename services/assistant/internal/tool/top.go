@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// usage is the API that says what is in use.
+// usage is the API that reports resource usage.
 var usage = schema.GroupVersion{Group: "metrics.k8s.io", Version: "v1beta1"}
 
 // measured is one pod or node.
@@ -74,7 +74,7 @@ func (c *call) measurements(ctx context.Context, kind schema.GroupVersionResourc
 	client := c.Cluster.Dynamic().Resource(kind).Namespace(namespace)
 	missing := func(err error) error {
 		if apierrors.IsServiceUnavailable(err) || apierrors.IsNotFound(err) && len(c.op.Names) == 0 {
-			return operation.Refuse(operation.Unavailable, "", "The cluster has no metrics API (metrics.k8s.io), so nothing says what is in use; metrics-server provides it.")
+			return operation.Refuse(operation.Unavailable, "", "The cluster has no metrics API (metrics.k8s.io), so usage is unknown; metrics-server provides it.")
 		}
 		return err
 	}

@@ -36,8 +36,8 @@ type entered struct {
 // own reports whether the session belongs to the caller.
 func (e entered) own(q Request) bool { return e.session.Owner == q.Who.Principal }
 
-// words returns the part of the query that the turn uses and stores. In another person's
-// session that is only the decision: nobody adds words to somebody else's conversation.
+// words returns the part of the query that the turn uses and stores. In another person's session that is only the
+// decision: a caller cannot add words to another person's conversation.
 func (e entered) words(q Request, word chat.Word) string {
 	switch {
 	case e.own(q):
@@ -50,7 +50,7 @@ func (e entered) words(q Request, word chat.Word) string {
 	return q.Chat.Query // only the decision word
 }
 
-// page is what the caller's client shows; like words, it does not enter another person's conversation.
+// page returns the page that the caller's client shows; like words, it does not enter another person's conversation.
 func (e entered) page(q Request) string {
 	if e.own(q) {
 		return q.Chat.Page
@@ -205,14 +205,14 @@ func (s *Service) keepCluster(q Request, row store.Session) error {
 	_, err := s.Clusters.Index(name)
 	switch {
 	case err != nil:
-		err = fault.OtherCluster.New(err.Error() + " This session cannot go on; begin another one.")
+		err = fault.OtherCluster.New(err.Error() + " This session cannot continue; begin another one.")
 	case q.Cluster != "" && q.Cluster != name:
 		err = fault.OtherCluster.New(fmt.Sprintf("This session is of the cluster %s, and stays so; begin another one for %s.", name, q.Cluster)).With(map[string]any{"cluster": name})
 	}
 	return err
 }
 
-// newTurn is what differs between the turns that are inserted for a request.
+// newTurn holds what differs between the turns that are inserted for a request.
 type newTurn struct {
 	number      int32
 	kind, words string
@@ -234,8 +234,8 @@ func CutShort(reason string) bool { return slices.Contains(cutShort, reason) }
 
 var cutShort = []string{fault.Interrupted.Code, fault.ShuttingDown.Code, fault.Superseded.Code, orphaned}
 
-// enterAlert is enter for an alert: its session was made when it was taken in, whoever owns it by now, and one that was
-// deleted since is not made again. A notification has one turn besides those that were cut short.
+// enterAlert is enter for an alert: its session was made when the alert arrived, and may have another owner by then; a
+// deleted session is not made again. A notification has one turn besides those that were cut short.
 func (s *Service) enterAlert(ctx context.Context, tx store.Tx, q Request, hash []byte, e *entered) (err error) {
 	e.session, err = tx.LockSession(ctx, q.Session)
 	if store.None(err) {
@@ -272,8 +272,8 @@ func (s *Service) enterAlert(ctx context.Context, tx store.Tx, q Request, hash [
 	return err
 }
 
-// admit reports whether the caller may write in the session. In another person's session only a
-// decision is accepted, while an action is pending. A shared session that nobody has asked in belongs to who asks first.
+// admit reports whether the caller may write in the session. In another person's session only a decision is accepted,
+// while an action is pending. A shared session without a question so far belongs to the first caller who asks one.
 func (s *Service) admit(ctx context.Context, tx store.Tx, q Request, r store.Session, word chat.Word) (store.Session, error) {
 	if r.Owner == q.Who.Principal {
 		return r, nil
@@ -297,7 +297,7 @@ func (s *Service) admit(ctx context.Context, tx store.Tx, q Request, r store.Ses
 			}
 		}
 	}
-	return r, fault.NotPermitted("This session belongs to somebody else; only a decision on an action that waits in it may be sent.")
+	return r, fault.NotPermitted("This session belongs to another person; only a decision on an action that waits in it may be sent.")
 }
 
 // firstFence returns the first fence of a turn. It differs from that of an earlier turn with

@@ -126,7 +126,7 @@ func (s *Service) finish(ctx context.Context, tx store.Tx, e ended, w event.Who)
 // writeDelay is how long frames wait to be stored together with others.
 const writeDelay = 250 * time.Millisecond
 
-// keep stores frames, renews the lease, and detects when nobody reads, until ctx ends.
+// keep stores frames, renews the lease, and detects a turn without readers, until ctx ends.
 func (r *running) keep(ctx context.Context) {
 	every := min(r.s.Lease/5, r.s.Orphan/4)
 	tick := time.NewTicker(every)

@@ -29,7 +29,7 @@ func (r *running) decide(ctx context.Context) (ask bool, err error) {
 	case chat.AutoApproveOff:
 		_, err := r.s.Actions.Stand(ctx, r.turn.Who, r.turn.Session, false)
 		if err == nil {
-			r.say("Later changes ask for approval again.")
+			r.say("Later changes need approval again.")
 		}
 		return false, err
 	case chat.ApproveAll:
@@ -58,7 +58,7 @@ func (r *running) decide(ctx context.Context) (ask bool, err error) {
 	return false, r.decided(r.s.Actions.Decide(ctx, r.turn.Who, waiting[0].ID, d))
 }
 
-// sayWithheld answers a word that decides nothing in this request; the reminder that follows says where to decide.
+// sayWithheld answers a word that decides nothing in this request; the reminder that follows names the place to decide.
 func (r *running) sayWithheld(ctx context.Context) error {
 	_, waiting, err := r.s.waiting(ctx, r.turn.Session, r.turn.Who, r.own)
 	if err != nil {
@@ -233,7 +233,7 @@ func (r *running) propose(ctx context.Context, k *sink, out Outcome) (ran bool, 
 	return false, nil
 }
 
-// prompt asks for a decision. The frame is stored before a reader gets it.
+// prompt requests a decision. The frame is stored before a reader gets it.
 func (r *running) prompt(a action.Action) { r.ask(a, promptText(a, r.turn.NoDecisions)) }
 
 func (r *running) ask(a action.Action, text string) {

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 )
 
-// direct is a Toolbox outside of a running turn: nobody is shown its calls.
+// direct is a Toolbox outside of a running turn: its calls are not shown.
 type direct struct {
 	tools Tools
 	turn  Turn

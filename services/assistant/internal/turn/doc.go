@@ -12,12 +12,10 @@
 // owner carries the lease's fence, so that an owner that only slept adds nothing once
 // another has taken over.
 //
-// Frames are kept as bytes. Approval and completion frames are in the store before a
-// reader gets them, and the turn is closed with the completion; the others follow within
-// a moment, at most maxUnstored of them at a time. A turn that is taken over goes on
-// beyond those, so that no event id stands for two frames.
+// Frames are kept as bytes. Approval and completion frames are in the store before a reader gets them, and the turn is
+// closed with the completion; the others follow within a moment, at most maxUnstored of them at a time. A turn that is
+// taken over continues beyond those, so that no event id is used for two frames.
 //
-// Readers come and go. While none is there, at this replica or another, the turn goes
-// on for the orphan time and then stops at a safe point. A write that has begun always
-// finishes.
+// Readers come and go. Without readers, at this replica or another, the turn continues for the orphan time and then
+// stops at a safe point. A write that has begun always finishes.
 package turn

@@ -95,7 +95,7 @@ func TestOneActiveTurn(t *testing.T) {
 			reader.Close()
 			second.engine.do = nil
 			wantIn(t, second.say(ann, "second"), "You asked: second")
-			wantIn(t, frameText(second.replay()), "So far.", `"code":"superseded"`, "What is above is what is known so far.", `"stop"`, `"stream.start"`, "You asked: second")
+			wantIn(t, frameText(second.replay()), "So far.", `"code":"superseded"`, "The text above is all that is known so far.", `"stop"`, `"stream.start"`, "You asked: second")
 		})
 	}
 }
@@ -149,7 +149,7 @@ func TestCutCall(t *testing.T) {
 	wantIn(t, b.say(ann, "first"), `"output":"The turn ended before this was answered.","call_id":"call_1","ok":false`, `"code":"turn_timeout"`)
 }
 
-// Somebody who follows at another replica keeps a turn from being an orphan.
+// A reader at another replica keeps a turn from being an orphan.
 func TestFollowedElsewhere(t *testing.T) {
 	t.Parallel()
 	b := setup(t, turn.Config{Orphan: 40 * time.Millisecond, Limit: time.Second})
@@ -167,7 +167,7 @@ func TestFollowedElsewhere(t *testing.T) {
 	wantIn(t, frameText(head)+frameText(other.rest(follower)), `"stream.start"`, "So far.", `"code":"turn_timeout"`, `"stop"`)
 }
 
-// A reader that does not keep up is let go, and goes on where it was.
+// A reader that does not keep up is disconnected, and continues where it was.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	b := setup(t, turn.Config{})

@@ -35,8 +35,8 @@ func (p noting) Plan(ctx context.Context, t turn.Turn, ops []operation.Operation
 	return p.planner.Plan(ctx, t, ops)
 }
 
-// TestAModelThatObeysALog runs the engine of language models in a real turn: what the
-// model wants is proposed, and whoever judges it knows the log that it came from.
+// TestAModelThatObeysALog runs the engine of language models in a real turn: the change that the model wants is
+// proposed, and the person who judges it knows the log that it came from.
 func TestAModelThatObeysALog(t *testing.T) {
 	t.Parallel()
 	script, err := scriptedmodel.New(scripttest.Always(

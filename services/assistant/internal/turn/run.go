@@ -293,7 +293,7 @@ func wishKey(ops []operation.Operation) (string, error) {
 	return string(text), err
 }
 
-// orphaned is the reason of a partial answer that nobody read any more.
+// orphaned is the reason of a partial answer that lost its last reader.
 const orphaned = "orphaned"
 
 // stopped returns why the turn ended before its work was done.
@@ -301,7 +301,7 @@ func (r *running) stopped(cause, err error) (outcome, why string) {
 	f := fault.Failure{}
 	switch {
 	case errors.Is(cause, errOrphaned):
-		r.say("\n\nStopped: nobody was reading any more.")
+		r.say("\n\nStopped: the answer had no readers left.")
 		return partial, orphaned
 	case errors.Is(cause, errLimit), errors.Is(cause, context.DeadlineExceeded):
 		f = fault.TurnTimeout
@@ -341,7 +341,7 @@ func (r *running) tell(f fault.Failure) {
 	r.add(r.frames.Error(nil, f, true), false)
 	text := f.Message
 	if r.said() != "" {
-		text = "\n\n" + text + " What is above is what is known so far."
+		text = "\n\n" + text + " The text above is all that is known so far."
 	}
 	r.say(text)
 }
@@ -394,7 +394,7 @@ func problemDetail(err error) (string, bool) {
 	return p.Detail, true
 }
 
-// isStale reports whether err says that an action's target has changed.
+// isStale reports whether err means a changed target of an action.
 func isStale(err error) bool {
 	var p *problem.Error
 	return errors.As(err, &p) && p.Kind.Code == fault.ActionStale.Code

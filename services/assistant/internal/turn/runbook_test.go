@@ -18,8 +18,8 @@ func (written) Runbooks(of ...runbook.Subject) []runbook.Quote {
 	return []runbook.Quote{{Path: of[0].Name + ".md", Title: "a title", Text: order}}
 }
 
-// TestRunbooksAreUntrusted: who judges a write knows the runbooks that were read before, so that a value that only stands in one is
-// taken for nobody's wish.
+// TestRunbooksAreUntrusted: the judge of a write knows the runbooks that were read before, so that a value that is only
+// in a runbook is not attributed to a person.
 func TestRunbooksAreUntrusted(t *testing.T) {
 	t.Parallel()
 	b := setup(t, turn.Config{})

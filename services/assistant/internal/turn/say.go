@@ -45,7 +45,7 @@ func inCluster(a action.Action) string {
 	return " in cluster `" + a.Cluster + "`"
 }
 
-// commandText is what an action does, for a sentence.
+// commandText returns an action's command for use in a sentence.
 func commandText(a action.Action) string { return "`" + a.Command + "`" + inCluster(a) }
 
 // foreign describes the parts of a client's context that are not about the session's cluster and have no
@@ -83,14 +83,14 @@ func howToDecide(a action.Action, several, noDecisions bool) string {
 
 func standText(held bool) string {
 	if !held {
-		return "Changes cannot be approved beforehand here; each is decided by itself.\n\n"
+		return "Changes cannot be approved beforehand here; each is decided separately.\n\n"
 	}
 	return "Your later changes in this session are approved, but for those that always ask. `auto-approve off` ends that.\n\n"
 }
 
 func listText(waiting []action.Action) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d changes wait; nothing was decided. Say which:\n", len(waiting))
+	fmt.Fprintf(&b, "%d changes wait; nothing was decided. Choose one:\n", len(waiting))
 	for _, a := range waiting {
 		fmt.Fprintf(&b, "\n- `approve %s`: %s (risk %s)", a.ID, commandText(a), a.Risk)
 	}
@@ -138,7 +138,7 @@ var reasons = map[guard.Confirm]string{
 	guard.ChangesProgram:  "it changes the program that runs or where its traffic goes",
 	guard.ReplacesByForce: "it deletes the object and makes it anew", guard.Prunes: "it deletes what the manifest no longer has", guard.RemovesFinalizer: "it takes a finalizer away",
 	guard.ChangesOwner: "the object ends when its new owner does", guard.GainsCredentials: "its pods get a Secret or token that they did not have",
-	guard.GainsPrivilege: "somebody gains rights by it", guard.UntrustedValue: "a value in it comes from the cluster's own text and not from you", guard.NoDryRun: "the server cannot rehearse it",
+	guard.GainsPrivilege: "it grants someone more rights", guard.UntrustedValue: "a value in it comes from the cluster's own text and not from you", guard.NoDryRun: "the server cannot rehearse it",
 	guard.ModelChoice: "a language model or another program chose part of it, and not you",
 }
 

@@ -81,7 +81,7 @@ func (e *stubEngine) Investigate(ctx context.Context, t turn.Turn, tools turn.To
 	return turn.Outcome{}, nil
 }
 
-// cluster is what the turn's tools and plans go to.
+// cluster serves the turn's tools and plans.
 type tools struct{ *assistanttest.Cluster }
 
 func (c tools) Line(_ turn.Turn, op operation.Operation) string { return "kubectl " + string(op.Verb) }
@@ -186,7 +186,7 @@ func (b *bundle) say(w event.Who, query string) string {
 	return frameText(b.rest(b.begin(newRequest(w, query, ""))))
 }
 
-// replay is what the store has of the session.
+// replay returns the session's frames from the store.
 func (b *bundle) replay() []turn.Frame {
 	b.t.Helper()
 	s, err := b.Store.GetSession(b.t.Context(), "s-1")
@@ -237,7 +237,7 @@ func proposeReplicas(replicas int32) func(context.Context, turn.Turn, turn.Toolb
 	}
 }
 
-// waitForEnd makes the engine say where it is and wait for its end.
+// waitForEnd makes the engine report that it has begun and wait for its end.
 func waitForEnd(began chan<- struct{}) func(context.Context, turn.Turn, turn.Toolbox, turn.Sink) (turn.Outcome, error) {
 	return func(ctx context.Context, _ turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
 		sink.Token("So far.")

@@ -67,7 +67,7 @@ func (s *Streams) nextFrames(ctx context.Context, reader *Reader) ([]Frame, erro
 	wait, cancel := context.WithTimeoutCause(ctx, s.Silence, errSilent)
 	defer cancel()
 	frames, err := reader.Next(wait)
-	// A database query that the timeout cancels returns an error of its own.
+	// A database query that the timeout cancels returns another error than the context's.
 	if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil && context.Cause(wait) == errSilent {
 		return nil, errSilent
 	}

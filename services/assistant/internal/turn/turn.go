@@ -85,11 +85,11 @@ type Output struct {
 	// Whole is a log or a list before it was cut to the length of a result, redacted; empty for all
 	// else. It is for an engine to count in, never to be shown as it is.
 	Whole string
-	// WholeTruncated says that even Whole is only a part. Whole itself has no line that says so.
+	// WholeTruncated reports that even Whole is only a part. Whole itself has no line about that.
 	WholeTruncated bool
-	// Empty says that nothing was found, and that Text is a sentence about that.
+	// Empty reports that nothing was found, and that Text is a sentence about that.
 	Empty bool
-	// References name what was read, the first MaxReferences.
+	// References name the objects that were read, the first MaxReferences.
 	References []operation.Reference
 }
 
@@ -105,7 +105,7 @@ func (o *Output) Cite(r operation.Reference) {
 
 type wholeLogKey struct{}
 
-// WantWholeLog asks for the whole log in Whole, and not for the last lines only.
+// WantWholeLog requests the whole log in Whole, instead of the last lines only.
 func WantWholeLog(ctx context.Context) context.Context {
 	return context.WithValue(ctx, wholeLogKey{}, true)
 }
@@ -128,7 +128,7 @@ type Warner interface {
 
 // Outcome is the result of an investigation.
 type Outcome struct {
-	// Write is the change that the user asked for; empty for none.
+	// Write is the change that the user requested; empty for none.
 	Write []operation.Operation
 	// Choice describes a write that a language model chose; its scope is the turn's.
 	Choice *guard.Choice
@@ -152,7 +152,7 @@ func (f *Fail) Error() string {
 
 func (f *Fail) Unwrap() error { return f.Cause }
 
-// Tools are what a toolbox calls.
+// Tools makes the calls of a toolbox.
 type Tools interface {
 	// Line returns the equivalent kubectl command for the turn, with values redacted.
 	Line(t Turn, op operation.Operation) string
@@ -186,9 +186,9 @@ type Request struct {
 	Program *Program
 }
 
-// Program describes a request that a program makes. Its query decides nothing, what it proposes is never approved in
-// advance, and its words are nobody's wish, in this turn and in later ones. That of an alert neither proposes a write nor
-// carries out one that was approved: the next turn of a person does.
+// Program describes a request that a program makes. Its query decides nothing, its proposals are never approved in
+// advance, and its words never count as a person's wish, in this turn or in later ones. An alert's request neither
+// proposes a write nor carries out one that was approved: the next turn of a person does.
 type Program struct {
 	Kind ProgramKind
 	// Engine answers in place of the service's.
@@ -198,7 +198,7 @@ type Program struct {
 	Proposed func(action.Action, error)
 }
 
-// ProgramKind says what a program wants.
+// ProgramKind is the purpose of a program's request.
 type ProgramKind string
 
 // The kinds. The conversation keeps the words of an alert, since later questions are about it; those of a proposal are
@@ -284,7 +284,7 @@ const (
 // Why a turn's context ended.
 var (
 	errLimit      = errors.New("the turn's time is over")
-	errOrphaned   = errors.New("nobody reads the turn")
+	errOrphaned   = errors.New("the turn has no readers")
 	errSuperseded = errors.New("a newer request took the place")
 	errDraining   = errors.New("the server is shutting down")
 	errLost       = errors.New("another replica owns the turn now")
@@ -297,4 +297,4 @@ var ErrSlow = errors.New("the reader is too far behind")
 
 // ErrGone ends a reader whose turn can neither be finished nor stored now. The stream ends
 // without its closing marker, so that the client reconnects.
-var ErrGone = errors.New("the turn cannot go on here")
+var ErrGone = errors.New("the turn cannot continue here")

@@ -194,7 +194,7 @@ func TestEmptyQuery(t *testing.T) {
 	}
 }
 
-// The notice is the last line of every answer, whoever wrote what is above it.
+// The notice is the last line of every answer, whatever wrote the text above it.
 func TestNotice(t *testing.T) {
 	t.Parallel()
 	const notice = "This cluster is a sample."

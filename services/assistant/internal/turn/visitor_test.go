@@ -155,7 +155,7 @@ func (b *bundle) pending() string {
 	return all[0].ID.String()
 }
 
-// An alert neither carries out what was approved nor ends an answer that nobody reads for the moment.
+// An alert neither carries out what was approved nor ends an answer that has no reader for the moment.
 func TestAlertOnlyReads(t *testing.T) {
 	t.Parallel()
 	b := setup(t, turn.Config{Busy: 10 * time.Millisecond})

@@ -26,7 +26,7 @@ func (b *bundle) waiting() []action.Action {
 	return waiting
 }
 
-// With decisions off, every word of the table leaves everything as it was, and the answer says where to decide.
+// With decisions off, every word of the table leaves everything as it was, and the answer names the place to decide.
 func TestWordsAreWithheld(t *testing.T) {
 	t.Parallel()
 	b := setup(t, turn.Config{})

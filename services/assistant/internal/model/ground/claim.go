@@ -186,7 +186,7 @@ var (
 	ownExpr  = regexp.MustCompile(`^(?i)(?:I|we)\b`)
 	// mildExpr may also describe events in the cluster.
 	mildExpr = regexp.MustCompile(`(?i)\b(?:has|have) been ` + adverbs + `*(` + doneWords + `)\b`)
-	// pastExpr matches a change in words that are rarely used for events without an actor.
+	// pastExpr matches a change described with verbs that are rarely used for events without an actor.
 	pastExpr = regexp.MustCompile(`(?i)\b(?:was|were) ` + adverbs + `*(scaled|restarted|rolled back|reverted|undone|paused|resumed|suspended|cordoned|uncordoned|drained|evicted|deleted|patched|tainted)\b`)
 	// overExpr matches a change named as completed.
 	overExpr = regexp.MustCompile(`(?i)\b(rollback|restart|scaling|deletion|drain|upgrade|fix|patch|change) (?:is|was|has been) ` + adverbs + `*` + wordlist.AnyOf("complete", "completed", "done", "finished", "successful", "in place", "live") + `\b`)

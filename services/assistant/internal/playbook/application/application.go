@@ -161,7 +161,7 @@ func (x *Index) follow(f *engine.Finding, a *argocd.Application, o argocd.Object
 func (x *Index) addUnhealthy(f *engine.Finding, a *argocd.Application) {
 	hidden := isUnhealthy(a) && !slices.ContainsFunc(a.Status.Resources, func(o argocd.Resource) bool { return o.Health != nil })
 	if hidden {
-		f.Text += fmt.Sprintf(" The application does not say which: `argocd app get %s` does.", a.Name)
+		f.Text += fmt.Sprintf(" The application does not name them: `argocd app get %s` does.", a.Name)
 	}
 	for _, o := range a.Status.Resources {
 		if hidden {

@@ -17,7 +17,7 @@ type Applications struct {
 	NotLookedAt []string `json:"not_looked_at"`
 }
 
-// Application is what Argo CD says of one.
+// Application is the state of one application as Argo CD reports it.
 type Application struct {
 	Application operation.Reference `json:"application"`
 	Sync        string              `json:"sync" jsonschema:"Synced, OutOfSync or Unknown"`

@@ -20,12 +20,12 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// Dependencies are what a workload needs, and what refers to it.
+// Dependencies lists what a workload needs, and what refers to it.
 type Dependencies struct {
 	Workload operation.Reference `json:"workload"`
 	Needs    []Dependency        `json:"needs"`
 	UsedBy   []Dependency        `json:"used_by"`
-	// NotLookedAt lists what could not be read, so that nothing of it is called missing.
+	// NotLookedAt lists what could not be read; nothing in it is reported missing.
 	NotLookedAt []string `json:"not_looked_at"`
 }
 
@@ -62,7 +62,7 @@ func dependencies(ctx context.Context, box turn.Toolbox, a workloadArguments) (R
 		Dependencies: &Dependencies{Workload: of, Needs: []Dependency{}, UsedBy: []Dependency{}, NotLookedAt: unread(s)},
 	}
 	if !t.find() {
-		return Result{}, operation.Refuse(operation.InvalidArgument, "kind", "A %s has no pods of its own.", of.Kind)
+		return Result{}, operation.Refuse(operation.InvalidArgument, "kind", "A %s owns no pods.", of.Kind)
 	}
 	t.listNeeds()
 	t.listUsers()
@@ -97,7 +97,7 @@ func (t *template) find() bool {
 	return false
 }
 
-// plurals are the names under which a snapshot says that a kind was not read.
+// plurals maps kinds to the names by which a snapshot reports them as not read.
 var plurals = map[string]string{
 	"ConfigMap": "configmaps", "Secret": "secrets", "PersistentVolumeClaim": "persistentvolumeclaims", "ServiceAccount": "serviceaccounts", "Service": "services",
 }
@@ -336,5 +336,5 @@ func (d *Dependencies) text() string {
 	}
 	title := fmt.Sprintf("%s %s", d.Workload.Kind, engine.QuoteCode(d.Workload.Name))
 	return joinLines(list(title+" needs:", d.Needs), list("Used or limited by:", d.UsedBy),
-		"Names that stand in a program, in a file or in a Secret are not seen, nor are callers in other namespaces.", notRead)
+		"Names in a program, in a file or in a Secret are not seen, nor are callers in other namespaces.", notRead)
 }

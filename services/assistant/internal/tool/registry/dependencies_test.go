@@ -39,7 +39,8 @@ metadata: {namespace: shop, name: api}
 spec: {selector: {app: api}, ports: [{port: 8080}]}
 `
 
-// TestCallers: a workload is used by those whose variables name a Service that leads to it, and not by itself.
+// TestCallers: a workload is used by those whose variables name a Service that leads to it, but never by the workload
+// itself.
 func TestCallers(t *testing.T) {
 	t.Parallel()
 	out, _ := callTool(t, recordedBox(t, callingObjects), "dependencies", map[string]any{"namespace": "shop", "name": "api"})

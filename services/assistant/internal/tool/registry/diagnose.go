@@ -40,7 +40,7 @@ type Finding struct {
 	Consequences []ConsequenceFinding `json:"consequences,omitempty"`
 }
 
-// Fix is what helps. Command is empty where a person has to choose a value.
+// Fix is a remedy. Command is empty where a person has to choose a value.
 type Fix struct {
 	Text    string `json:"text,omitempty"`
 	Command string `json:"command,omitempty"`

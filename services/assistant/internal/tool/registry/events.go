@@ -63,7 +63,7 @@ func eventsInTime(ctx context.Context, box turn.Toolbox, a eventsArguments) (Res
 	for _, e := range list.Events {
 		lines, references = append(lines, e.line()), append(references, e.Event)
 	}
-	// The newest are what a cut leaves: they are the ones that are asked about most.
+	// A cut keeps the newest events: they are the ones that users ask about most.
 	text, cut := clip.Tail(redact.Text(strings.Join(lines, "\n")+"\n"+notRead(s.Unread, "events")), maxText, "give minutes or an object")
 	return Result{Text: text, Truncated: cut || left > 0, Data: list, References: references}, nil
 }

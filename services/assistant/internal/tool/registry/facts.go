@@ -21,7 +21,7 @@ func facts() []Tool {
 		define[drainArguments, DrainPlan]("drain_plan", "Show what draining a node would do to each pod on it, without draining it.", drainPlan),
 		define[whoCanArguments, Allowed]("who_can", "List who may do something to a kind of object, by the roles and role bindings.", whoCan),
 		define[namespaceArguments, Certificates]("certificates", "List the certificates in TLS Secrets with their hosts, validity and faults, never their keys.", certificates),
-		define[namespaceArguments, Applications]("argo_applications", "List the applications of Argo CD that stand in a namespace or are for it, with what Argo CD says of them: in sync, healthy, the last sync and its message.", applications),
+		define[namespaceArguments, Applications]("argo_applications", "List the applications of Argo CD that are in a namespace or deploy to it, with their state in Argo CD: in sync, healthy, the last sync and its message.", applications),
 		define[namespaceArguments, Releases]("helm_releases", "List the releases of Helm with the status of their newest revision, by the names and labels of their Secrets; their values are never read.", releases),
 		define[logSearchArguments, LogStatistics]("log_search", "Search the logs of a pod or workload and count them by message: how often, first and last time, numbers in them, and which part was not read.", logSearch),
 		define[eventsArguments, Timeline]("events_in_time", "List the events of a namespace or object in the order in which they happened.", eventsInTime),

@@ -37,7 +37,7 @@ type LogStatistics struct {
 	Messages     []LogMessage `json:"messages"`
 	// OtherMessages is how many further messages there are.
 	OtherMessages int `json:"other_messages"`
-	// NotRead says which part of the logs was not read; empty: none.
+	// NotRead describes the part of the logs that was not read; empty: none.
 	NotRead string `json:"not_read"`
 }
 
@@ -50,10 +50,10 @@ type LogMessage struct {
 	Last     *time.Time `json:"last,omitempty" jsonschema:"Time of the last line, if lines carry one."`
 	// Numbers are those in the lines, by their place in the template.
 	Numbers []LogNumber          `json:"numbers,omitempty"`
-	At      *operation.Reference `json:"at,omitempty" jsonschema:"The first of the lines, counted in what was read; left out where several logs were read."`
+	At      *operation.Reference `json:"at,omitempty" jsonschema:"The first of the lines, counted in the lines read; left out where several logs were read."`
 }
 
-// LogNumber is what the numbers at one place were.
+// LogNumber summarises the numbers at one place in the lines.
 type LogNumber struct {
 	First float64 `json:"first"`
 	Last  float64 `json:"last"`

@@ -35,7 +35,7 @@ type targetArguments struct {
 	Address   string `json:"address,omitempty" jsonschema:"An IP address outside of the cluster, in place of a name."`
 }
 
-// Reachability is what the objects tell of a connection.
+// Reachability is the verdict on a connection from the objects alone.
 type Reachability struct {
 	// Reachable is yes, no, partly (some ports only) or unknown.
 	Reachable string    `json:"reachable" jsonschema:"yes, no, partly or unknown"`
@@ -92,7 +92,7 @@ func reachability(ctx context.Context, box turn.Toolbox, a reachArguments) (Resu
 	return shown(found.text(), found, r.refs...), nil
 }
 
-// find looks both sides up. The reason says why the connection cannot be judged or fails before any policy.
+// find looks both sides up. The reason is why the connection cannot be judged or fails before any policy.
 func (r *route) find(ctx context.Context, box turn.Toolbox, a reachArguments) (reason string, err error) {
 	from, err := resolve(ctx, box, a.From.Namespace, cmp.Or(a.From.Kind, "deployment"), a.From.Name)
 	if err != nil {

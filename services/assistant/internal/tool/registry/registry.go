@@ -28,7 +28,7 @@ const (
 	Runbooks   Source = "runbooks" // a folder of them
 )
 
-// Result is what a tool found.
+// Result is the result of a tool.
 type Result struct {
 	// Text is for people and models, redacted and limited in size.
 	Text string `json:"-"`

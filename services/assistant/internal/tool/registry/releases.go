@@ -18,7 +18,7 @@ type Releases struct {
 
 // Release is the newest revision of one.
 type Release struct {
-	Secret   operation.Reference `json:"secret" jsonschema:"The Secret that stands for the revision; its data is not read."`
+	Secret   operation.Reference `json:"secret" jsonschema:"The Secret that stores the revision; its data is not read."`
 	Name     string              `json:"name"`
 	Revision int                 `json:"revision"`
 	Status   string              `json:"status" jsonschema:"deployed, failed, pending-install, pending-upgrade, pending-rollback, uninstalling, uninstalled or superseded"`

@@ -20,7 +20,7 @@ const maxText = 8000
 
 // shown is a result whose text is redacted and cut to the limit.
 func shown(text string, data any, references ...operation.Reference) Result {
-	text, cut := clip.Head(redact.Text(text), maxText, "ask for less")
+	text, cut := clip.Head(redact.Text(text), maxText, "narrow the request")
 	return Result{Text: text, Truncated: cut, Data: data, References: references}
 }
 
@@ -28,7 +28,7 @@ type drainArguments struct {
 	Node string `json:"node" jsonschema:"Name of the node."`
 }
 
-// DrainPlan is what draining a node would do.
+// DrainPlan lists the effects of draining a node.
 type DrainPlan struct {
 	Node string      `json:"node"`
 	Pods []DrainStep `json:"pods"`
@@ -36,7 +36,7 @@ type DrainPlan struct {
 	Blocked int `json:"blocked"`
 }
 
-// DrainStep is what becomes of one pod.
+// DrainStep is the effect of a drain on one pod.
 type DrainStep struct {
 	Pod     operation.Reference `json:"pod"`
 	Outcome string              `json:"outcome"`
@@ -91,7 +91,7 @@ type Allowed struct {
 	Unread []string `json:"unread"`
 }
 
-// Grant is a subject whom a binding allows it.
+// Grant is a subject to which a binding grants the right.
 type Grant struct {
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
@@ -122,7 +122,7 @@ type Certificates struct {
 	Certificates []Certificate `json:"certificates"`
 }
 
-// Certificate is what every client sees of one.
+// Certificate is the public part of a certificate, which every client sees.
 type Certificate struct {
 	Secret    operation.Reference `json:"secret"`
 	Hosts     []string            `json:"hosts,omitempty"`
@@ -162,7 +162,7 @@ type changesArguments struct {
 	Hours     int    `json:"hours,omitempty" jsonschema:"How many hours back; left out: 24."`
 }
 
-// Changes are what the cluster shows of changes. Edits of a value do not show.
+// Changes lists the changes that the cluster records. Edits of a value leave no record.
 type Changes struct {
 	Since   time.Time `json:"since"`
 	Changes []Change  `json:"changes"`
@@ -198,7 +198,7 @@ func changesSince(ctx context.Context, box turn.Toolbox, a changesArguments) (Re
 	return shown(report.RecentChanges(view)+notRead(s.Unread, unread(s)...), list), nil
 }
 
-// Capacity is what the nodes have.
+// Capacity is the capacity of the nodes.
 type Capacity struct {
 	Nodes []NodeCapacity `json:"nodes"`
 }

@@ -26,8 +26,8 @@ const (
 	maxSentence   = 300 // characters of a store's own error
 )
 
-// Hidden are the namespaces that exist for nobody. They are kept out of every selector
-// of a query, and series and streams that name one in any label are left out.
+// Hidden lists the namespaces that no caller may see. They are kept out of every selector of a query, and series and
+// streams that name one in any label are left out.
 type Hidden []string
 
 var errTooLarge = errors.New("the answer is over 8 MiB")
@@ -84,7 +84,7 @@ func refusedQuery(store, why string) error {
 	return operation.Refuse(operation.InvalidArgument, "query", "%s refuses the query: %s", store, table.Line(redact.Text(why), maxSentence))
 }
 
-// notConfigured says which setting is missing.
+// notConfigured returns an error that names the missing setting.
 func notConfigured(store, variable string) error {
 	return operation.Refuse(operation.Unavailable, "", "No %s is configured; set %s.", store, variable)
 }

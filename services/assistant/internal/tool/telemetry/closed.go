@@ -80,7 +80,7 @@ func (h Hidden) close(query string, metrics bool) (string, error) {
 				b.WriteString(rest[:end+1])
 				rest = rest[end+1:]
 			case operand:
-				operand = false // and, offset and the like
+				operand = false // and, offset etc.
 			case strings.HasPrefix(next, "("), strings.HasPrefix(next, "{"):
 				// A function, or a name whose braces come next.
 			case isAggregationNext(next):

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// M stands for the matchers in the tests.
+// M is replaced by the matchers in the tests.
 func closedQuery(t *testing.T, query string, metrics bool) string {
 	t.Helper()
 	h := Hidden{"crm", "vault"}

@@ -149,8 +149,8 @@ func (s labelSearch) run(ctx context.Context) (pod, namespace model.LabelName, e
 	return "", namespace, nil
 }
 
-// read reads the series of some names and, where there are any, those of others. It asks for them apart, so that those of
-// others do not use up the limit.
+// read reads the series of some names and, where there are any, those of others. It requests them separately, so that
+// those of others do not use up the limit.
 func (s labelSearch) read(ctx context.Context, about, others map[string]bool) ([]model.LabelSet, error) {
 	series, err := s.holding(ctx, about)
 	if err != nil || len(series) == 0 {
@@ -183,9 +183,10 @@ func (s labelSearch) holding(ctx context.Context, names map[string]bool) ([]mode
 	return slices.DeleteFunc(series, func(l model.LabelSet) bool { return isHiddenSeries(model.Metric(l), s.hidden) }), err
 }
 
-// chooseLabel returns the label with a value that is sought. Of several it is the one with the most values that are names
-// and the fewest that are not: where a program tells about other pods, the label of its own pod has one value, and
-// where an app is called like a namespace, others are not. judge says of a value whether it is sought, and whether it is a name.
+// chooseLabel returns the label with a value that is sought. Of several it is the one with the most values that are
+// names and the fewest that are not: where a program reports about other pods, the label of its own pod has one value,
+// and where an app has the name of a namespace, others do not. judge reports of a value whether it is sought, and
+// whether it is a name.
 func chooseLabel(series []model.LabelSet, judge func(l model.LabelSet, value string) (sought, name bool)) model.LabelName {
 	type count struct {
 		label         model.LabelName

@@ -19,7 +19,7 @@ import (
 
 type labels = map[string]string
 
-// seriesStore speaks the part of Prometheus's API that tells of series, over a list of them.
+// seriesStore serves the part of Prometheus's API that lists series, over a fixed list of them.
 type seriesStore struct {
 	series []labels
 	asked  atomic.Int32
@@ -96,7 +96,7 @@ var (
 	every    = []types.NamespacedName{bankPod, apiPod, webPod, statePod}
 )
 
-// restarts are what kube-state-metrics tells of every pod, itself among them, as a scrape relabels it.
+// restarts are the series that kube-state-metrics exports for every pod, itself included, as a scrape relabels them.
 func restarts(name func(of, by types.NamespacedName) labels) []labels {
 	var all []labels
 	for _, pod := range every {
@@ -193,7 +193,8 @@ func TestLabelsAreKept(t *testing.T) {
 	}
 }
 
-// TestNothingMatches: a metric that is absent, one with other labels and a condition that nothing meets are told apart.
+// TestNothingMatches: an absent metric, a metric with other labels and a condition that nothing meets get different
+// answers.
 func TestNothingMatches(t *testing.T) {
 	t.Parallel()
 	_, base := startSeries(t, labels{"__name__": "restarts", "kubernetes_namespace": "shop"}, labels{"__name__": "secrets", "namespace": "hush"})

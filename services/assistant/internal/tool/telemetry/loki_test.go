@@ -14,8 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// streams is what Loki 3 answers: the newest line first, and structured metadata behind
-// some lines.
+// streams is an answer of Loki 3: the newest line first, and structured metadata behind some lines.
 const streams = `{"status":"success","data":{"resultType":"streams","result":[
 {"stream":{"namespace":"shop","pod":"api-1","container":"app"},"values":[["1767355199000000000","second password=hunter2hunter2\n",{"trace":"1"}],["1767355197000000000","first"]]},
 {"stream":{"job":"db"},"values":[["1767355198000000000","\u001b[31mbetween\u001b[0m"]]},

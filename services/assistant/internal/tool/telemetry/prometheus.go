@@ -81,7 +81,7 @@ func (p *Prometheus) Query(ctx context.Context, promql string, minutes int, hidd
 	return turn.Output{Text: text, Truncated: cut || clipped, Untrusted: []string{text}}, nil
 }
 
-// failedQuery tells what the store says against a query from a store that does not answer.
+// failedQuery distinguishes a query that the store rejects from a store that does not answer.
 func failedQuery(err error) error {
 	var said *v1.Error
 	if errors.As(err, &said) && (said.Type == v1.ErrBadData || said.Type == v1.ErrExec) {

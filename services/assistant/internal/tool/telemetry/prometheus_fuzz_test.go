@@ -25,7 +25,7 @@ func (s store) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // FuzzPrometheus: whatever the store answers ends in an error without a text, or in a text of bounded length that is
-// marked as somebody else's, has no escape sequences, and shows no series of a namespace that is hidden.
+// marked as untrusted, has no escape sequences, and shows no series of a hidden namespace.
 func FuzzPrometheus(f *testing.F) {
 	for _, body := range []string{
 		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"__name__":"up","pod":"a\u001b[2J"},"value":[1767355200,"NaN"]},null]}}`,
