@@ -114,7 +114,7 @@ func TestOrphanStops(t *testing.T) {
 		}
 		return nil
 	})
-	wantIn(t, frameText(b.rest(b.begin(newRequest(ann, "first", "r-a")))), "So far.", "nobody was reading", `"stop"`)
+	wantIn(t, frameText(b.rest(b.begin(newRequest(ann, "first", "r-a")))), "So far.", "had no readers left", `"stop"`)
 }
 
 func TestLimitAndDrain(t *testing.T) {

@@ -25,7 +25,7 @@ type Dependencies struct {
 	Workload operation.Reference `json:"workload"`
 	Needs    []Dependency        `json:"needs"`
 	UsedBy   []Dependency        `json:"used_by"`
-	// NotLookedAt lists what could not be read; nothing in it is reported missing.
+	// NotLookedAt lists what could not be read, so that nothing there is reported missing.
 	NotLookedAt []string `json:"not_looked_at"`
 }
 
