@@ -51,7 +51,7 @@ type Config struct {
 	// AllowedOrigins are the origins, besides the service's own, whose pages may call the API.
 	AllowedOrigins []string `env:"ASSISTANT_ALLOWED_ORIGINS"`
 
-	// ApprovalPolicy is self, or four-eyes: nobody may approve their own request.
+	// ApprovalPolicy is self, or four-eyes: no one may approve their own request.
 	ApprovalPolicy string `env:"ASSISTANT_APPROVAL_POLICY" envDefault:"self"`
 	// ActionTTL is the time to decide a proposed write, and to execute it once approved.
 	ActionTTL time.Duration `env:"ASSISTANT_ACTION_TTL" envDefault:"1h"`
@@ -77,8 +77,8 @@ type Config struct {
 	// MCPServers is a file of other servers that speak the Model Context Protocol, whose tools the language model may use; if empty, there are none.
 	MCPServers string `env:"ASSISTANT_MCP_SERVERS"`
 
-	// Runbooks is a directory with runbooks, Markdown files whose front matter says what they are for; if empty, there are none
-	// but those in the cluster.
+	// Runbooks is a directory with runbooks, Markdown files whose front matter states what they apply to; if empty, there
+	// are none but those in the cluster.
 	Runbooks string `env:"ASSISTANT_RUNBOOKS"`
 
 	// ModelName is the model name that clients see.

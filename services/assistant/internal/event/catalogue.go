@@ -6,14 +6,14 @@ import "github.com/mlp-platform/platform/libs/outbox"
 var Declared = outbox.NewCatalogue(
 	outbox.AuditDeclaration,
 
-	declareEvent("turn_finished", Turn{}, "an answer has ended; outcome says how"),
+	declareEvent("turn_finished", Turn{}, "an answer has ended; outcome is its result"),
 	declareEvent("action_proposed", Action{}, "a write waits for a decision, or was approved beforehand"),
 	declareEvent("action_decided", Action{}, "a write was approved or denied, expired, or is stale since its target changed"),
 	declareEvent("action_executed", Action{}, "an approved write was carried out, failed, or ended with an unknown outcome"),
 	declareEvent("action_refused", Action{}, "the caller was not allowed to make the decision"),
 	declareEvent("tool_called", ToolCall{}, "a tool was called over the Model Context Protocol: one of the assistant's by a program, or one of another server by the assistant"),
-	declareEvent("alert_received", Alert{}, "a notification of an alert manager was taken in; outcome says what comes of it"),
-	declareEvent("access_denied", Access{}, "a request had no acceptable key, or its caller may not do what it asked for"),
+	declareEvent("alert_received", Alert{}, "an alert manager's notification was received; outcome is its result"),
+	declareEvent("access_denied", Access{}, "a request had no acceptable key, or its caller lacks permission for it"),
 	declareEvent("demo_key_minted", DemoKey{}, "an admin made a demo key"),
 )
 

@@ -56,7 +56,7 @@ func New(reg prometheus.Registerer, engine string) *Metrics {
 		decisions:  counter("decisions_total", "Actions that left the state pending, by decision and its basis.", "decision", "basis"),
 		executions: counter("executions_total", "Approved actions that were carried out, by result.", "result"),
 		refusals:   counter("refusals_total", "Refusals by the rules, by reason.", "reason"),
-		redactions: counter("redactions_total", "Values redacted from what was read, by kind.", "kind"),
+		redactions: counter("redactions_total", "Redacted values, by kind.", "kind"),
 		tokens:     counter("tokens_total", "Tokens of the language model, by kind: prompt or completion.", "kind"),
 		matches:    counter("playbook_matches_total", "Findings of the playbooks, by class.", "class"),
 		alerts:     counter("alerts_total", "Notifications of alert managers, by outcome: new, changed, resolved or repeated.", "outcome"),
