@@ -27,7 +27,7 @@ import (
 // bundled are the faults that are asked about in recordings: of what pods wrote, what a kernel did, and what events tell.
 var bundled = map[string]bool{"crash": true, "oom": true, "init": true, "image": true, "probe": true}
 
-// capture is what a collector reads of a cluster, once for all layouts.
+// capture holds the data that a collector reads from a cluster, once for all layouts.
 type capture struct {
 	lists map[string][]byte // by path of the API, as JSON
 	pods  []corev1.Pod

@@ -56,8 +56,8 @@ func installCRDs(t *testing.T, c *kube.Cluster) {
 	}
 }
 
-// certificateObjects are what stands in a cluster some time after somebody asked for certificates: of an ACME server that
-// finds no address, of a CA whose key is gone, and of a policy that denies a renewal.
+// certificateObjects are the objects in a cluster some time after it requested certificates that cannot be issued: the
+// ACME server finds no address, the CA's key is gone, and a policy denies a renewal.
 const certificateObjects = `
 apiVersion: cert-manager.io/v1
 kind: ClusterIssuer

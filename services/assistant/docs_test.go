@@ -200,7 +200,7 @@ func manualMetrics(t *testing.T) string {
 
 func manualFailures() string {
 	var b strings.Builder
-	b.WriteString("\n## Every failure in a stream\n\nAs `ki_event` of type `error`; after a `fatal` one the answer says what is known, and ends. The cause is in the log alone.\n\n| Code | Says |\n|---|---|\n")
+	b.WriteString("\n## Every failure in a stream\n\nAs `ki_event` of type `error`; after a `fatal` one the answer states what is known, and ends. The cause is in the log alone.\n\n| Code | Says |\n|---|---|\n")
 	for _, f := range assistanttest.Failures() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Code, f.Message)
 	}

@@ -52,7 +52,7 @@ type ConfigChanged struct {
 var Events = outbox.NewCatalogue(
 	outbox.AuditDeclaration,
 	declareEvent("event", "flag_changed", FlagChanged{}, "an admin overrode a flag for the tenant, or dropped the override"),
-	declareEvent("event", "mention", Mention{}, "a comment mentions somebody"),
+	declareEvent("event", "mention", Mention{}, "a comment mentions a person"),
 	declareEvent("alert", "acked", Acked{}, "an alert was acknowledged"),
 	outbox.Declaration{
 		Namespace: "event", Name: "config_changed", Data: ConfigChanged{}, Platform: true, // one configuration for all tenants

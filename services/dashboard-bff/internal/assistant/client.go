@@ -70,8 +70,8 @@ func New(cfg Config) (*Clients, error) {
 	}, nil
 }
 
-// OnBehalfOf is the header with a delegation naming the person for whom a call with one of the dashboard's keys is
-// made: the assistant applies its limits to that person, and the facts that it records name them. It grants nothing.
+// OnBehalfOf is the header with a delegation naming the person that a call with one of the dashboard's keys is made
+// for: the assistant applies its limits to that person, and the facts that it records name them. It grants nothing.
 const OnBehalfOf = "X-PLATFORM-On-Behalf-Of"
 
 // With returns a client that calls with the key for who.

@@ -4,7 +4,7 @@ package proxy
 const (
 	// sandboxed lets links and forms of a page work, on an opaque origin, and no script.
 	sandboxed = "sandbox allow-forms allow-popups"
-	// confined lets a tool's page run, with the resources of its own origin. It cannot send anything anywhere else.
+	// confined lets a tool's page run, with the resources of the page's origin. It cannot send anything anywhere else.
 	confined = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'"
 )
 

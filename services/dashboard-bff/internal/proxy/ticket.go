@@ -35,8 +35,8 @@ const (
 	purposeCookie = "cookie "
 )
 
-// grant is what a ticket, and then a cookie of the tools origin, grants: the session that requested it, for one
-// service.
+// grant is the content of a ticket, and then of a cookie of the tools origin: access for the session that requested it
+// to one service.
 type grant struct {
 	Service upstream.Service `json:"service"`
 	Who     caller.Caller    `json:"who"`

@@ -94,7 +94,7 @@ func TestClientsThatReadNothingAreClosedWithFlatMemory(t *testing.T) {
 	if grown := int64(heap()) - int64(before); grown > 8<<20 {
 		t.Errorf("%d MB more are in use after all clients are gone, want at most 8", grown>>20)
 	}
-	// A client that resumes is told that more is missing than is kept.
+	// A resuming client learns that it missed more events than are kept.
 	if got, want := r.open(request{lastID: "1"}).hello.data, `"gap":true`; !strings.Contains(got, want) {
 		t.Errorf("hello %s, want %s", got, want)
 	}

@@ -12,7 +12,7 @@ import (
 var Events = outbox.NewCatalogue(
 	outbox.AuditDeclaration,
 	declareEvent("deploy", "model_loaded", Loaded{}, "a replica serves this version from now on"),
-	declareEvent("deploy", "load_failed", Loaded{}, "a replica could not load this version and goes on with what it has"),
+	declareEvent("deploy", "load_failed", Loaded{}, "a replica could not load this version and keeps the versions it has"),
 	declareEvent("deploy", "traffic_changed", TrafficChanged{}, "a model's traffic rules changed; rules and previous are percent by alias, empty without rules"),
 	declareEvent("deploy", "shadow_changed", TrafficChanged{}, "a model's shadow rule changed (alias or percentage); rules and previous are percent by alias, empty without a rule"),
 	declareEvent("drift", "status_changed", DriftStatus{}, "a model's drift has another status or overall level than at the last look"),

@@ -226,7 +226,7 @@ func chooseLabel(series []model.LabelSet, judge func(l model.LabelSet, value str
 
 // writeLabel writes a label as PromQL takes it: the names that OpenTelemetry gives have dots, and need quotes.
 func writeLabel(l model.LabelName) string {
-	if l == "" || l.IsValidLegacy() {
+	if l == "" || model.LegacyValidation.IsValidLabelName(string(l)) {
 		return string(l)
 	}
 	return strconv.Quote(string(l))
