@@ -266,7 +266,7 @@ func TestCustomResources(t *testing.T) {
 	}
 	w.open(t)
 	for _, row := range customRows {
-		t.Run(row.scope+": "+row.query, func(t *testing.T) {
+		t.Run(row.scope+" "+strings.TrimRight(row.query, "?"), func(t *testing.T) {
 			k := w.talk(t, row.scope)
 			a := k.say(row.query)
 			requireMatches(t, a, row.say...)
@@ -301,7 +301,7 @@ var customRows = []struct {
 	}, []string{"could not be read"}},
 	{"shop", "what is wrong?", []string{"DATABASE_URL", "A consequence: application `degraded`. Objects of the application are not healthy"}, nil},
 	{"argocd", "list the argo cd applications", []string{
-		"`refused` \\| `OutOfSync` \\| `Healthy` \\| `shop` \\| by itself, and heals", "`unread` \\| `Unknown`", "`degraded` \\| `Synced` \\| `Degraded` \\| `shop` \\| by itself \\|",
+		"`refused` \\| `OutOfSync` \\| `Healthy` \\| `shop` \\| automatic, self-heal", "`unread` \\| `Unknown`", "`degraded` \\| `Synced` \\| `Degraded` \\| `shop` \\| automatic \\|",
 	}, []string{"of another cluster"}},
 	{"shop", "describe deployment api", []string{"managed by the Argo CD application `degraded`"}, nil},
 }

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -59,15 +60,11 @@ func Deployment(namespace, name, image string, replicas int32, p program.Program
 // Apply creates the objects of a YAML stream in a namespace, unless they name one. An owner that comes before its object
 // in the stream needs no uid. It also writes statuses, as controllers do.
 func (c *Cluster) Apply(ctx context.Context, namespace, text string) error {
-	groups, err := restmapper.GetAPIGroupResources(c.Client.Discovery())
-	if err != nil {
-		return err
-	}
-	mapper := restmapper.NewDiscoveryRESTMapper(groups)
 	client, err := dynamic.NewForConfig(c.Config)
 	if err != nil {
 		return err
 	}
+	var m *meta.RESTMapping
 	uids := map[string]types.UID{}
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
 	for {
@@ -81,8 +78,7 @@ func (c *Cluster) Apply(ctx context.Context, namespace, text string) error {
 			continue
 		}
 		gvk := o.GroupVersionKind()
-		m, err := mapper.RESTMapping(schema.GroupKind{Group: gvk.Group, Kind: gvk.Kind}, gvk.Version)
-		if err != nil {
+		if m, err = c.mappingOf(gvk); err != nil {
 			return err
 		}
 		to := dynamic.ResourceInterface(client.Resource(m.Resource))
@@ -96,6 +92,18 @@ func (c *Cluster) Apply(ctx context.Context, namespace, text string) error {
 			return fmt.Errorf("create %s %s: %w", gvk.Kind, o.GetName(), err)
 		}
 	}
+}
+
+// mappingOf returns the resource of a kind. The list of all groups shows a new one some time after the group is served.
+func (c *Cluster) mappingOf(gvk schema.GroupVersionKind) (m *meta.RESTMapping, err error) {
+	err = Until(func() error {
+		groups, err := restmapper.GetAPIGroupResources(c.Client.Discovery())
+		if err == nil {
+			m, err = restmapper.NewDiscoveryRESTMapper(groups).RESTMapping(gvk.GroupKind(), gvk.Version)
+		}
+		return err
+	})
+	return m, err
 }
 
 // create creates an object under the owners that were created before it, whose uids are kept by kind and name.
@@ -113,13 +121,16 @@ func create(ctx context.Context, to dynamic.ResourceInterface, o *unstructured.U
 	}
 	uids[made.GetKind()+"/"+made.GetName()] = made.GetUID()
 	if status == nil || equality.Semantic.DeepEqual(made.Object["status"], status) {
-		return nil // there is none, or its kind has no subresource for it
+		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
 		return err
 	}
 	_, err = to.Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	if apierrors.IsNotFound(err) {
+		return nil // its kind has no subresource for it: it was created with its status
+	}
 	return err
 }
 
