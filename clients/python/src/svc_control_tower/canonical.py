@@ -103,7 +103,8 @@ class _Parser:
             if char == "{" or char == "[":
                 if len(open_) >= MAX_DEPTH:
                     raise self.fail(
-                        f"arrays and objects are nested more than {MAX_DEPTH} deep", reason="too_deep"
+                        f"arrays and objects are nested more than {MAX_DEPTH} deep",
+                        reason="too_deep",
                     )
                 self.pos += 1
                 self.space()
