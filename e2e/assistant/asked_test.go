@@ -135,7 +135,7 @@ func askedRows() []asked {
 		{query: "kubectl auth whoami", say: []string{"Username", "assistant's own account"}},
 		{query: "kubectl api-resources | grep -c deployments", say: []string{`    1$`}},
 		{query: "kubectl cluster-info", say: []string{`Version v\d`}},
-		{query: "kubectl create secret generic db --from-literal=password=" + secretValue, say: []string{"never written", "password=VALUE"}, not: []string{secretValue, "approve"}},
+		{query: "kubectl create secret generic db --from-literal=password=" + secretValue, say: []string{"never writes Secrets", "password=VALUE"}, not: []string{secretValue, "approve"}},
 		{query: "kubectl create configmap colours --from-literal=a=red --from-literal=b='light blue'", say: []string{"This line changes the cluster", "light blue"}},
 		{query: "no", say: []string{"."}},
 		{query: "is our rds database slow?", say: []string{"no access to `rds`"}, not: []string{"healthy"}},

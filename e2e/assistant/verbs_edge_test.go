@@ -85,7 +85,7 @@ func (w *world) rejected(t *testing.T) {
 		manifestCommand("kubectl create", strings.TrimPrefix(web, "\n---\n")):                                                     `(?i)already exists`,
 		"kubectl evict pod/" + pod:                      `(?i)none.*|disruption budget`,
 		"kubectl label configmap settings a=b":          `labels are not for changing here`,
-		"kubectl label configmap settings part=other":   `(?i)overwritten`,
+		"kubectl label configmap settings part=other":   `(?i)overwrite`,
 		"kubectl scale deployment nobody --replicas=2":  `(?i)not found|no deployment|nobody`,
 		"kubectl rollout undo deployment web":           `(?i)no earlier revision`,
 		"kubectl scale deployment web --replicas=1":     `(?i)nothing would change`,
