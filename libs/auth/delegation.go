@@ -168,7 +168,7 @@ func (d *delegation) verify(token string, rules Rules) (Principal, *claims, erro
 		if t.Header["typ"] != delegationType {
 			return nil, fmt.Errorf("typ is not %s", delegationType)
 		}
-		for name := range t.Header { // crit above all: its demands are not implemented here
+		for name := range t.Header { // any other is refused: crit would require extensions that this parser must understand
 			if name != "typ" && name != "alg" && name != "kid" {
 				return nil, fmt.Errorf("header member %q is not known", name)
 			}
