@@ -303,7 +303,7 @@ func TestManualTables(t *testing.T) {
 			t.Errorf("%s lacks the question %s; want m != nil", playbooks, intent.String())
 			continue
 		}
-		if got := question.Parse(m[1]).Intent; got != intent {
+		if got := question.Parse(m[1], nil).Intent; got != intent {
 			t.Errorf("%q is taken for %s, not %s; want got == %v", m[1], got.String(), intent.String(), intent)
 		}
 	}

@@ -3,7 +3,6 @@ package investigate
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -60,13 +59,15 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 		}
 		switch {
 		case !named:
-			foreign = foreign || meansLittle(a, left)
+			foreign = meansLittle(a, left) && !question.TellsFault(a.Words)
+		case a.Intent == question.Unclear && meansLittle(a, left):
+			foreign = true
 		case a.Intent == question.Unclear:
 			a.Intent = question.Diagnosis // about an existing object this is most likely a complaint
 		}
 	}
 	if w.cfg.Complaints && (a.Intent == question.Unclear || foreign) {
-		a.Intent, a.Mentions, left, foreign = question.Diagnosis, nil, nil, false
+		a.Intent, a.Mentions, foreign = question.Diagnosis, nil, false
 	}
 	if a.Intent == question.Unclear || foreign {
 		t, err := w.look(ctx, question.Ask{Everywhere: true})
@@ -85,15 +86,15 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 		if len(parts) > 1 {
 			w.say("**Namespace " + report.Code(part.Namespace) + "**")
 		}
-		if err := w.askOne(ctx, part, left); err != nil {
+		if err := w.askOne(ctx, part); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// askOne answers a question about one place. left are words of it that mean nothing here.
-func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error {
+// askOne answers a question about one place.
+func (w *work) askOne(ctx context.Context, a question.Ask) error {
 	if wide[a.Intent] {
 		a.Everywhere, a.Namespace = true, ""
 	}
@@ -120,10 +121,8 @@ func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error 
 	}
 	if question.IsTitle(a.Words) {
 		t.missing = slices.DeleteFunc(slices.Clone(t.missing), func(m question.Mention) bool { return question.IsTitleWord(m.Name) })
-		left = slices.DeleteFunc(slices.Clone(left), question.IsTitleWord)
 	}
-	missing := t.missing
-	t.absent = missing
+	t.absent = t.missing
 	if len(t.missing) > 0 {
 		w.say(describeAbsent(t))
 		if done, err := w.instead(ctx, &a, t); done || err != nil {
@@ -133,29 +132,23 @@ func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error 
 	if a.UnreadTime != "" {
 		w.say(fmt.Sprintf("This is not limited to %s; say, for example, %s.", report.Code(a.UnreadTime), report.Code("in the last 2 hours")))
 	}
-	left = slices.DeleteFunc(slices.Clone(left), func(word string) bool {
-		return slices.ContainsFunc(missing, func(m question.Mention) bool { return m.Name == word })
-	})
-	if len(left) > 0 {
-		w.say("Not understood, and left out: " + joinCodes(left) + ".")
-	}
 	w.sink.Status(chat.Investigating, "Matching known problems")
 	if a.Intent == question.Diagnosis && (len(a.Symptoms) == 0 || factExpr.MatchString(a.Words)) && !assertsFault(a) && !question.TellsFault(a.Words) {
 		if said, err := w.sayFields(ctx, t, a, append(t.unread(a.Words), question.SymptomWords(a.Words)...)); said || err != nil {
 			return err
 		}
 	}
-	w.sayUnread(a, t, left)
+	w.sayUnread(a, t)
 	return w.reply(ctx, a, t)
 }
 
 // sayUnread names, before an answer, the words of the question that the answer ignores. A complaint has more words than
 // any rule knows, and is answered by the findings.
-func (w *work) sayUnread(a question.Ask, t *topic, told []string) {
+func (w *work) sayUnread(a question.Ask, t *topic) {
 	if assertsFault(a) || a.Intent == question.Manual || a.Intent == question.Clock || a.Intent == question.Number {
 		return
 	}
-	if words := slices.DeleteFunc(t.unread(a.Words), func(word string) bool { return slices.Contains(told, word) }); len(words) > 0 {
+	if words := t.unread(a.Words); len(words) > 0 {
 		w.say("Not understood, and left out: " + joinCodes(words) + ".")
 	}
 }
@@ -311,7 +304,7 @@ func (w *work) synthesize() {
 }
 
 // whetherFineExpr matches a yes/no question.
-var whetherFineExpr = regexp.MustCompile(`^(is|are) `)
+var whetherFineExpr = question.Pattern(`^(is|are) `)
 
 // health shows the table, and under it what is wrong. For one place or workload it reads the logs, too: a ready object
 // may still fail.
@@ -432,7 +425,7 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 }
 
 // conditionExpr is the part of a question that limits a list.
-var conditionExpr = regexp.MustCompile(`\b(run as|runs? as root|have a|has a|are (fine|ok|okay|healthy)$|without|with no|lacking|whose|(that|which) (have|has|do|does|did|can|were|run|runs) |older than|newer than|bigger than|smaller than|more than|less than|fewer than|running as).*`)
+var conditionExpr = question.Pattern(`\b(run as|runs? as root|have a|has a|are (fine|ok|okay|healthy)$|without|with no|lacking|whose|(that|which) (have|has|do|does|did|can|were|run|runs) |older than|newer than|bigger than|smaller than|more than|less than|fewer than|running as).*`)
 
 // describe shows one object, or the revisions of one.
 func (w *work) describe(ctx context.Context, a question.Ask, t *topic) error {

@@ -3,7 +3,6 @@ package investigate
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -57,11 +56,11 @@ func partition(all []engine.Finding, ok func(engine.Finding) bool) (yes, no []en
 }
 
 // futureExpr matches a question about the future.
-var futureExpr = regexp.MustCompile(`\btomorrow\b|\bnext (hour|day|week|month|year|release|deploy\w*)\b|\b(will|would|going to|gonna)\b.*\b(` +
+var futureExpr = question.Pattern(`\btomorrow\b|\bnext (hour|day|week|month|year|release|deploy\w*)\b|\b(will|would|going to|gonna)\b.*\b(` +
 	`break|fail|crash|die|happen|survive|recover|go (down|wrong)|come back|run out|be (ok|okay|fine|enough|better)|hold|help)\b`)
 
 // conditionalExpr matches a question about the effect of something that has not happened.
-var conditionalExpr = regexp.MustCompile(`^(what|which|who|would|will|could|can|does|do|is|are|how)\b.*\b(if|in case|should)\b`)
+var conditionalExpr = question.Pattern(`^(what|which|who|would|will|could|can|does|do|is|are|how)\b.*\b(if|in case|should)\b`)
 
 // asksFuture reports whether a question concerns the future.
 func asksFuture(a question.Ask) bool {

@@ -40,11 +40,11 @@ func New(c Config) *Engine { return &Engine{c, registry.New()} }
 
 // Investigate implements turn.Investigator.
 func (e *Engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
-	w := &work{Engine: e, turn: t, tools: tools, sink: sink, read: map[string]*engine.Snapshot{}}
+	w := &work{Engine: e, turn: t, tools: tools, sink: sink, read: map[string]*engine.Snapshot{}, names: map[string]clusterNames{}}
 	if chat.ParseWord(t.Query).Verdict != chat.NoVerdict {
 		return w.afterDecision(ctx)
 	}
-	return w.answer(ctx, question.Parse(t.Query))
+	return w.answer(ctx, w.parse(ctx, t.Query))
 }
 
 // work is one turn.
@@ -56,7 +56,9 @@ type work struct {
 	steps []chat.Step
 	// read holds the snapshots of this turn, by namespace.
 	read map[string]*engine.Snapshot
-	said bool
+	// names holds the names in them.
+	names map[string]clusterNames
+	said  bool
 	// spent counts the log data read for this question so far.
 	spent spentLogs
 }

@@ -3,7 +3,6 @@ package investigate
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -165,7 +164,7 @@ func (w *work) sayEvidence(ctx context.Context, t *topic, e logEvidence, head st
 }
 
 // openQuestionExpr matches a question that leaves open whether anything is wrong.
-var openQuestionExpr = regexp.MustCompile(`^` + wordlist.AnyOf("is", "are", "does", "do", "did", "was", "were", "has", "have", "can", "could", "what", "whats", "which", "who", "whose", "where", "when", "any", "anything", "please", "check", "how", "show", "look", "investigate", "debug", "diagnose", "health") + `\b`)
+var openQuestionExpr = question.Pattern(`^` + wordlist.AnyOf("is", "are", "does", "do", "did", "was", "were", "has", "have", "can", "could", "what", "whats", "which", "who", "whose", "where", "when", "any", "anything", "please", "check", "how", "show", "look", "investigate", "debug", "diagnose", "health") + `\b`)
 
 // assertsFault reports whether a sentence claims a fault, rather than asks whether there is one.
 func assertsFault(a question.Ask) bool { return !openQuestionExpr.MatchString(a.Words) }

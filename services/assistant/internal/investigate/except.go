@@ -23,13 +23,13 @@ func (w *work) leaveOut(ctx context.Context, a question.Ask) (question.Ask, erro
 		return a, err
 	}
 	if words, spaces := question.SplitExclusion(a.Words, func(word string) bool { return hasNamespace(s, word) }); len(spaces) > 0 {
-		return leaveOutSpaces(s, a, words, spaces), nil
+		return leaveOutSpaces(s, a, w.parse(ctx, words), spaces), nil
 	}
 	words, names := question.SplitExclusion(a.Words, func(word string) bool { return len(objectsNamed(s, "", question.Mention{Name: word})) > 0 })
 	if len(names) == 0 || place || a.Intent == question.Request {
 		return a, nil
 	}
-	rest := question.Parse(words)
+	rest := w.parse(ctx, words)
 	switch rest.Intent {
 	case question.Request:
 		return a, nil
@@ -40,8 +40,7 @@ func (w *work) leaveOut(ctx context.Context, a question.Ask) (question.Ask, erro
 	return rest, nil
 }
 
-func leaveOutSpaces(s *engine.Snapshot, a question.Ask, words string, spaces []string) question.Ask {
-	rest := question.Parse(words)
+func leaveOutSpaces(s *engine.Snapshot, a, rest question.Ask, spaces []string) question.Ask {
 	if slices.ContainsFunc(rest.Mentions, func(m question.Mention) bool { return len(objectsNamed(s, "", m)) > 0 }) || rest.Intent == question.Request {
 		return a // "why is web not in shop?" is about web
 	}

@@ -25,7 +25,7 @@ const (
 )
 
 // factExpr matches a question about a fact, not a yes/no question.
-var factExpr = regexp.MustCompile(`^(what|which|who|whose|when|where|how)\b`)
+var factExpr = question.Pattern(`^(what|which|who|whose|when|where|how)\b`)
 
 // sayFields shows those fields of a topic's objects that the question names: "what port does catalog listen on?" If no
 // object has such a field, it says so to a question about a fact. said is false if there is nothing to say. No field of

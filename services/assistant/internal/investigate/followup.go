@@ -14,7 +14,7 @@ func (w *work) followUp(ctx context.Context, a question.Ask) (question.Ask, erro
 		return w.correct(ctx, a, meant)
 	}
 	if rest, ok := question.FollowUp(w.turn.Query); ok && a.Intent == question.Assent {
-		if b := question.Parse(rest); b.Intent == question.Unclear || b.Intent >= question.Diagnosis {
+		if b := w.parse(ctx, rest); b.Intent == question.Unclear || b.Intent >= question.Diagnosis {
 			all, err := w.snapshot(ctx, "")
 			if err != nil || all == nil {
 				return b, err
@@ -31,20 +31,20 @@ func (w *work) followUp(ctx context.Context, a question.Ask) (question.Ask, erro
 // correct repeats the last question about what was meant: an object or a place of the cluster, or another property of
 // the same object.
 func (w *work) correct(ctx context.Context, a question.Ask, meant string) (question.Ask, error) {
-	earlier := w.earlier()
+	earlier := w.earlier(ctx)
 	if len(earlier) == 0 || earlier[0].Intent < question.Diagnosis {
 		return a, nil
 	}
 	last := earlier[0]
 	if last.Leans { // its subject is that of the question before
-		before := w.past(last)
+		before := w.past(ctx, last)
 		last.Mentions, last.Namespace, last.Leans = before.Mentions, before.Namespace, false
 	}
 	all, err := w.snapshot(ctx, "")
 	if err != nil || all == nil {
 		return a, err
 	}
-	b := question.Parse(meant)
+	b := w.parse(ctx, meant)
 	for _, m := range append([]question.Mention{{Name: meant}}, b.Mentions...) {
 		switch {
 		case len(objectsNamed(all, "", m)) > 0 && !hasNamespace(all, m.Name):
@@ -66,5 +66,5 @@ func (w *work) correct(ctx context.Context, a question.Ask, meant string) (quest
 	if last.Namespace != "" {
 		text += " in " + last.Namespace
 	}
-	return question.Parse(text), nil
+	return w.parse(ctx, text), nil
 }

@@ -39,16 +39,16 @@ type logWish struct {
 
 var (
 	quotedExpr   = regexp.MustCompile("[\"“”]([^\"“”]{1,80})[\"“”]|(?:^|[\\s(=:])'([^']{2,80})'(?:$|[\\s).,?!])|`([^`]{1,80})`")
-	termExpr     = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("contain(?:s|ing)?", "mention(?:s|ing)?", "match(?:es|ing)?", "with the (?:word|text)", "(?:that|which) say", "saying") + ` (\S+)`)
-	tailExpr     = regexp.MustCompile(`(?i)\b(?:last|latest|final|newest) (\d{1,4}) (?:log )?(?:lines?|entries|messages)\b|\b(\d{1,4}) (?:last |latest )?(?:log )?lines\b|--tail[= ](\d{1,4})`)
+	termExpr     = question.Pattern(`(?i)\b` + wordlist.AnyOf("contain(?:s|ing)?", "mention(?:s|ing)?", "match(?:es|ing)?", "with the (?:word|text)", "(?:that|which) say", "saying") + ` (\S+)`)
+	tailExpr     = question.Pattern(`(?i)\b(?:last|latest|final|newest) (\d{1,4}) (?:log )?(?:lines?|entries|messages)\b|\b(\d{1,4}) (?:last |latest )?(?:log )?lines\b|--tail[= ](\d{1,4})`)
 	statusesExpr = regexp.MustCompile(`(?i)\b([45])xx\b|\b([1-5]\d\d)s?\b`)
 	// namesExpr matches a name with a hyphen, whose words are no filter.
 	namesExpr = regexp.MustCompile(`[\w.]+(?:-[\w.]+)+`)
 	// amountsExpr matches a number that is no status: a port, a length of time, a count.
 	amountsExpr  = regexp.MustCompile(`(?i)\bports? \d+|[:/.]\d+|\b\d+(?: ?` + wordlist.AnyOf("ms", "milliseconds?", "secs?", "seconds?", "mins?", "minutes?", "[mhd]", "hrs?", "hours?", "days?", "weeks?", "lines?", "pods?", "messages?", "entries", "times", "bytes", "[kmg]i?b") + `| s)\b`)
-	previousExpr = regexp.MustCompile(`(?i)\bprevious\b|\bbefore (the|its|it) (last )?(restart|crash)|\blast run\b`)
-	warningsExpr = regexp.MustCompile(`(?i)\bwarn(ing)?s?\b`)
-	errorsExpr   = regexp.MustCompile(`(?i)\b(errors?|exceptions?|panics?|fatals?|stack ?traces?|tracebacks?)\b`)
+	previousExpr = question.Pattern(`(?i)\bprevious\b|\bbefore (the|its|it) (last )?(restart|crash)|\blast run\b`)
+	warningsExpr = question.Pattern(`(?i)\bwarn(ing)?s?\b`)
+	errorsExpr   = question.Pattern(`(?i)\b(errors?|exceptions?|panics?|fatals?|stack ?traces?|tracebacks?)\b`)
 )
 
 // readLogWish reads the filters and limits for logs from a question; quoted words are literal.

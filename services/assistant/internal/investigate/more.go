@@ -3,7 +3,6 @@ package investigate
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
@@ -13,7 +12,7 @@ import (
 )
 
 // moreExpr matches a request for what the last answer left out.
-var moreExpr = regexp.MustCompile(`^((and|ok|please|now) )*` + wordlist.AnyOf(
+var moreExpr = question.Pattern(`^((and|ok|please|now) )*` + wordlist.AnyOf(
 	"more", "tell me more", "(show|give|list) (me )?more", "(show|give|list|tell) (me )?(the |all )?(rest|others|remaining)", "the (rest|others)",
 	"(where|what) (is|are|about) the (rest|others)", "what else", "next( page)?", "go on", "continue",
 ) + `( please)?$`)
@@ -28,7 +27,7 @@ func (w *work) more(ctx context.Context) (ok bool, err error) {
 		if m.Role != chat.RoleUser || chat.ParseWord(m.Text).Verdict != chat.NoVerdict {
 			continue
 		}
-		a := question.Parse(m.Text)
+		a := w.parse(ctx, m.Text)
 		if moreExpr.MatchString(a.Words) {
 			page++
 			continue

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -76,8 +75,8 @@ func (w *work) sayOutside(ctx context.Context, a question.Ask) (done bool, err e
 }
 
 var (
-	backupExpr = regexp.MustCompile(`^(is|are|was|were|do|does|did|can|could|when|how|who|where|which|what)\b.*\b(backed up|backups?|back ups|restore (a|the|our|my|from)? ?(backups?|dumps?|snapshots?|data))\b`)
-	faultyExpr = regexp.MustCompile(`\b(fail\w*|wrong|stuck|broken|crash\w*|not run\w*|hang\w*)\b|\bjobs?\b`)
+	backupExpr = question.Pattern(`^(is|are|was|were|do|does|did|can|could|when|how|who|where|which|what)\b.*\b(backed up|backups?|back ups|restore (a|the|our|my|from)? ?(backups?|dumps?|snapshots?|data))\b`)
+	faultyExpr = question.Pattern(`\b(fail\w*|wrong|stuck|broken|crash\w*|not run\w*|hang\w*)\b|\bjobs?\b`)
 )
 
 // servesByItself are the kinds of objects whose state a question with their name may be about. Jobs, claims and

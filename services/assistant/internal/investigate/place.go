@@ -284,7 +284,7 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 	}
 	namespace, past := a.Namespace, question.Ask{}
 	if namespace == "" && !a.Everywhere {
-		past = w.past(a)
+		past = w.past(ctx, a)
 		namespace = past.Namespace
 		if a.Leans {
 			a.Mentions = past.Mentions

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -110,10 +109,10 @@ func (w *work) barrier(ctx context.Context, a question.Ask) (blocked bool, err e
 }
 
 // blamesExpr matches a sentence in which one side is said to suffer from the other.
-var blamesExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(`complain\w*`, `blam\w+`, `wait\w*`, `hang\w*`, "stuck", "blocked", `times? out`, "timeouts?", `fail\w*`, `los\w+`, `suffer\w*`, "trouble", "problems?", "errors?", "(no|any) (answers?|responses?|repl(y|ies))", `refus\w*`) + `\b.*?\b(about|of|for|on|by|with|to|from|at)\b`)
+var blamesExpr = question.Pattern(`\b` + wordlist.AnyOf(`complain\w*`, `blam\w+`, `wait\w*`, `hang\w*`, "stuck", "blocked", `times? out`, "timeouts?", `fail\w*`, `los\w+`, `suffer\w*`, "trouble", "problems?", "errors?", "(no|any) (answers?|responses?|repl(y|ies))", `refus\w*`) + `\b.*?\b(about|of|for|on|by|with|to|from|at)\b`)
 
 // refusesExpr matches what the target of a connection does.
-var refusesExpr = regexp.MustCompile(`\b(refus\w*|reject\w*|den(y|ies)|with requests|with connections|with calls)\b`)
+var refusesExpr = question.Pattern(`\b(refus\w*|reject\w*|den(y|ies)|with requests|with connections|with calls)\b`)
 
 // barrierBetween looks for policies between two objects of which one complains about the other, if nothing else is
 // wrong: "shop complains about vault". The first one named is the caller.
@@ -177,7 +176,7 @@ func (w *work) passage(ctx context.Context, a question.Ask) (*passage, error) {
 		}
 	}
 	scope := cmp.Or(a.Namespace, w.turn.Scope)
-	if past := w.past(a); scope == "" {
+	if past := w.past(ctx, a); scope == "" {
 		scope = past.Namespace
 	}
 	from := splitPlace(s, a.Route.From)

@@ -78,7 +78,7 @@ func (w *work) lookFor(ctx context.Context, a question.Ask, c question.Change) (
 	if !of.Leans {
 		return w.look(ctx, of)
 	}
-	past := w.past(of)
+	past := w.past(ctx, of)
 	if c.Several && c.Verb != "" && !slices.Contains(strings.Fields(a.Words), "both") {
 		past.Mentions = nil // "restart everything" is not about the last subject
 	}
@@ -143,7 +143,7 @@ func bareKind(kind string) string {
 
 // whyChange answers a question why about the last requested change.
 func (w *work) whyChange(ctx context.Context) bool {
-	earlier := w.earlier()
+	earlier := w.earlier(ctx)
 	if len(earlier) == 0 || earlier[0].Intent != question.Request && earlier[0].Intent != question.Line {
 		return false
 	}
@@ -155,7 +155,7 @@ func (w *work) whyChange(ctx context.Context) bool {
 		w.say("You sent the line itself; it is shown and waits because it changes the cluster. Nothing was decided.")
 		return true
 	}
-	a, _, _ := w.lastRequest()
+	a, _, _ := w.lastRequest(ctx)
 	all, missing, err := w.workOut(ctx, a)
 	if err != nil || len(all)+len(missing) == 0 {
 		return false
@@ -247,7 +247,7 @@ func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
 	if len(denied) > 0 || !own {
 		return turn.Outcome{}, nil
 	}
-	a, at, ok := w.lastRequest()
+	a, at, ok := w.lastRequest(ctx)
 	if !ok || len(a.Changes) < 2 && !slices.ContainsFunc(a.Changes, func(c question.Change) bool { return c.Several || len(c.Mentions) > 1 }) {
 		return turn.Outcome{}, nil // it was one change, now decided
 	}

@@ -55,7 +55,7 @@ func similarNames(s *engine.Snapshot, namespace string, m question.Mention) []op
 const farParts = 100
 
 // ordinaryParts are parts of names that do not identify an object.
-var ordinaryParts = question.WordSet("app api web svc service server worker job db the prod dev test main deployment pod")
+var ordinaryParts = strings.Fields("app api web svc service server worker job db the prod dev test main deployment pod")
 
 // sharesPart reports whether two names share a distinctive part, or consist of the same parts.
 func sharesPart(a, b string) bool {
@@ -66,7 +66,7 @@ func sharesPart(a, b string) bool {
 			if len(short) > len(long) {
 				short, long = long, short
 			}
-			if len(short) >= 3 && strings.HasPrefix(long, short) && !ordinaryParts[short] {
+			if len(short) >= 3 && strings.HasPrefix(long, short) && !slices.Contains(ordinaryParts, short) {
 				return true
 			}
 		}

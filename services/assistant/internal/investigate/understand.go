@@ -4,17 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
-	"github.com/mlp-platform/platform/services/assistant/internal/spelling"
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
@@ -24,97 +21,56 @@ type guess struct {
 	what        string // the kind of the other one, such as "namespace"; empty: an English word
 }
 
-// understand compares the words of a question with the cluster: misspelt ones are replaced by similar ones, which the
-// answer mentions, and left are those that mean nothing here. The question it returns is never a request: a guess
-// changes nothing.
+// understand compares the words of a question that nothing reads with the vocabulary and with the names of the cluster:
+// misspelt ones are replaced, which the answer mentions, and left are those that mean nothing here. The question it
+// returns is never a request: a guess changes nothing.
 func (w *work) understand(ctx context.Context, a question.Ask) (understood question.Ask, left []string, err error) {
-	if len(a.Unknown) == 0 || strings.ContainsAny(w.turn.Query, "`\"") {
+	unknown := a.Unknown()
+	if len(unknown) == 0 || strings.ContainsAny(w.turn.Query, "`\"") {
 		return a, nil, nil
 	}
-	var names clusterNames
-	unknown := a.Unknown
-	for _, namespace := range []string{cmp.Or(a.Namespace, w.turn.Scope), ""} { // the whole cluster only if necessary
-		s, err := w.snapshot(ctx, namespace)
-		if err != nil {
-			return a, nil, err
-		}
-		if s == nil {
-			continue
-		}
-		if namespace == "" && names != nil {
-			names = names.withNamespaces(s) // the place is named: other places are not meant
-		} else {
-			names = namesOf(s)
-		}
-		known := func(word string) bool { return names.has(word) || len(hostsNamed(s, word)) > 0 }
-		if unknown = slices.DeleteFunc(slices.Clone(unknown), known); len(unknown) == 0 {
-			return a, nil, nil
-		}
-	}
-	words := strings.Fields(a.Words)
-	if names, err = w.guessable(ctx, a, words, names); err != nil {
+	names, err := w.namesFor(ctx, a.Words)
+	if err != nil {
 		return a, nil, err
 	}
-	var guesses []guess
-	for _, unknown := range unknown {
-		g, ok := names.guess(unknown)
-		if !ok || g.what != "" && slices.Contains(words, g.taken) { // the sentence names that one itself: another is meant
-			left = append(left, unknown)
+	all, err := w.snapshot(ctx, cmp.Or(a.Namespace, w.turn.Scope))
+	if err != nil {
+		return a, nil, err
+	}
+	words := strings.Fields(a.Words)
+	named := slices.ContainsFunc(words, names.has)
+	guesses := map[string]guess{}
+	for _, word := range unknown {
+		if all != nil && len(hostsNamed(all, word)) > 0 {
 			continue
 		}
-		guesses = append(guesses, g)
-		for i := range words {
-			if words[i] == unknown {
-				words[i] = g.taken
-			}
+		g, ok := names.guess(word)
+		switch {
+		// The sentence names that one itself: another is meant. Beside a name, others need not be names.
+		case !ok, g.what != "" && (slices.Contains(words, g.taken) || named && !a.Names(word) && !question.IsMistyped(word, g.taken)), g.what == "" && question.KindOf(g.taken) == "" && !question.Affects(a.Words, word, g.taken, names.has):
+			left = append(left, word)
+		default:
+			guesses[word] = g
 		}
 	}
-	// Words of another language resemble English ones, too: if most mean nothing, none is guessed.
-	if len(guesses) == 0 || isForeign(append(slices.Clone(left), guessedWords(guesses)...)) {
-		return a, append(left, guessedWords(guesses)...), nil
+	if len(guesses) == 0 {
+		return a, left, nil
 	}
-	guessed := question.Parse(strings.Join(words, " ") + "?")
+	if isForeign(left) {
+		return a, unknown, nil
+	}
+	var told []guess
+	for i, word := range words {
+		if g, ok := guesses[word]; ok {
+			words[i], told = g.taken, append(told, g)
+		}
+	}
+	guessed := w.parse(ctx, strings.Join(words, " ")+"?")
 	if guessed.Intent < question.Diagnosis && guessed.Intent != question.Unclear {
-		return a, append(left, guessedWords(guesses)...), nil
+		return a, unknown, nil
 	}
-	w.say(describeGuesses(guesses))
+	w.say(describeGuesses(told))
 	return guessed, left, nil
-}
-
-// guessable returns the names that a misspelt word may mean: those of the namespace in the sentence, if it has one.
-func (w *work) guessable(ctx context.Context, a question.Ask, words []string, names clusterNames) (clusterNames, error) {
-	if a.Namespace != "" || a.Everywhere {
-		return names, nil
-	}
-	all, err := w.snapshot(ctx, "")
-	if err != nil || all == nil {
-		return names, err
-	}
-	place := ""
-	for _, word := range words {
-		if hasNamespace(all, word) && strings.Contains(word, "-") { // an ordinary word may also be a namespace
-			if place != "" {
-				return names, nil
-			}
-			place = word
-		}
-	}
-	if place == "" {
-		return names, nil
-	}
-	s, err := w.snapshot(ctx, place)
-	if err != nil || s == nil {
-		return names, err
-	}
-	return namesOf(s), nil
-}
-
-func guessedWords(guesses []guess) []string {
-	var list []string
-	for _, g := range guesses {
-		list = append(list, g.word)
-	}
-	return list
 }
 
 // describeGuesses lists the replaced words, so that a wrong guess is visible.
@@ -138,19 +94,14 @@ func describeGuesses(guesses []guess) string {
 
 var latinExpr = regexp.MustCompile(`^[\x00-\x7F]*$`)
 
-// foreignWords are words of other languages that no English sentence has, in English letters.
-var foreignWords = question.WordSet(`sind nicht das der ein eine und warum wieso mein meine kaputt geht mit von auf que por esta pasa hay los las una como porque donde en el pas pourquoi les des une dans
-	avec ne il elle perche che sono non funziona come cosa di il questo waarom het een niet werkt wat naar dlaczego nie jest co por nao uma onde esse`)
-
-// isForeign reports whether words that mean nothing here are those of another language: the answer would be to
-// something else.
+// isForeign reports whether words that mean nothing here are in the letters of another language.
 func isForeign(left []string) bool {
-	return slices.ContainsFunc(left, func(word string) bool { return !latinExpr.MatchString(word) || foreignWords[word] })
+	return slices.ContainsFunc(left, func(word string) bool { return !latinExpr.MatchString(word) })
 }
 
-// meansLittle reports whether so many words of a sentence mean nothing here that only a name in it can save it.
+// meansLittle reports whether most words of a sentence that could have a meaning have none here.
 func meansLittle(a question.Ask, left []string) bool {
-	return len(left) >= 2 && 2*len(left) >= len(strings.Fields(a.Words))
+	return len(left) >= 2 && 2*len(left) > len(contentWords(a.Words))
 }
 
 // namesSomething reports whether a sentence names an existing namespace or workload.
@@ -168,74 +119,6 @@ func (w *work) namesSomething(ctx context.Context, a question.Ask) (bool, error)
 	return slices.ContainsFunc(a.Mentions, func(m question.Mention) bool {
 		return len(hostsNamed(s, m.Name)) > 0 || hasKindCalled(s, m.Name) || slices.ContainsFunc(objectsNamed(s, "", m), func(r operation.Ref) bool { return !quiet[r.Kind] || m.Kind != "" })
 	}), nil
-}
-
-// clusterNames maps the names that a question may use to what they are.
-type clusterNames map[string]string
-
-func namesOf(s *engine.Snapshot) clusterNames {
-	all := clusterNames{}
-	for _, o := range nameableObjects(s) {
-		if _, known := all[o.ref.Name]; !known || o.ref.Kind == "Namespace" {
-			all[o.ref.Name] = strings.ToLower(o.ref.Kind)
-		}
-	}
-	for i := range s.Pods {
-		for j := range s.Pods[i].Spec.Containers {
-			name := s.Pods[i].Spec.Containers[j].Name
-			all[name] = cmp.Or(all[name], "container")
-		}
-	}
-	return all
-}
-
-// withNamespaces adds the namespaces of the whole cluster.
-func (n clusterNames) withNamespaces(s *engine.Snapshot) clusterNames {
-	all := maps.Clone(n)
-	for i := range s.Namespaces {
-		all[s.Namespaces[i].Name] = "namespace"
-	}
-	return all
-}
-
-func (n clusterNames) has(word string) bool {
-	_, ok := n[word]
-	return ok
-}
-
-// unguessed are kinds whose names people do not misspell: the cluster makes them up, or they serve other objects.
-var unguessed = map[string]bool{"pod": true, "replicaset": true, "configmap": true, "secret": true, "serviceaccount": true, "storageclass": true, "persistentvolume": true, "container": true}
-
-// guess finds the one name, else the English word, that a word misspells.
-func (n clusterNames) guess(word string) (guess, bool) {
-	allowed := 1
-	switch {
-	case len(word) < 4:
-		return guess{}, false
-	case len(word) > 6:
-		allowed = 2
-	}
-	best, far, several := "", allowed+1, false
-	for name, kind := range n {
-		if unguessed[kind] {
-			continue
-		}
-		switch d := spelling.Distance(word, name); {
-		case d < far:
-			best, far, several = name, d, false
-		case d == far && d <= allowed:
-			several = true
-		}
-	}
-	english := question.NearestWord(word, spelling.Distance)
-	switch {
-	// A word with an extra letter is most likely another word: "seen" is not "see".
-	case english != "" && len(word) <= len(english) && spelling.Distance(word, english) <= far:
-		return guess{word: word, taken: english}, true
-	case best != "" && far <= allowed && !several:
-		return guess{word, best, n[best]}, true
-	}
-	return guess{}, false
 }
 
 // refuse states what was not understood, and gives three example questions about this cluster.
@@ -282,7 +165,7 @@ func examplesHere(t *topic) string {
 }
 
 // betweenExpr matches questions about two places at once, which are one question.
-var betweenExpr = regexp.MustCompile(`\b` + wordlist.AnyOf("reach(es|ed|ing|able)?", "connect(s|ed|ing|ions?)?", "to", "from") + `\b`)
+var betweenExpr = question.Pattern(`\b` + wordlist.AnyOf("reach(es|ed|ing|able)?", "connect(s|ed|ing|ions?)?", "to", "from") + `\b`)
 
 // splitByNamespace makes one question for each namespace that a question lists.
 func (w *work) splitByNamespace(ctx context.Context, a question.Ask) ([]question.Ask, error) {

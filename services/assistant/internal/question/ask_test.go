@@ -256,7 +256,7 @@ func TestTalkIsNoRequest(t *testing.T) {
 	for line := range strings.Lines(strings.TrimSpace(talk)) {
 		line = strings.TrimSpace(line)
 		n++
-		if a := question.Parse(line); a.Intent == question.Request || a.Intent == question.Line {
+		if a := question.Parse(line, inCluster); a.Intent == question.Request || a.Intent == question.Line {
 			t.Errorf("%q is a %s of %+v; want a.Intent != question.Request && a.Intent != question.Line", line, a.Intent.String(), a.Changes)
 		}
 	}
@@ -368,7 +368,7 @@ func TestOrdersAreRequests(t *testing.T) {
 	for line := range strings.Lines(strings.TrimSpace(orders)) {
 		line = strings.TrimSpace(line)
 		n++
-		if a := question.Parse(line); (a.Intent != question.Request || len(a.Changes) == 0) && a.Intent != question.Line {
+		if a := question.Parse(line, inCluster); (a.Intent != question.Request || len(a.Changes) == 0) && a.Intent != question.Line {
 			t.Errorf("%q is %s; want (!a.Intent != question.Request || len(a.Changes) == 0 || a.Intent == question.Line)", line, a.Intent.String())
 		}
 	}

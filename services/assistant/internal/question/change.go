@@ -50,7 +50,7 @@ var leads = []string{
 }
 
 // polite reports whether a sentence with these words is a request despite its question mark.
-var polite = regexp.MustCompile(`\b(can|could|would|will) you\b|\bplease\b|\bwould you mind\b`)
+var polite = Pattern(`\b(can|could|would|will) you\b|\bplease\b|\bwould you mind\b`)
 
 // verbs are the words that begin a request.
 var verbs = map[string]operation.Verb{
@@ -74,34 +74,34 @@ func NamesChange(word string) bool { _, ok := verbs[word]; return ok }
 const anything operation.Verb = "set"
 
 var (
-	deniedExpr      = regexp.MustCompile(`\b(not|never|no|nothing|nobody|neither|nor|without|avoid|refrain|cancel)\b`)
-	conditionalExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
+	deniedExpr      = Pattern(`\b(not|never|no|nothing|nobody|neither|nor|without|avoid|refrain|cancel)\b`)
+	conditionalExpr = Pattern(`\b` + wordlist.AnyOf(
 		"if", "unless", "until", "when", "whenever", "once", "while", "after", "before", "later", "tomorrow",
 		"tonight", "soon", "eventually", "maybe", "perhaps", "should", "in case", "provided", "assuming",
 		"next (week|month|time)", `at (noon|midnight|\d+ ?(am|pm|:\d+|o'clock))`,
 		`in (\d+|a few|an|a) (seconds?|minutes?|mins?|hours?|days?)`,
 	) + `\b`)
-	adviceExpr = regexp.MustCompile(`^` + wordlist.AnyOf(
+	adviceExpr = Pattern(`^` + wordlist.AnyOf(
 		"should", "shall", "may", "can", "could", "do", "does", "would", "will", "is", "are", "was", "were", "did",
 		"has", "have", "had", "what", "which", "when", "where", "who", "how", "why", "must", "might", "i wonder",
 		"any reason", "suppose", "imagine", "explain", "tell me", "describe", "show me", "give me",
 	) + `\b`)
-	changeWordExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
+	changeWordExpr = Pattern(`\b` + wordlist.AnyOf(
 		"scale", "scaling", "restart", "restarting", "roll(ing)? ?back", "undo", "revert", "fix", "delete",
 		"deleting", "remove", "removing", "kill", "drain", "cordon", "uncordon", "evict", "suspend", "resume",
 		"pause", "label", "taint", "raise", "increase", "lower", "reduce", "bump", "set", "change", "patch", "apply",
 		"redeploy", "bounce", "upgrade", "downgrade", "update",
 	) + `\b`)
-	putOffExpr = regexp.MustCompile(`^` + wordlist.AnyOf(
+	putOffExpr = Pattern(`^` + wordlist.AnyOf(
 		"not (yet|now|today)", "later", "wait", "hold on", "hold", "stop", "never ?mind", "forget it", "not so fast",
 	) + `\b`)
-	assentExpr = regexp.MustCompile(`^` + wordlist.AnyOf(
+	assentExpr = Pattern(`^` + wordlist.AnyOf(
 		"yes", "yep", "yeah", "yup", "ya", "ok", "okay", "sure", "fine", "agreed", "go", "go ahead", "go for it",
 		"sounds good", "lgtm", "looks good", "looks good to me", "ship it", "approved", "approve", "accepted",
 		"confirm", "confirmed", "proceed", "no", "nope", "nah", "deny", "denied", "cancel", "reject",
 	) + `\b`)
 	// negatedNounExpr matches a sentence about something absent, whose "no" refuses nothing.
-	negatedNounExpr = regexp.MustCompile(`^no ` + wordlist.AnyOf(
+	negatedNounExpr = Pattern(`^no ` + wordlist.AnyOf(
 		"traffic", "connections?", "requests?", "responses?", "repl(y|ies)", "answers?", "pods?", "endpoints?", "logs?", "metrics?", "jobs?", "network",
 		"access", "nodes?", "space", "memory", "data", "events?", "(new |healthy |ready )?(pods?|replicas?|instances?|backends?|containers?)", "route", "dns",
 	) + `\b`)
@@ -171,10 +171,10 @@ func isSubject(words []word) bool {
 }
 
 // wishes after the word for a change express the wish to make it.
-var wishes = setOf("to ok okay allowed wanted needed necessary intended planned advised recommended required tonight tomorrow")
+var wishes = Words("to ok okay allowed wanted needed necessary intended planned advised recommended required tonight tomorrow")
 
 // statementVerbs make a statement of a sentence that might be a request.
-var statementVerbs = setOf("is was are takes has does hangs fails keeps gets sends receives writes reads stops waits crashes restarts")
+var statementVerbs = Words("is was are takes has does hangs fails keeps gets sends receives writes reads stops waits crashes restarts")
 
 // splitClauses splits "scale api to 3 and restart web".
 func splitClauses(s sentence) []sentence {
@@ -239,14 +239,14 @@ func parseChange(s sentence) (c Change, ok bool) {
 		switch n := c.value(rest, taken, i); {
 		case n > 0:
 			i += n - 1
-		case w.quoted && operation.ValidName(w.low), isName(w):
+		case w.quoted && operation.ValidName(w.low), isName(w) && (w.known || !plainWordExpr.MatchString(w.low)), c.standsForObject(rest, taken, i):
 			c.name(rest, taken, i)
 		case strings.Contains(w.low, "/") && c.slash(w.low):
 		case kindOf(w.low) != "":
 			if !belongsToName(rest, taken, i, func(at int) bool { return isName(rest[at]) }) || c.Kind == "" {
 				c.Kind = kindOf(w.low)
 			}
-		case nouns[w.low] && !fillers[w.low]:
+		case w.known && !fillers[w.low]:
 			c.Mentions = append(c.Mentions, Mention{Name: w.low, Sure: true})
 		case fillers[w.low], pronouns[w.low]:
 			c.Several = c.Several || severals[w.low]
@@ -270,8 +270,8 @@ func parseChange(s sentence) (c Change, ok bool) {
 }
 
 var (
-	troubleWords = setOf("issue issues problem problems error errors trouble troubles incident outage bug thing things stuff broken what is wrong failing broken unhealthy empty missing dead there here going on mess")
-	applyWords   = setOf("fix fixes suggestion suggestions change changes patch proposal recommendation recommended suggested proposed work working happen so go solution healthy")
+	troubleWords = Words("issue issues problem problems error errors trouble troubles incident outage bug thing things stuff broken what is wrong failing broken unhealthy empty missing dead there here going on mess")
+	applyWords   = Words("fix fixes suggestion suggestions change changes patch proposal recommendation recommended suggested proposed work working happen so go solution healthy")
 )
 
 type changePlace struct {
@@ -289,9 +289,9 @@ func ownNamespace(verb operation.Verb, rest []word) string {
 		rest = rest[1:]
 	}
 	switch {
-	case len(rest) >= 2 && kindOf(rest[0].low) == "namespace" && (isName(rest[1]) || nouns[rest[1].low]):
+	case len(rest) >= 2 && kindOf(rest[0].low) == "namespace" && (isName(rest[1]) || rest[1].known):
 		return rest[1].low
-	case len(rest) == 2 && kindOf(rest[1].low) == "namespace" && (isName(rest[0]) || nouns[rest[0].low]):
+	case len(rest) == 2 && kindOf(rest[1].low) == "namespace" && (isName(rest[0]) || rest[0].known):
 		return rest[0].low
 	}
 	return ""
@@ -339,6 +339,16 @@ func (c *Change) slash(low string) bool {
 	}
 	c.Mentions = append(c.Mentions, Mention{kind, name, true})
 	return true
+}
+
+// standsForObject reports whether a plain word that the cluster does not know is in the place of a name: the first one,
+// one beside a kind, or one in a list.
+func (c *Change) standsForObject(rest []word, taken []bool, i int) bool {
+	if w := rest[i]; !plainWordExpr.MatchString(w.low) || isReadAlone(w.low) || isAdverb(w.low) || kindOf(w.low) != "" {
+		return false
+	}
+	beside := func(at int) bool { return at >= 0 && at < len(rest) && !taken[at] && kindOf(rest[at].low) != "" }
+	return len(c.Mentions) == 0 || beside(i-1) || beside(i+1) || i > 0 && (rest[i-1].low == "and" || rest[i-1].low == "or")
 }
 
 func (c *Change) name(rest []word, taken []bool, i int) {
@@ -455,10 +465,10 @@ func isAmountWord(low string) bool {
 }
 
 var (
-	upExpr   = regexp.MustCompile(`^(increase|raise|bump)\b|\bup\b`)
-	downExpr = regexp.MustCompile(`^(reduce|lower|decrease|remove|drop|kill|delete)\b|\bdown\b`)
-	toExpr   = regexp.MustCompile(`\b(to|at|=) (\d+|zero|one|two|three|four|five|six|seven|eight|nine|ten)\b`)
-	copyExpr = regexp.MustCompile(`\b(replicas?|instances?|copies|copy)\b`)
+	upExpr   = Pattern(`^(increase|raise|bump)\b|\bup\b`)
+	downExpr = Pattern(`^(reduce|lower|decrease|remove|drop|kill|delete)\b|\bdown\b`)
+	toExpr   = Pattern(`\b(to|at|=) (\d+|zero|one|two|three|four|five|six|seven|eight|nine|ten)\b`)
+	copyExpr = Pattern(`\b(replicas?|instances?|copies|copy)\b`)
 )
 
 // steps distinguishes an amount from an increase or decrease.

@@ -44,20 +44,20 @@ type Count struct {
 }
 
 var (
-	howManyExpr = regexp.MustCompile(`\b` + wordlist.AnyOf("how many", "number of", "amount of", "(give|get|show) (me )?(a |the )?count of", "count of", "^count( up)?", "total") +
+	howManyExpr = Pattern(`\b` + wordlist.AnyOf("how many", "number of", "amount of", "(give|get|show) (me )?(a |the )?count of", "count of", "^count( up)?", "total") +
 		`( (the|all|of|my|our|total|different))*((?: \S+){1,4})`)
 	// howManyAreExpr matches a question that omits what is counted: pods, if it names a state of theirs.
-	howManyAreExpr = regexp.MustCompile(`\bhow many (are|is|were|have|got|of them are)\b`)
-	fitExpr        = regexp.MustCompile(`\b(fit|fits|room|schedulable|more can|more could|can i|could i)\b`)
+	howManyAreExpr = Pattern(`\bhow many (are|is|were|have|got|of them are)\b`)
+	fitExpr        = Pattern(`\b(fit|fits|room|schedulable|more can|more could|can i|could i)\b`)
 	// whichExpr matches the beginning of a question for a list, which has a number as well.
-	whichExpr = regexp.MustCompile(`^(please )?(which|what|list|show|get|find|give)\b`)
+	whichExpr = Pattern(`^(please )?(which|what|list|show|get|find|give)\b`)
 
-	fewestRestartsExpr = regexp.MustCompile(`\b(more than|over|above|at least|>=?) ?(\d+|one|two|three|four|five|six|seven|eight|nine|ten)( or more)? (restarts?|times)\b`)
-	anyRestartExpr     = regexp.MustCompile(`\b(were|was|been|got|have|has|that|which) restarted\b|\b(with|have|having) (any )?restarts\b`)
-	imageOfExpr        = regexp.MustCompile(`\b(?:how many|pods?)\b.*\bimages? (?:is |are |called |named |like |of |with |from )*(\S+)`)
-	labelOfExpr        = regexp.MustCompile(`\b(label|labels|labelled|labeled|annotation|annotations|annotated)(?: (?:is|are|called|named|with|as|key))* (\S+)`)
-	splitByExpr        = regexp.MustCompile(`\b(?:per|by|in each|on each|for each|in every|on every|grouped by|for every) (?:the |its |their )?(label |annotation )?(\S+)`)
-	createdExpr        = regexp.MustCompile(`\b(created|started|new|added|launched|deployed|younger)\b`)
+	fewestRestartsExpr = Pattern(`\b(more than|over|above|at least|>=?) ?(\d+|one|two|three|four|five|six|seven|eight|nine|ten)( or more)? (restarts?|times)\b`)
+	anyRestartExpr     = Pattern(`\b(were|was|been|got|have|has|that|which) restarted\b|\b(with|have|having) (any )?restarts\b`)
+	imageOfExpr        = Pattern(`\b(?:how many|pods?)\b.*\bimages? (?:is |are |called |named |like |of |with |from )*(\S+)`)
+	labelOfExpr        = Pattern(`\b(label|labels|labelled|labeled|annotation|annotations|annotated)(?: (?:is|are|called|named|with|as|key))* (\S+)`)
+	splitByExpr        = Pattern(`\b(?:per|by|in each|on each|for each|in every|on every|grouped by|for every) (?:the |its |their )?(label |annotation )?(\S+)`)
+	createdExpr        = Pattern(`\b(created|started|new|added|launched|deployed|younger)\b`)
 )
 
 // podStateWords are the words for a state.
@@ -68,22 +68,22 @@ type podStateWords struct {
 
 // statesOfPods are looked for in order; the words of a match are not used again.
 var statesOfPods = []podStateWords{
-	{NotRunning, regexp.MustCompile(`\b(not (in )?(the )?(state |phase |status )?running|non-running|not up|down)\b`)},
-	{IsUnbound, regexp.MustCompile(`\b(unbound|not bound)\b`)},
-	{NotReady, regexp.MustCompile(`\b(not ready|unready|notready|unhealthy|not healthy|failing|broken|unavailable|not available|in trouble|bad)\b`)},
-	{IsCrashing, regexp.MustCompile(`\b(crash ?loop\w*|crashing|in a crash loop|crashed|crash|crashes)\b`)},
-	{NoImage, regexp.MustCompile(`\b(imagepullbackoff|errimagepull|(not|fail\w*|cannot|can not) (to )?pull\w*( (their|the|an))?( images?)?)\b`)},
-	{WasOOM, regexp.MustCompile(`\b(oom|oomkilled|oom killed|out of memory)\b`)},
-	{WasEvicted, regexp.MustCompile(`\bevicted\b`)},
-	{IsPending, regexp.MustCompile(`\bpending\b`)},
-	{HasFailed, regexp.MustCompile(`\bfailed\b`)},
-	{IsCompleted, regexp.MustCompile(`\b(succeeded|completed|complete|finished)\b`)},
-	{IsLeaving, regexp.MustCompile(`\bterminating\b`)},
-	{Cordoned, regexp.MustCompile(`\b(cordoned|unschedulable|schedulingdisabled)\b`)},
-	{IsSuspended, regexp.MustCompile(`\b(suspended|paused)\b`)},
-	{IsBound, regexp.MustCompile(`\bbound\b`)},
-	{IsReady, regexp.MustCompile(`\b(ready|healthy|available)\b`)},
-	{IsRunning, regexp.MustCompile(`\b(in )?(the )?(state|phase|status) running\b|\b(is|are|that|which) running$|\brunning (pods?|jobs?)\b|\b(are|is) running\b`)},
+	{NotRunning, Pattern(`\b(not (in )?(the )?(state |phase |status )?running|non-running|not up|down)\b`)},
+	{IsUnbound, Pattern(`\b(unbound|not bound)\b`)},
+	{NotReady, Pattern(`\b(not ready|unready|notready|unhealthy|not healthy|failing|broken|unavailable|not available|in trouble|bad)\b`)},
+	{IsCrashing, Pattern(`\b(crash ?loop\w*|crashing|in a crash loop|crashed|crash|crashes)\b`)},
+	{NoImage, Pattern(`\b(imagepullbackoff|errimagepull|(not|fail\w*|cannot|can not) (to )?pull\w*( (their|the|an))?( images?)?)\b`)},
+	{WasOOM, Pattern(`\b(oom|oomkilled|oom killed|out of memory)\b`)},
+	{WasEvicted, Pattern(`\bevicted\b`)},
+	{IsPending, Pattern(`\bpending\b`)},
+	{HasFailed, Pattern(`\bfailed\b`)},
+	{IsCompleted, Pattern(`\b(succeeded|completed|complete|finished)\b`)},
+	{IsLeaving, Pattern(`\bterminating\b`)},
+	{Cordoned, Pattern(`\b(cordoned|unschedulable|schedulingdisabled)\b`)},
+	{IsSuspended, Pattern(`\b(suspended|paused)\b`)},
+	{IsBound, Pattern(`\bbound\b`)},
+	{IsReady, Pattern(`\b(ready|healthy|available)\b`)},
+	{IsRunning, Pattern(`\b(in )?(the )?(state|phase|status) running\b|\b(is|are|that|which) running$|\brunning (pods?|jobs?)\b|\b(are|is) running\b`)},
 }
 
 // reading states how far a question for a number was understood.
@@ -97,7 +97,7 @@ const (
 
 // unreadConditions negate or compare the words beside them. If one remains after all known conditions are removed from
 // a question, a condition was not understood.
-var unreadConditions = setOf("not no non none never neither nor nothing without except excluding excepting besides unless lack lacks lacking missing " +
+var unreadConditions = Words("not no non none never neither nor nothing without except excluding excepting besides unless lack lacks lacking missing " +
 	"than least exactly between fewer older newer younger exceed exceeds exceeding before after ago")
 
 func hasUnreadCondition(rest string) bool {
@@ -110,8 +110,8 @@ func hasUnreadCondition(rest string) bool {
 }
 
 var (
-	sinceExpr  = regexp.MustCompile(periodExpr.String() + `( ago\b)?`)
-	atMostExpr = regexp.MustCompile(`\bat most\b|\b(over|above|under|below|beyond) \d`)
+	sinceExpr  = Pattern(periodExpr.String() + `( ago\b)?`)
+	atMostExpr = Pattern(`\bat most\b|\b(over|above|under|below|beyond) \d`)
 )
 
 // readCount reads a question for a number, or for a list by label, annotation, restarts, image or node. words are those
@@ -186,7 +186,7 @@ func readCount(s sentence, p place) (c Count, words []string, read reading) {
 }
 
 // placedExpr matches the words before a node, before an object that pods use, or before the Service of pods.
-var placedExpr = regexp.MustCompile(`\b(on|scheduled to|use|uses|using|mount|mounts|mounting|behind|selected by|reference|references|referencing)\b`)
+var placedExpr = Pattern(`\b(on|scheduled to|use|uses|using|mount|mounts|mounting|behind|selected by|reference|references|referencing)\b`)
 
 // readMarks removes labels, annotations and an image from a sentence.
 func (c *Count) readMarks(low string) (rest string, words []string) {
@@ -203,7 +203,7 @@ func (c *Count) readMarks(low string) (rest string, words []string) {
 		}
 	}
 	rest = low
-	if m := labelOfExpr.FindStringSubmatch(low); m != nil && !strings.Contains(m[2], "=") && !common[m[2]] && kindOf(m[2]) == "" {
+	if m := labelOfExpr.FindStringSubmatch(low); m != nil && !strings.Contains(m[2], "=") && !isRead(m[2]) && kindOf(m[2]) == "" {
 		words = append(words, m[2])
 		if strings.HasPrefix(m[1], "label") {
 			c.Labels = append(c.Labels, m[2])
@@ -212,7 +212,7 @@ func (c *Count) readMarks(low string) (rest string, words []string) {
 		}
 		rest = strings.Replace(rest, m[0], " ", 1)
 	}
-	if m := imageOfExpr.FindStringSubmatch(low); m != nil && !common[m[1]] && !fillers[m[1]] && !states[m[1]] && kindOf(m[1]) == "" {
+	if m := imageOfExpr.FindStringSubmatch(low); m != nil && !isRead(m[1]) && !fillers[m[1]] && !states[m[1]] && kindOf(m[1]) == "" {
 		c.Image = m[1]
 		words = append(words, m[1])
 		rest = strings.Replace(rest, m[1], " ", 1)

@@ -39,7 +39,7 @@ func TestCountsDropNoCondition(t *testing.T) {
 		"how many pods were created since 2 hours ago?":       question.Number,
 		"how many pods are in the namespace not-found-errors": question.Number,
 	} {
-		if got := question.Parse(sentence); got.Intent != want {
+		if got := question.Parse(sentence, inCluster); got.Intent != want {
 			t.Errorf("%q is read as intent %d with count %+v, want intent %d", sentence, got.Intent, got.Count, want)
 		}
 	}

@@ -12,11 +12,11 @@ var describable = map[operation.Verb]bool{operation.Restart: true, operation.Und
 
 var (
 	// describers are words of a description that name no state themselves.
-	describers = setOf("that which who is are was has have been keeps keep kept being always constantly still again often repeatedly over and all the time so much now currently continuously randomly forever")
+	describers = Words("that which who is are was has have been keeps keep kept being always constantly still again often repeatedly over and all the time so much now currently continuously randomly forever")
 	// placeholders are the words for the described object.
-	placeholders = setOf("thing things one ones stuff whatever what anything something everything guy guys app apps workload workloads pod pods deployment deployments service services container containers")
+	placeholders = Words("thing things one ones stuff whatever what anything something everything guy guys app apps workload workloads pod pods deployment deployments service services container containers")
 	// descriptions are states other than symptoms.
-	descriptions = setOf("broken failing failed fails fail unhealthy stuck dead down flaky hanging hangs unready sick")
+	descriptions = Words("broken failing failed fails fail unhealthy stuck dead down flaky hanging hangs unready sick")
 )
 
 // takeDescription removes the description of an object from a request: "the thing that keeps crashing in shop" becomes

@@ -1,16 +1,15 @@
 package question
 
 import (
-	"regexp"
 	"strings"
 )
 
 // exceptExpr matches the words before what a question excludes: "pods that are not in shop", "everything but media and
 // crm".
-var exceptExpr = regexp.MustCompile(`\b(?:(everything|anything|everywhere|(?:all|every|any)(?: [a-z0-9-]+){0,4}) but|(?:that |which )?(?:are |is )?not (?:in|from|of|inside)|outside(?: of)?|except(?: for| in| those in)?|other than|besides|apart from|aside from|excluding|but not(?: in)?|ignoring) `)
+var exceptExpr = Pattern(`\b(?:(everything|anything|everywhere|(?:all|every|any)(?: [a-z0-9-]+){0,4}) but|(?:that |which )?(?:are |is )?not (?:in|from|of|inside)|outside(?: of)?|except(?: for| in| those in)?|other than|besides|apart from|aside from|excluding|but not(?: in)?|ignoring) `)
 
 // notThereExpr matches words that exclude a place; an object is not a place.
-var notThereExpr = regexp.MustCompile(`\bnot (in|from|of|inside) |\boutside `)
+var notThereExpr = Pattern(`\bnot (in|from|of|inside) |\boutside `)
 
 // LeavesOut reports whether a question, in lower case, may exclude something, and whether that can only be a place:
 // "pods that are not in shop".

@@ -1,17 +1,16 @@
 package question
 
 import (
-	"regexp"
 	"strings"
 )
 
 var (
 	// openerExpr matches the beginning of a message that follows up on the previous answer.
-	openerExpr = regexp.MustCompile(`(?is)^(?:ok(?:ay)?|no|nope|yes|yeah|alright|fine|thanks|thank you|great)[,.!;: ]+(?:(?:and|but|so|then|now|please) )*(.+)$`)
+	openerExpr = Pattern(`(?is)^(?:ok(?:ay)?|no|nope|yes|yeah|alright|fine|thanks|thank you|great)[,.!;: ]+(?:(?:and|but|so|then|now|please) )*(.+)$`)
 	// questionStartExpr matches the beginning of a question or of a request to see something.
-	questionStartExpr = regexp.MustCompile(`(?i)^(?:what|which|where|why|when|who|how|show|give|list|tell|is|are|does|do|did|has|have|its|describe|logs?)(?:'s)?\b`)
+	questionStartExpr = Pattern(`(?i)^(?:what|which|where|why|when|who|how|show|give|list|tell|is|are|does|do|did|has|have|its|describe|logs?)(?:'s)?\b`)
 	// correctionExpr matches a replacement for the subject of the last question.
-	correctionExpr = regexp.MustCompile("(?is)^(?:no|nope|not that|sorry|actually)?[,.!;: ]*(?:i|we) (?:meant|mean)(?: the)? +(.+?)[.?! ]*$")
+	correctionExpr = Pattern("(?is)^(?:no|nope|not that|sorry|actually)?[,.!;: ]*(?:i|we) (?:meant|mean)(?: the)? +(.+?)[.?! ]*$")
 )
 
 // FollowUp returns the question in a message that begins with a word such as ok or no. A message that only agrees or

@@ -7,11 +7,11 @@ var forms = []struct {
 	wanted string
 	expr   *regexp.Regexp
 }{
-	{"when", regexp.MustCompile(`^(so |and |but )?(when|how long|how old)\b|\bsince when\b|\band when\b`)},
-	{"how many or how much", regexp.MustCompile(`\bhow (many|much)\b`)},
-	{"how things compare", regexp.MustCompile(`\b(compare|compared|versus|vs)\b|\b(more|less|fewer|bigger|smaller) (\w+ )?than\b`)},
-	{"what would happen", regexp.MustCompile(`^(if|suppose|supposing) |\bif (i|we|you) \w+`)},
-	{"whether it ever happened", regexp.MustCompile(`\bever\b`)},
+	{"when", Pattern(`^(so |and |but )?(when|how long|how old)\b|\bsince when\b|\band when\b`)},
+	{"how many or how much", Pattern(`\bhow (many|much)\b`)},
+	{"how things compare", Pattern(`\b(compare|compared|versus|vs)\b|\b(more|less|fewer|bigger|smaller) (\w+ )?than\b`)},
+	{"what would happen", Pattern(`^(if|suppose|supposing) |\bif (i|we|you) \w+`)},
+	{"whether it ever happened", Pattern(`\bever\b`)},
 }
 
 // Wanted returns what a sentence, in lower case, requests that no diagnosis states; empty if a diagnosis may answer it.

@@ -19,7 +19,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("fix `a b` \"c'd’s …\x00 --namespace= -n ns/ /x 1e9 0x0 ```\nkubectl\n```")
 	f.Add("restart İİİ's pods \xe5\x9et's K's")
 	f.Fuzz(func(t *testing.T, message string) {
-		a := question.Parse(message)
+		a := question.Parse(message, inCluster)
 		if len(a.Changes) > 0 && a.Intent != question.Request && a.Intent != question.Advice {
 			t.Errorf("%q: %s has changes; want ((len(a.Changes) <= 0 || a.Intent == question.Request) || a.Intent == question.Advice)", message, a.Intent.String())
 		}
@@ -43,7 +43,7 @@ func FuzzParse(f *testing.F) {
 		}
 		if a.Intent == question.Request {
 			for _, before := range []string{"don't ", "should I ", "what happens if I ", "yes, "} {
-				if b := question.Parse(before + message); b.Intent == question.Request {
+				if b := question.Parse(before+message, inCluster); b.Intent == question.Request {
 					t.Errorf("%q is a request; want b.Intent != question.Request", before+message)
 				}
 			}

@@ -82,22 +82,22 @@ type rule struct {
 	expr, not *regexp.Regexp
 }
 
-var whyExpr = regexp.MustCompile(wordlist.AnyOf(
+var whyExpr = Pattern(wordlist.AnyOf(
 	`\bwhy\b`, `\bhow come\b`, `^wtf\b`, `\bwhat is causing\b`, `\bwhat causes\b`, `\breason for\b`,
 	`\broot cause\b`, `\bwhat (makes|made)\b`,
 ))
 
 // lacksExpr matches a sentence that begins with what is missing: "no temperature readings from greenhouse", "no bids
 // are going in".
-var lacksExpr = regexp.MustCompile(`^no (\w+ )?\w+s (\w+ )*(from|in|on|at|into|to|of|since|for|are|were|get|reach|come|go|arrive)\b`)
+var lacksExpr = Pattern(`^no (\w+ )?\w+s (\w+ )*(from|in|on|at|into|to|of|since|for|are|were|get|reach|come|go|arrive)\b`)
 
 // stated are the intents that a complaint has only if it begins with what to list: "events of the failing pods".
 var stated = map[Intent]bool{Events: true, Restarts: true, RecentChanges: true}
 
-var headExpr = regexp.MustCompile(`^(please |can you |could you |i want |i need |to see |show |list |give |get |me |the |all |any |recent |latest |last |new )*(events?|restarts?|restarted|changes?|crash counts?)\b`)
+var headExpr = Pattern(`^(please |can you |could you |i want |i need |to see |show |list |give |get |me |the |all |any |recent |latest |last |new )*(events?|restarts?|restarted|changes?|crash counts?)\b`)
 
 // badExpr matches a sentence about something that does not work.
-var badExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
+var badExpr = Pattern(`\b` + wordlist.AnyOf(
 	"wrong", "broken", `break\w*`, "broke", "down", `fail\w*`, `crash\w*`, "stuck", "errors?", "problems?",
 	"issues?", `trouble\w*`, "debug", `diagnos\w+`, "investigate", "troubleshoot", "unhealthy", "pending",
 	"backoff", `oom\w*`, "evicted", "dying", "die", "dies", "died", "dead", `hang\w*`, "hung", "unreachable",
@@ -119,11 +119,11 @@ var badExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
 ) + `\b`)
 
 var (
-	listExpr = regexp.MustCompile(`^` + wordlist.AnyOf(
+	listExpr = Pattern(`^` + wordlist.AnyOf(
 		"list", "show", "get", "what", "which", "display", "give", "print", "see", "find", "fetch", "how many",
 		"count", "enumerate", "are there", "is there", "do we have", "view", "look up",
 	) + `\b`)
-	describeExpr = regexp.MustCompile(`^` + wordlist.AnyOf(
+	describeExpr = Pattern(`^` + wordlist.AnyOf(
 		"describe", "explain", "details", "tell", "inspect", "show", "info", "information", "get", "look at",
 		"check", "view", "what is", "give", "status",
 	) + `\b`)
@@ -134,19 +134,19 @@ var tables = map[Intent]bool{Prices: true, Applications: true, Releases: true, N
 
 var (
 	// askExpr matches the beginning of a question about a fact.
-	askExpr = regexp.MustCompile(`^(who|whose|how (many|much|often|full)|is|are|do|does|did|can|could|has|have|any|all|explain|tell|runbooks?|quotas?|secrets?)\b`)
+	askExpr = Pattern(`^(who|whose|how (many|much|often|full)|is|are|do|does|did|can|could|has|have|any|all|explain|tell|runbooks?|quotas?|secrets?)\b`)
 	// wrongExpr matches the beginning of a question about what is wrong with something.
-	wrongExpr = regexp.MustCompile(`^(so |and |but )?what is (wrong|broken|the (matter|problem|issue|trouble)) with\b`)
+	wrongExpr = Pattern(`^(so |and |but )?what is (wrong|broken|the (matter|problem|issue|trouble)) with\b`)
 	// stateExpr matches the end of a question about whether something is in trouble.
-	stateExpr = regexp.MustCompile(`\b(is|are) (it|they|this|that|something|anything) (really |actually |now |still )?(fail\w*|broken|down|wrong|bad|unhealthy|in trouble|a problem|the problem)$`)
+	stateExpr = Pattern(`\b(is|are) (it|they|this|that|something|anything) (really |actually |now |still )?(fail\w*|broken|down|wrong|bad|unhealthy|in trouble|a problem|the problem)$`)
 )
 
 // hypothesisExpr matches a question whether a suspected cause is the cause.
-var hypothesisExpr = regexp.MustCompile(`^(so |and |but |maybe |perhaps )?((is|was) (it|this|that)|(could|can|might|may) (it|this|that) be|it is) (again |always |just |maybe |probably )?(a |an |the |our )?(\w+ )?` +
+var hypothesisExpr = Pattern(`^(so |and |but |maybe |perhaps )?((is|was) (it|this|that)|(could|can|might|may) (it|this|that) be|it is) (again |always |just |maybe |probably )?(a |an |the |our )?(\w+ )?` +
 	`(dns|network\w*|firewalls?|storage|disks?|volumes?|nodes?|memory|cpu|quotas?|certificates?|certs?|tls|probes?|images?|registry|ingress|limits?|secrets?|configs?|policy|policies|webhooks?)( problem| issue| thing| trouble| again)?$`)
 
 // negatedExpr matches a sentence about what does not happen.
-var negatedExpr = regexp.MustCompile(`\b(does|do|did|is|are|was|were|will|would|can|could|has|have) not\b`)
+var negatedExpr = Pattern(`\b(does|do|did|is|are|was|were|will|would|can|could|has|have) not\b`)
 
 // intentOf returns the intent of a sentence that is not a request for a change.
 func intentOf(s sentence, p place) Intent {

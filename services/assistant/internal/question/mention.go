@@ -29,20 +29,20 @@ type place struct {
 	several    bool
 }
 
-var everywhereExpr = regexp.MustCompile(wordlist.AnyOf(
+var everywhereExpr = Pattern(wordlist.AnyOf(
 	`\b(all|every|any|each) (the )?namespaces?\b`,
 	`\b(everywhere|cluster-?wide|across the cluster|whole cluster|entire cluster)\b`,
 	"(^| )(-a|--all-namespaces)( |$)", `\bin (the|this|my|our) cluster\b`,
 ))
 
 // askedFor are the words before the subject of a question.
-var askedFor = setOf("is are was were does do did has have can could will would should why with of for called named about restart scale describe logs wtf")
+var askedFor = Words("is are was were does do did has have can could will would should why with of for called named about restart scale describe logs wtf")
 
 // beforeVerb are the words after which an English word is most likely a verb.
-var beforeVerb = setOf("not can could will would should must may might to never cannot")
+var beforeVerb = Words("not can could will would should must may might to never cannot")
 
 // articles may come between such a word and the name.
-var articles = setOf("the a an my our your this that not")
+var articles = Words("the a an my our your this that not")
 
 // findPlaces finds names, kinds and namespaces.
 func findPlaces(s sentence) place {
@@ -122,8 +122,17 @@ func isName(w word) bool {
 	if w.quoted {
 		return true
 	}
-	return !common[w.low] && !fillers[w.low] && kindOf(w.low) == "" && !isAmount(w.low) && !isVersion(w.low)
+	if kindOf(w.low) != "" || isAmount(w.low) || isVersion(w.low) {
+		return false
+	}
+	if w.known {
+		return !isReadAlone(w.low)
+	}
+	return !isRead(w.low) && !isAdverb(w.low)
 }
+
+// isAdverb reports whether a plain word has the ending of an adverb.
+func isAdverb(low string) bool { return strings.HasSuffix(low, "ly") && plainWordExpr.MatchString(low) }
 
 var (
 	amountExpr  = regexp.MustCompile(`^\d+(\.\d+)?(%|x|h|m|s|d|k|g|[kmgtp]i?b?)?$|^(init:)?\d+/\d+$|^p\d{2,3}$|^\dxx$`)
@@ -136,7 +145,7 @@ func isVersion(low string) bool { return versionExpr.MatchString(low) }
 func (p *place) mention(words []word, taken []bool, i int) {
 	w := words[i]
 	if !isNameAt(words, taken, i) {
-		if nouns[w.low] || isName(w) || subjectWord(words, taken, i) {
+		if isName(w) || subjectWord(words, taken, i) {
 			p.add(Mention{"", w.low, false})
 		} else if kind := usedKindBeside(words, taken, i); kind != "" {
 			p.add(Mention{kind, w.low, false})
@@ -158,16 +167,19 @@ func (p *place) mention(words []word, taken []bool, i int) {
 	for at >= 0 && articles[words[at].low] {
 		at--
 	}
-	if isEnglish(w.low) && !w.quoted && (tellsOfKind(words, taken, i) || m.Kind == "" && isPredicate(words, i)) {
+	plain := !w.quoted && plainWordExpr.MatchString(w.low)
+	if plain && (tellsOfKind(words, taken, i) || m.Kind == "" && isPredicate(words, i)) {
 		p.add(Mention{Name: w.low})
 		return
 	}
-	if isEnglish(w.low) && !w.quoted && m.Kind == "" && i > 0 && beforeVerb[words[i-1].low] {
+	if plain && m.Kind == "" && i > 0 && beforeVerb[words[i-1].low] {
 		p.add(m) // "cannot read": a verb, unless the cluster has such an object
 		return
 	}
 	// "has the fewest replicas": after an article, a word before another plain one is an adjective.
 	describes := at < i-1 && i+1 < len(words) && plainWordExpr.MatchString(w.low) && isContent(words[i+1])
+	// Behind an article, a plain word that the cluster does not know is a noun: "is that the fault?"
+	describes = describes || at < i-1 && plain && !w.known
 	m.Sure = m.Sure || at >= 0 && askedFor[words[at].low] && !describes || p.enumerated(words, taken, i) || strings.ContainsAny(w.low, "-0123456789") || len(words) == 1
 	p.add(m)
 }
@@ -181,7 +193,7 @@ func isContent(w word) bool {
 // name if the cluster has such an object: "the certs secret", "configmap settings".
 func usedKindBeside(words []word, taken []bool, i int) string {
 	w := words[i].low
-	if len(w) < 3 || !common[w] || notNouns[w] || kindOf(w) != "" || pronouns[w] || severals[w] || articles[w] || beings[w] || !operation.ValidName(w) {
+	if len(w) < 3 || !isRead(w) || notNouns[w] || kindOf(w) != "" || pronouns[w] || severals[w] || articles[w] || beings[w] || !operation.ValidName(w) {
 		return ""
 	}
 	switch last := i == len(words)-1 || words[i+1].low == "in"; {
@@ -194,7 +206,7 @@ func usedKindBeside(words []word, taken []bool, i int) string {
 }
 
 // notNouns follow a kind word and are never its name.
-var notNouns = setOf("now too again anymore yet still already then there here please today tomorrow yesterday")
+var notNouns = Words("now too again anymore yet still already then there here please today tomorrow yesterday")
 
 // usedKinds are the words for one object of a kind that workloads use.
 var usedKinds = map[string]string{
@@ -215,7 +227,7 @@ func tellsOfKind(words []word, taken []bool, i int) bool {
 }
 
 // beings connect a subject with its predicate.
-var beings = setOf("is are was were be looks seems feels gets")
+var beings = Words("is are was were be looks seems feels gets")
 
 // isPredicate reports whether an English word is the predicate of a subject, and so no name: "everything is red", "what
 // is eating cpu".
@@ -228,17 +240,20 @@ func isPredicate(words []word, i int) bool {
 }
 
 // questionWords begin a question whose subject follows the verb: "why is cart slow".
-var questionWords = setOf("why what where who how which when and but so")
+var questionWords = Words("why what where who how which when and but so")
 
 // subjectWord reports whether an ordinary word is in the place of a question's subject: "why did load fail?" It is a
 // name if the cluster has such an object.
 func subjectWord(words []word, taken []bool, i int) bool {
 	w := words[i].low
-	if i == 0 && len(words) > 4 && words[1].low == "in" && !pronouns[words[2].low] && !badExpr.MatchString(w) && common[w] && kindOf(w) == "" && !questionWords[w] && !neverNames[w] && operation.ValidName(w) {
+	if i == 0 && len(words) > 4 && words[1].low == "in" && !pronouns[words[2].low] && !badExpr.MatchString(w) && isRead(w) && kindOf(w) == "" && !questionWords[w] && !neverNames[w] && operation.ValidName(w) {
 		return true // "drain in queues takes nothing"
 	}
-	if len(w) < 3 || !common[w] || kindOf(w) != "" || pronouns[w] || severals[w] || articles[w] || askedFor[w] || neverNames[w] || badExpr.MatchString(w) || symptomsOf(w) != nil || !operation.ValidName(w) {
+	if len(w) < 3 || !isRead(w) || kindOf(w) != "" || pronouns[w] || severals[w] || articles[w] || askedFor[w] || neverNames[w] || badExpr.MatchString(w) || symptomsOf(w) != nil || !operation.ValidName(w) {
 		return false
+	}
+	if i == 0 {
+		return len(words) > 2 && askedFor[words[1].low] // "reports did not run"
 	}
 	at := i - 1
 	for at >= 0 && articles[words[at].low] {
@@ -248,7 +263,7 @@ func subjectWord(words []word, taken []bool, i int) bool {
 }
 
 // neverNames are words that are never a name, even in the place of a subject.
-var neverNames = setOf(`there here they anything something nothing everything anyone someone nobody what which who wrong going being been not now just still all any some
+var neverNames = Words(`there here they anything something nothing everything anyone someone nobody what which who wrong going being been not now just still all any some
 	cluster namespace pods services nodes jobs happening broken down`)
 
 // enumerated reports whether the word at i continues a list of names: "in shop and payments".
@@ -272,7 +287,7 @@ func (p *place) namespaces(words []word) []bool {
 		}
 	}
 	is := func(i int) bool {
-		return i >= 0 && i < len(words) && (isName(words[i]) || nouns[words[i].low] && words[i].low != "cluster")
+		return i >= 0 && i < len(words) && (isName(words[i]) || words[i].known)
 	}
 	for i, w := range words {
 		name, long := strings.CutPrefix(w.low, "--namespace=")

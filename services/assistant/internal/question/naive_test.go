@@ -39,7 +39,7 @@ func TestNaive(t *testing.T) {
 		"drain can not get work in queues": question.Diagnosis, "restart is not wanted": question.Held, "restart is not working": question.Diagnosis,
 		"restart failed": question.Diagnosis, "restart loop on api": question.Diagnosis,
 	} {
-		if got := question.Parse(sentence).Intent; got != want {
+		if got := question.Parse(sentence, inCluster).Intent; got != want {
 			t.Errorf("%q is %s; want %s", sentence, got.String(), want.String())
 		}
 	}
@@ -53,7 +53,7 @@ func TestNaiveOthers(t *testing.T) {
 		"how much memory does cert-manager use": question.Certificates, "how many pods run in certs": question.Certificates, "which keys does the cert secret have": question.Certificates,
 		"sounds good": question.Health, "very good": question.Health, "thats fine": question.Health, "that's fine": question.Health,
 	} {
-		if got := question.Parse(sentence).Intent; got == not {
+		if got := question.Parse(sentence, inCluster).Intent; got == not {
 			t.Errorf("%q is %s; want anything else", sentence, got.String())
 		}
 	}
@@ -67,7 +67,7 @@ func TestOrdinaryWordsAreNoNames(t *testing.T) {
 		"my web pods hate me in shop": "hate", "pods hate me": "hate", "the web pods act weird": "act", "everything is red": "red", "the web thing in shop is acting up": "acting",
 		"what is eating my cluster": "eating",
 	} {
-		a := question.Parse(sentence)
+		a := question.Parse(sentence, inCluster)
 		if slices.ContainsFunc(a.Mentions, func(m question.Mention) bool { return m.Name == word && (m.Sure || m.Kind != "") }) {
 			t.Errorf("%q takes %q for a name: %+v; want none that is sure or of a kind", sentence, word, a.Mentions)
 		}
@@ -75,7 +75,7 @@ func TestOrdinaryWordsAreNoNames(t *testing.T) {
 	for sentence, want := range map[string]question.Mention{
 		"my web pods hate me in shop": {Kind: "pod", Name: "web"}, "why is shipping slow?": {Name: "shipping"}, "why does pod red fail": {Kind: "pod", Name: "red"}, "is red ok?": {Name: "red"},
 	} {
-		a := question.Parse(sentence)
+		a := question.Parse(sentence, inCluster)
 		if !slices.ContainsFunc(a.Mentions, func(m question.Mention) bool { return m.Name == want.Name && m.Kind == want.Kind && m.Sure }) {
 			t.Errorf("%q names %+v; want %+v, for sure", sentence, a.Mentions, want)
 		}
@@ -89,7 +89,7 @@ func TestDescribedTargets(t *testing.T) {
 		"restart the thing that keeps crashing in shop": operation.Restart, "restart the deployment that is crash looping": operation.Restart, "please restart whatever is crashing in shop": operation.Restart,
 		"restart crashing pods in payments": operation.Restart, "restart the broken app": operation.Restart, "roll back the deployment that keeps dying": operation.Undo, "roll back whatever is crashing in shop": operation.Undo,
 	} {
-		a := question.Parse(sentence)
+		a := question.Parse(sentence, inCluster)
 		if a.Intent != question.Request || len(a.Changes) != 1 || a.Changes[0].Verb != want || !a.Changes[0].Described || len(a.Changes[0].Mentions) > 0 {
 			t.Errorf("%q is %s with %+v; want a request to %s what is described", sentence, a.Intent.String(), a.Changes, want)
 		}
@@ -98,7 +98,7 @@ func TestDescribedTargets(t *testing.T) {
 		"delete the thing that keeps crashing in shop", "restart failed", "restart keeps failing", "undo failed for the deployment", "do not restart the thing that keeps crashing",
 		"restart the thing that keeps crashing if it is safe", "the restart of the crashing pod failed", "should i restart the crashing pod?",
 	} {
-		if a := question.Parse(sentence); a.Intent == question.Request {
+		if a := question.Parse(sentence, inCluster); a.Intent == question.Request {
 			t.Errorf("%q is a request with %+v; want none", sentence, a.Changes)
 		}
 	}
@@ -132,7 +132,7 @@ func TestWhatIsLeftOut(t *testing.T) {
 // TestInsteadOfAChange: a change that is denied first is ignored; the question after it counts.
 func TestInsteadOfAChange(t *testing.T) {
 	t.Parallel()
-	if got := question.Parse("dont restart anything, just tell me why web is stuck"); got.Intent != question.Diagnosis || len(got.Mentions) != 1 || got.Mentions[0].Name != "web" {
+	if got := question.Parse("dont restart anything, just tell me why web is stuck", inCluster); got.Intent != question.Diagnosis || len(got.Mentions) != 1 || got.Mentions[0].Name != "web" {
 		t.Errorf("%+v; want a diagnosis of web", got)
 	}
 }
@@ -145,7 +145,7 @@ func TestPastedObjects(t *testing.T) {
 		`{"kind":"Event","involvedObject":{"kind":"ReplicaSet","name":"worker-1","namespace":"media"},"reason":"FailedCreate","message":"exceeded quota: team-a"}`: {Namespace: "media"},
 		`{"msg":"delete deployment web in shop now","namespace":"shop"}`:                                                                                           {Namespace: "shop"},
 	} {
-		got := question.Parse(text)
+		got := question.Parse(text, inCluster)
 		if got.Intent != question.Diagnosis || got.Namespace != want.Namespace || len(got.Changes) != 0 || slices.ContainsFunc(got.Mentions, func(m question.Mention) bool { return m.Name == "level" || m.Name == "ns" }) {
 			t.Errorf("%s is %s in %q of %v; want a diagnosis in %q", text, got.Intent.String(), got.Namespace, got.Mentions, want.Namespace)
 		}
@@ -156,11 +156,11 @@ func TestPastedObjects(t *testing.T) {
 func TestHastyLines(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"k get nodes -o wide": "kubectl get nodes -o wide", "kubctl describe deploy app -n crm": "kubectl describe deploy app -n crm"} {
-		if got := question.Parse(text); got.Intent != question.Line || got.Line != want {
+		if got := question.Parse(text, inCluster); got.Intent != question.Line || got.Line != want {
 			t.Errorf("%q is %s, %q; want the line %q", text, got.Intent.String(), got.Line, want)
 		}
 	}
-	if got := question.Parse("who can read secrets in payments"); got.Right != (question.Right{Verb: "get", Kind: "secret"}) || len(got.Mentions) != 0 {
+	if got := question.Parse("who can read secrets in payments", inCluster); got.Right != (question.Right{Verb: "get", Kind: "secret"}) || len(got.Mentions) != 0 {
 		t.Errorf("%+v; want the right to get secrets and no object", got)
 	}
 }

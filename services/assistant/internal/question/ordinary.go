@@ -3,10 +3,12 @@ package question
 import (
 	"slices"
 	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
 // states are the values of kubectl's STATUS column, and reasons of events: words of a question, never a name.
-var states = setOf(`containercreating crashloopbackoff imagepullbackoff errimagepull errimageneverpull invalidimagename createcontainererror
+var states = Words(`containercreating crashloopbackoff imagepullbackoff errimagepull errimageneverpull invalidimagename createcontainererror
 	createcontainerconfigerror runcontainererror containercannotrun podinitializing evicted completed succeeded oomkilled notready unschedulable failedscheduling
 	failedmount failedcreate failedattachvolume schedulingdisabled imageinspecterror deadlineexceeded backofflimitexceeded preempted nodelost unexpectedadmissionerror
 	rest others another thats hours mins min secs sec hr hrs slowly slower faster flaky sluggish laggy unresponsive resolve resolving stateful log`)
@@ -14,16 +16,24 @@ var states = setOf(`containercreating crashloopbackoff imagepullbackoff errimage
 // isNameInQuestion reports whether a word of a question can only be a name. Forms of ordinary words, such as "showing",
 // and states cannot, though an object may have them as its name.
 func isNameInQuestion(w word) bool {
-	return isName(w) && (w.quoted || !states[w.low] && !isInflected(w.low))
+	return isName(w) && (w.quoted || w.known || !states[w.low] && !isInflected(w.low))
 }
 
 // isNameAt reports whether the word at i of a question can only be a name, because of its letters or its place.
 func isNameAt(words []word, taken []bool, i int) bool {
-	return isNameInQuestion(words[i]) || isName(words[i]) && !states[words[i].low] && standsAsName(words, taken, i)
+	return isNameInQuestion(words[i]) || mayBeName(words[i]) && standsAsName(words, taken, i)
+}
+
+// mayBeName reports whether a word is a name if it is in the place of one.
+func mayBeName(w word) bool {
+	if !operation.ValidName(w.low) || kindOf(w.low) != "" || states[w.low] || fillers[w.low] || isAmount(w.low) || isVersion(w.low) {
+		return false
+	}
+	return w.known || !isReadAlone(w.low) && symptomsOf(w.low) == nil && !badExpr.MatchString(w.low)
 }
 
 // beforeName are the words after which a form of an ordinary word, such as "accounting", is a name.
-var beforeName = setOf("about of with called named")
+var beforeName = Words("about of with called named")
 
 // standsAsName reports whether the word at i is in the place of a name: beside a kind word, or after a word that
 // precedes names. Beside a plural it describes: "pods showing errors".
@@ -39,23 +49,6 @@ func standsAsName(words []word, taken []bool, i int) bool {
 		at--
 	}
 	return at >= 0 && beforeName[words[at].low]
-}
-
-// isInflected reports whether a word is a form of an ordinary one.
-func isInflected(low string) bool {
-	for _, suffix := range []string{"ing", "ed", "es", "s", "ly"} {
-		stem, ok := strings.CutSuffix(low, suffix)
-		if !ok || len(stem) < 3 {
-			continue
-		}
-		if common[stem] || common[stem+"e"] {
-			return true
-		}
-		if n := len(stem); stem[n-1] == stem[n-2] && common[stem[:n-1]] { // stopping
-			return true
-		}
-	}
-	return false
 }
 
 // joinPairs joins each kind that is written as two words, in a request only those before a name.
@@ -100,7 +93,7 @@ func (s sentence) readKinds() sentence {
 var titleEnds = []string{"ation", "ption", "ction", "sion", "ity", "ance", "ence", "ency", "ment", "ness", "ure", "outage", "errors"}
 
 // titleStops are words that occur in sentences but not in titles.
-var titleStops = setOf("is are was were be been am do does did has have had can could will would should may might must what which who whom whose why how when where show list get give tell find explain describe check look see there it this that i we you my our")
+var titleStops = Words("is are was were be been am do does did has have had can could will would should may might must what which who whom whose why how when where show list get give tell find explain describe check look see there it this that i we you my our")
 
 // IsTitle reports whether words are the title of an alert, not a sentence: "partial service unreachability". The
 // abstract nouns in it are no object names.

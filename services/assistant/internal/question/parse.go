@@ -44,13 +44,13 @@ type Ask struct {
 	Invalid string
 	// Words is the sentence in lower case without punctuation.
 	Words string
-	// Unknown are words that are neither kinds nor known English words: names, or not understood.
-	Unknown []string
-	parts   []string // of a message with several question marks
+	said  sentence
+	parts []string // of a message with several question marks
+	named Named
 }
 
 // bareExpr matches a follow-up question without a subject.
-var bareExpr = regexp.MustCompile(`^(` + wordlist.AnyOf(
+var bareExpr = Pattern(`^(` + wordlist.AnyOf(
 	"wait", "but", "and", "hm+", "ok", "so", "then", "uh",
 ) + ` )*` + wordlist.AnyOf(
 	"why( not| so| though)?", "how come", "what for", "really", "more", "tell me more", "explain( why)?",
@@ -61,10 +61,10 @@ var bareExpr = regexp.MustCompile(`^(` + wordlist.AnyOf(
 type Right struct{ Verb, Kind string }
 
 // insteadExpr matches a message that denies a change and then makes another request.
-var insteadExpr = regexp.MustCompile(`(?is)^(?:please )?(?:do not|don'?t|dont|never) [^,.;]{1,60}[,.;] *(?:but )?(?:(?:just|only) )?((?:tell|show|explain|say|look|check|find|why|what|which|how)\b.+)$`)
+var insteadExpr = Pattern(`(?is)^(?:please )?(?:do not|don'?t|dont|never) [^,.;]{1,60}[,.;] *(?:but )?(?:(?:just|only) )?((?:tell|show|explain|say|look|check|find|why|what|which|how)\b.+)$`)
 
-// Parse parses a message. It never fails: a message that is not understood is Unclear.
-func Parse(message string) Ask {
+// Parse parses a message; named may be nil. It never fails: a message that is not understood is Unclear.
+func Parse(message string, named Named) Ask {
 	if words, ok := readPasted(message); ok {
 		message = words
 	} else if m := insteadExpr.FindStringSubmatch(message); m != nil {
@@ -73,7 +73,7 @@ func Parse(message string) Ask {
 	if line, ok := findKubectlLine(message); ok {
 		return Ask{Intent: Line, Line: line, Words: line}
 	}
-	s := readSentence(message)
+	s := readSentence(message, named)
 	request := s.joinPairs(true)
 	changes, held, requested := parseRequests(request)
 	if requested || held {
@@ -84,7 +84,7 @@ func Parse(message string) Ask {
 	p := findPlaces(s)
 	a := Ask{
 		Kind: p.kind, Mentions: p.mentions, Namespace: p.namespace, Perhaps: p.perhaps, Everywhere: p.everywhere, Within: periodOf(s.low), UnreadTime: unreadTimeOf(s.low), Symptoms: symptomsOf(s.low),
-		Words: request.low, Invalid: findInvalidName(s), Unknown: unknownWords(s), parts: splitQuestions(message),
+		Words: request.low, Invalid: findInvalidName(s), said: s, parts: splitQuestions(message), named: named,
 	}
 	if len(s.words) == 0 {
 		return a
@@ -126,7 +126,7 @@ func Parse(message string) Ask {
 
 // RequestsChange reports whether a message is a request for a change and nothing else: not a question, not denied, not
 // postponed, and understood to its last word.
-func RequestsChange(message string) bool { return Parse(message).Intent == Request }
+func RequestsChange(message string) bool { return Parse(message, nil).Intent == Request }
 
 // countable are the intents that a number may replace. All others have their own condition, which a number would lose:
 // no limits, no endpoints, scaled to zero.
@@ -178,14 +178,14 @@ func (a *Ask) readRoute(s sentence) {
 // drop removes words that mean something else from the names of a question.
 func (a *Ask) drop(words map[string]bool) {
 	a.Mentions = slices.DeleteFunc(slices.Clone(a.Mentions), func(m Mention) bool { return words[m.Name] })
-	a.Unknown = slices.DeleteFunc(a.Unknown, func(word string) bool { return words[word] })
+	a.said.words = slices.DeleteFunc(slices.Clone(a.said.words), func(w word) bool { return words[w.low] })
 }
 
 // refusalWords after "no" continue a refusal: "no, it is in use".
-var refusalWords = setOf("it its this that thats these those do dont does not lets let we i you he she they is was are always never thanks thank please wait stop just need")
+var refusalWords = Words("it its this that thats these those do dont does not lets let we i you he she they is was are always never thanks thank please wait stop just need")
 
 // noUseExpr matches a refusal whose words about uselessness might otherwise be a complaint.
-var noUseExpr = regexp.MustCompile(`^no (it|this|that) \w+s nothing$`)
+var noUseExpr = Pattern(`^no (it|this|that) \w+s nothing$`)
 
 // questionIntent returns the intent of a sentence that requests no change.
 func questionIntent(s sentence, p place) Intent {
@@ -293,8 +293,8 @@ func findKubectlLine(message string) (string, bool) {
 }
 
 var (
-	reportVerbs = setOf("says say said shows show hangs hang fails fail failed gives gave returns returned prints printed reports reported complains tells told keeps never does")
-	reportWords = setOf("the a an is are was in on of with and why my our that it but not no does says")
+	reportVerbs = Words("says say said shows show hangs hang fails fail failed gives gave returns returned prints printed reports reported complains tells told keeps never does")
+	reportWords = Words("the a an is are was in on of with and why my our that it but not no does says")
 	shellExpr   = regexp.MustCompile("[;|&$<>`\\\\(){}*]|(^| )-")
 )
 

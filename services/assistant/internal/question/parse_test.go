@@ -405,7 +405,7 @@ func TestSentences(t *testing.T) {
 		for line := range strings.Lines(strings.TrimSpace(list)) {
 			line = strings.TrimSpace(line)
 			n++
-			a := question.Parse(line)
+			a := question.Parse(line, inCluster)
 			if a.Intent != want {
 				t.Errorf("%q is %s, want %s", line, a.Intent.String(), want.String())
 			}
@@ -449,7 +449,7 @@ func TestValues(t *testing.T) {
 		"remove the taint dedicated=gpu:NoSchedule from node worker-1": {Verb: operation.Taint, Taints: []string{"dedicated=gpu:NoSchedule-"}, Kind: "node", Mentions: []question.Mention{{Kind: "node", Name: "worker-1", Sure: true}}},
 		"fix the service":                                              {Kind: "service", Symptoms: []question.Symptom{question.Traffic}},
 	} {
-		a := question.Parse(sentence)
+		a := question.Parse(sentence, inCluster)
 		if len(a.Changes) != 1 {
 			t.Errorf("%q is %s with %d changes; want len(a.Changes) == 1", sentence, a.Intent.String(), len(a.Changes))
 			continue
@@ -488,7 +488,7 @@ func TestPlaces(t *testing.T) {
 		"pods are stuck in init":                    "",
 		"why is my app down":                        "app",
 	} {
-		a := question.Parse(sentence)
+		a := question.Parse(sentence, inCluster)
 		var got []string
 		if a.Namespace != "" {
 			got = append(got, "in "+a.Namespace)

@@ -1,7 +1,6 @@
 package question
 
 import (
-	"regexp"
 	"strconv"
 	"time"
 
@@ -9,10 +8,10 @@ import (
 )
 
 var (
-	periodExpr = regexp.MustCompile(`\b(?:last|past|previous|since|within the last|for the last)\s+(?:(\d+|an?|one|two|three|four|five|six|ten|few)\s*)?` +
+	periodExpr = Pattern(`\b(?:last|past|previous|since|within the last|for the last)\s+(?:(\d+|an?|one|two|three|four|five|six|ten|few)\s*)?` +
 		`(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|hr|h|days?|d|weeks?|w)\b`)
-	agoExpr = regexp.MustCompile(`\b(\d+|an?|one|two|three|few)\s*(minutes?|mins?|hours?|hrs?|days?) ago\b`)
-	dayExpr = regexp.MustCompile(`\b` + wordlist.AnyOf("today", "since yesterday", "yesterday", "tonight", "this (morning|afternoon|evening)", "overnight", "this week") + `\b`)
+	agoExpr = Pattern(`\b(\d+|an?|one|two|three|few)\s*(minutes?|mins?|hours?|hrs?|days?) ago\b`)
+	dayExpr = Pattern(`\b` + wordlist.AnyOf("today", "since yesterday", "yesterday", "tonight", "this (morning|afternoon|evening)", "overnight", "this week") + `\b`)
 )
 
 var units = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
@@ -54,7 +53,7 @@ func countOf(word string) int {
 }
 
 // otherTimeExpr matches times that periodOf does not read: times of day, and names of days.
-var otherTimeExpr = regexp.MustCompile(`\b(since|after|before|until|around|between|at|from) (about |around |last )?(\d{1,2}:\d{2}(:\d{2})?( ?(am|pm))?( and \d{1,2}:\d{2})?|\d{1,2} ?(am|pm)|noon|midnight|lunch|breakfast|dinner|monday|tuesday|wednesday|thursday|friday|saturday|sunday|night|\d{4}-\d{2}-\d{2})\b`)
+var otherTimeExpr = Pattern(`\b(since|after|before|until|around|between|at|from) (about |around |last )?(\d{1,2}:\d{2}(:\d{2})?( ?(am|pm))?( and \d{1,2}:\d{2})?|\d{1,2} ?(am|pm)|noon|midnight|lunch|breakfast|dinner|monday|tuesday|wednesday|thursday|friday|saturday|sunday|night|\d{4}-\d{2}-\d{2})\b`)
 
 // unreadTimeOf returns a time range in a sentence that does not limit the answer, or "".
 func unreadTimeOf(low string) string {

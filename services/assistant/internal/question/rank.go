@@ -1,7 +1,6 @@
 package question
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,9 +17,9 @@ type Ranking struct {
 }
 
 var (
-	leastExpr = regexp.MustCompile(`\b` + wordlist.AnyOf("least", "lowest", "smallest", "fewest", "less") + `\b`)
-	mostExpr  = regexp.MustCompile(`\b` + wordlist.AnyOf("most", "top", "highest", "biggest", "largest", "greatest", "hogs?", "heaviest") + `\b`)
-	cpuExpr   = regexp.MustCompile(`\b(cpus?|cores?|processors?|compute)\b`)
+	leastExpr = Pattern(`\b` + wordlist.AnyOf("least", "lowest", "smallest", "fewest", "less") + `\b`)
+	mostExpr  = Pattern(`\b` + wordlist.AnyOf("most", "top", "highest", "biggest", "largest", "greatest", "hogs?", "heaviest") + `\b`)
+	cpuExpr   = Pattern(`\b(cpus?|cores?|processors?|compute)\b`)
 )
 
 // AskedRanking reads the order that a question wants.

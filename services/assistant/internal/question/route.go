@@ -2,7 +2,6 @@ package question
 
 import (
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,18 +28,18 @@ func (e End) isSaid() bool { return e.Name != "" || e.Address.IsValid() || e.Out
 
 var (
 	// reachVerbs separate the two sides.
-	reachVerbs = setOf(`reach reaches reached reaching connect connects connected connecting talk talks talking access accesses accessing call calls calling
+	reachVerbs = Words(`reach reaches reached reaching connect connects connected connecting talk talks talking access accesses accessing call calls calling
 		ping pings contact contacts contacting curl curls`)
 	// outsideWords are words for what is outside the cluster.
-	outsideWords = setOf("internet outside world")
+	outsideWords = Words("internet outside world")
 	// routeFillers may surround a name and are none.
-	routeFillers = setOf(`can could may might must does do did is are was will would why when how what not no longer be been able unable allowed permitted to with the a an my our
+	routeFillers = Words(`can could may might must does do did is are was will would why when how what not no longer be been able unable allowed permitted to with the a an my our
 		its this that still even pods pod traffic connection connections request requests packets from and but so if then cannot fail fails failing failed gets get
 		on at over via through itself other any all its it`)
 	// asksWhether matches the beginning of a yes/no question.
-	asksWhether = regexp.MustCompile(`^(can|could|does|do|is|are|may|will|would)\b`)
+	asksWhether = Pattern(`^(can|could|does|do|is|are|may|will|would)\b`)
 	// asksForTraffic matches the words that make "from A to B" a network question.
-	asksForTraffic = regexp.MustCompile(`\b(traffic|connections?|connect\w*|requests?|packets?|reach\w*|network|calls?|access|tcp|http)\b`)
+	asksForTraffic = Pattern(`\b(traffic|connections?|connect\w*|requests?|packets?|reach\w*|network|calls?|access|tcp|http)\b`)
 )
 
 // readRoute returns the connection that a sentence is about, or nil.
@@ -54,8 +53,8 @@ func readRoute(s sentence) *Route {
 		return nil
 	}
 	var r Route
-	r.From, _ = readEnd(left)
-	r.To, r.Port = readEnd(right)
+	r.From, _ = readEnd(left, s.knows)
+	r.To, r.Port = readEnd(right, s.knows)
 	if !r.From.isSaid() || !r.To.isSaid() || r.From.Name == r.To.Name && r.From.Namespace == r.To.Namespace {
 		return nil
 	}
@@ -81,7 +80,7 @@ func splitRoute(words []string, low string) (left, right []string) {
 }
 
 // readEnd reads one side, and its port.
-func readEnd(words []string) (End, int32) {
+func readEnd(words []string, known Named) (End, int32) {
 	var e End
 	var port int32
 	fallback := "" // an ordinary word that may still be a name
@@ -126,7 +125,7 @@ func readEnd(words []string) (End, int32) {
 			case slash && operation.ValidName(first) && operation.ValidName(name):
 				e.Namespace, e.Name = first, name
 			case !operation.ValidName(w):
-			case common[w] && !nouns[w]:
+			case isRead(w) && !known(w):
 				fallback = w
 			default:
 				e.Name = w

@@ -4,7 +4,12 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
+
+// Named reports whether the cluster has something with a name, in lower case.
+type Named func(name string) bool
 
 // MaxSentence limits the part of a message that is parsed, in bytes.
 const MaxSentence = 8 << 10
@@ -12,6 +17,7 @@ const MaxSentence = 8 << 10
 // word is one word of a sentence: as written, and in the form for comparison.
 type word struct {
 	text, low string
+	known     bool // the cluster has something with this name
 	quoted    bool // in backticks or quotes, so meant literally
 	spoken    bool // one of several in quotes, so perhaps a quotation
 }
@@ -19,7 +25,8 @@ type word struct {
 // sentence is a message split into words.
 type sentence struct {
 	words []word
-	asks  bool   // it ends with a question mark
+	asks  bool // it ends with a question mark
+	named Named
 	noun  bool   // an article before it made a noun of its verb
 	low   string // the words for comparison, separated by blanks
 	// masked maps words of low in which a name was masked to that name.
@@ -47,12 +54,12 @@ var shortened = map[string]string{
 var quotedExpr = regexp.MustCompile("`[^`\n]{1,512}`|\"[^\"\n]{1,512}\"|“[^”\n]{1,512}”|'[^'\n]{1,512}'")
 
 // readSentence splits a message.
-func readSentence(message string) sentence {
+func readSentence(message string, named Named) sentence {
 	if len(message) > MaxSentence {
 		message = strings.ToValidUTF8(message[:MaxSentence], "")
 	}
 	message = strings.TrimSpace(strings.ReplaceAll(message, "’", "'"))
-	s := sentence{asks: strings.HasSuffix(strings.TrimRight(message, "!. \n\t\"'`)"), "?")}
+	s := sentence{named: named, asks: strings.HasSuffix(strings.TrimRight(message, "!. \n\t\"'`)"), "?")}
 	for message != "" {
 		at := findQuotation(message)
 		if at == nil {
@@ -118,8 +125,13 @@ func (s *sentence) one(field string) {
 		field, low = field[:len(field)-len("'s")], name // the rest may be longer in lower case
 	}
 	if field != "" && field != "-" && field != "—" && field != "–" {
-		s.words = append(s.words, word{text: field, low: low})
+		s.words = append(s.words, word{text: field, low: low, known: s.knows(low)})
 	}
+}
+
+// knows reports whether the cluster has something with a name. Words that only hold a sentence together are no names.
+func (s *sentence) knows(low string) bool {
+	return s.named != nil && !functionWords[low] && !restricting[low] && kindOf(low) == "" && operation.ValidName(low) && s.named(low)
 }
 
 // from returns the sentence without its first n words.

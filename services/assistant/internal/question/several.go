@@ -34,7 +34,7 @@ func (a Ask) Questions() []Ask {
 	}
 	var all []Ask
 	for _, part := range a.parts {
-		q := Parse(part)
+		q := Parse(part, a.named)
 		if q.Intent < Diagnosis || q.Leans || q.Invalid != "" {
 			return nil // it changes something, or refers to another part
 		}
@@ -50,14 +50,19 @@ func (a Ask) Questions() []Ask {
 	return all
 }
 
-// unknownWords returns the words of a sentence that could be names or another language.
-func unknownWords(s sentence) []string {
+// Unknown returns the words that no rule reads and that name nothing in the cluster: misspelt, or not understood.
+func (a Ask) Unknown() []string {
 	var unknown []string
-	for _, w := range s.words {
-		known := common[w.low] || everyday[w.low] || fillers[w.low] || kindOf(w.low) != "" || isAmount(w.low) || isVersion(w.low) || verbs[w.low] != "" || numbers[w.low] != 0 || states[w.low] || isInflected(w.low) || isEnglish(w.low)
+	for _, w := range a.said.words {
+		known := isRead(w.low) && !isMistypedKind(w.low) || isInflected(w.low) || w.known || kindOf(w.low) != "" || isAmount(w.low) || isVersion(w.low)
 		if !known && !w.quoted && !strings.ContainsAny(w.low, "/=:") && !slices.Contains(unknown, w.low) {
 			unknown = append(unknown, w.low)
 		}
 	}
 	return unknown
+}
+
+// Names reports whether a word is in the place of a name.
+func (a Ask) Names(word string) bool {
+	return slices.ContainsFunc(a.Mentions, func(m Mention) bool { return m.Name == word && (m.Sure || m.Kind != "") }) || a.Namespace == word
 }

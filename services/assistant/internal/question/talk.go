@@ -12,7 +12,7 @@ import (
 // request. The words after the verb decide.
 
 // measures are nouns that make a noun of the verb before them.
-var measures = setOf(`count counts number numbers total totals sum rate rates ratio ratios frequency frequencies history histories status state states reason reasons
+var measures = Words(`count counts number numbers total totals sum rate rates ratio ratios frequency frequencies history histories status state states reason reasons
 	cause causes time times timing duration durations trend trends statistics statistic stats policy policies limit limits threshold thresholds target
 	targets event events progress plan plans impact effect effects log logs behaviour behavior order strategy interval intervals window windows average
 	maximum minimum percentage percent permission permissions rights protection level selector signal flag type size range list cases case`)
@@ -20,23 +20,23 @@ var measures = setOf(`count counts number numbers total totals sum rate rates ra
 // owned are the nouns that may come between a verb and "of", by verb: "set replicas of cart to 3", "pause rollout of
 // web".
 var owned = map[operation.Verb]map[string]bool{
-	anything:               setOf("replicas image images memory mem ram cpu limit limits request requests tag version variable env environment"),
-	operation.SetResources: setOf("replicas memory mem ram cpu limit limits request requests resources"),
-	operation.Scale:        setOf("replicas instances copies"),
-	operation.Restart:      setOf("replicas instances rollout deploy"),
-	operation.Undo:         setOf("rollout release update deploy revision version"),
-	operation.Pause:        setOf("rollout rollouts release update schedule"),
-	operation.Resume:       setOf("rollout rollouts release update schedule"),
-	operation.Suspend:      setOf("schedule runs rollout"),
+	anything:               Words("replicas image images memory mem ram cpu limit limits request requests tag version variable env environment"),
+	operation.SetResources: Words("replicas memory mem ram cpu limit limits request requests resources"),
+	operation.Scale:        Words("replicas instances copies"),
+	operation.Restart:      Words("replicas instances rollout deploy"),
+	operation.Undo:         Words("rollout release update deploy revision version"),
+	operation.Pause:        Words("rollout rollouts release update schedule"),
+	operation.Resume:       Words("rollout rollouts release update schedule"),
+	operation.Suspend:      Words("schedule runs rollout"),
 }
 
 // forWhom may follow "for" after an order.
-var forWhom = setOf("me us now good real the safety today")
+var forWhom = Words("me us now good real the safety today")
 
 var (
 	plainWordExpr = regexp.MustCompile(`^[a-z]+$`)
 	// habitExpr matches statements about what happens, not requests.
-	habitExpr = regexp.MustCompile(wordlist.AnyOf(
+	habitExpr = Pattern(wordlist.AnyOf(
 		`\b(again and again|over and over|(give|run|walk|talk|update) (me|us)|right)$`,
 		`^(give|run|walk|talk|update) (me|us)\b`, `^make sense\b`, `^apply to\b`,
 	))

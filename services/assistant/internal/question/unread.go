@@ -8,12 +8,12 @@ import (
 
 // functionWords are the closed word classes of English: they connect a sentence and name nothing, so that a question is
 // fully read if only they remain. Verbs of asking and of politeness are among them.
-var functionWords = setOf(`a an the this that these those some any all every each both either such own one ones
+var functionWords = Words(`a an the this that these those some any all every each both either such own one ones
 	i me my mine we us our ours you your yours he him his she her hers it its they them their theirs myself yourself itself themselves
 	who whom whose what which where when why how there here
 	am is are was were be been being do does did done doing have has had having can could may might must shall should will would let lets
 	about across along among around as at by despite down for from
-	in inside into like near of off on onto or out per through throughout to toward towards up upon via
+	in inside into like of off on onto or out per through throughout to toward towards up upon via
 	with within and if so because while whether though although then else yet also too just even ever still already again
 	now currently really very quite rather maybe perhaps actually exactly simply always often sometimes anymore today tonight lately recently last please pls thanks thank hey hi hello ok okay
 	well yes yeah yep nope wait hm hmm um uh oh
@@ -24,23 +24,26 @@ var functionWords = setOf(`a an the this that these those some any all every eac
 
 // restricting are the function words that deny, compare, order or exclude: "which services have nobody behind them" is
 // not about all services.
-var restricting = setOf(`no not none neither nobody nothing never without unless except but than instead only same other another nor
+var restricting = Words(`no not none neither nobody nothing never without unless except but than instead only same other another nor
 	above across after against before behind below beside besides between beyond during over since till under until`)
+
+// Amounts are never names; what they mean depends on the words beside them.
+var _ = Words("many much few more most less least several")
 
 // IsFunctionWord reports whether a word, in lower case, holds a sentence together and names nothing.
 func IsFunctionWord(word string) bool { return functionWords[word] || restricting[word] }
 
-// placeholder is a word that no rule knows: everyday, so that it is no name either.
+// placeholder is a word that no rule reads; it is learned, so that it is no name either.
 const placeholder = "qqq"
 
-func init() { common[placeholder] = true }
+func init() { learn(placeholder) }
 
 // Unread lists the words of a question that do not affect how it is read: with another word in their place, the answer
 // is the same. "is checkout losing orders?" leaves "losing" and "orders": whether checkout is well answers something
 // else. Function words are not listed, nor are names: known reports whether a word is a name, which only the cluster
 // knows.
-func Unread(message string, known func(word string) bool) []string {
-	s := readSentence(message)
+func Unread(message string, known Named) []string {
+	s := readSentence(message, known)
 	var content, small []int
 	for i, w := range s.words {
 		repeated := func(at int) bool { return s.words[at].low == w.low }
@@ -55,15 +58,15 @@ func Unread(message string, known func(word string) bool) []string {
 	if len(s.words) > mostAblated || len(message) > longestAblated { // which of them are used is unknown, so none counts as used
 		return s.at(content)
 	}
-	full := readingOf(s.without())
-	bare := readingOf(s.without(content...))
+	full := readingOf(s.without(), known)
+	bare := readingOf(s.without(content...), known)
 	unread := slices.DeleteFunc(slices.Clone(content), func(i int) bool {
 		others := slices.DeleteFunc(slices.Clone(content), func(at int) bool { return at == i })
 		// Beside a word of the same meaning neither is missed, so each is also tried alone.
-		return readingOf(s.without(i)) != full || readingOf(s.without(others...)) != bare
+		return readingOf(s.without(i), known) != full || readingOf(s.without(others...), known) != bare
 	})
 	if len(unread) == 0 { // otherwise the small words belong to what is left out
-		unread = slices.DeleteFunc(small, func(i int) bool { return readingOf(s.without(i)) != full })
+		unread = slices.DeleteFunc(small, func(i int) bool { return readingOf(s.without(i), known) != full })
 	}
 	return s.at(unread)
 }
@@ -75,6 +78,17 @@ func (s sentence) at(places []int) []string {
 		words = append(words, s.words[i].low)
 	}
 	return words
+}
+
+// Affects reports whether a question is read differently with another word in the place of one.
+func Affects(words, word, other string, known Named) bool {
+	fields := strings.Fields(words)
+	for i := range fields {
+		if fields[i] == word {
+			fields[i] = other
+		}
+	}
+	return readingOf(strings.Join(fields, " "), known) != readingOf(words, known)
 }
 
 // TellsFault reports whether a sentence, in lower case, reports that something does not work.
@@ -108,8 +122,8 @@ func (s sentence) without(at ...int) string {
 }
 
 // readingOf returns everything in a parsed text that an answer depends on.
-func readingOf(text string) string {
-	a := Parse(text)
+func readingOf(text string, known Named) string {
+	a := Parse(text, known)
 	route := ""
 	if a.Route != nil {
 		route = fmt.Sprintf("%+v", *a.Route)
