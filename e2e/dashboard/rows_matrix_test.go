@@ -42,7 +42,7 @@ var roleMatrix = map[string]access{
 	"GET /api/v1/collab/{type}/{id}/comments": {role: "viewer"}, "POST /api/v1/collab/{type}/{id}/comments": {role: "viewer"},
 	"DELETE /api/v1/collab/{type}/{id}/comments/{comment_id}": {role: "viewer"}, "GET /api/v1/collab/{type}/{id}/activity": {role: "viewer"},
 	"POST /api/v1/collab/snapshot": {role: "viewer"}, "GET /api/v1/collab/snapshot/{token}": {role: "viewer"},
-	"POST /api/v1/copilot/ask": {role: "viewer"}, "POST /api/v1/assistant/chat": {role: "viewer"},
+	"POST /api/v1/copilot/ask": {role: "viewer"}, "POST /api/v1/assistant/chat": {role: "viewer"}, "GET /api/v1/assistant/clusters": {role: "viewer"},
 	"GET /api/v1/assistant/sessions/{session}/replay": {role: "viewer", stream: true}, "GET /api/v1/assistant/sessions/{session}": {role: "viewer"},
 	"GET /api/v1/assistant/sessions/{session}/actions": {role: "viewer"}, "POST /api/v1/assistant/sessions/{session}/actions/{action_id}": {role: "admin"},
 	"GET /api/v1/alerts": {role: "viewer"}, "POST /api/v1/alerts/{alert_id}/ack": {role: "viewer"},

@@ -42,6 +42,9 @@ func startAssistant(t testing.TB) *assistantStandIn {
 		case strings.HasPrefix(r.URL.Path, "/v1/sessions/"):
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"items":[],"next_cursor":null}`)
+		case r.URL.Path == "/v1/namespaces":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"namespaces":["shop"],"cluster":"east","clusters":["east","west"]}`)
 		default:
 			http.NotFound(w, r)
 		}

@@ -218,6 +218,7 @@ var additionRows = []row{
 			w.t.Errorf("%s: got X-Session-ID %q, want one with a prefix of the caller", a.request, a.header.Get("X-Session-ID"))
 		}
 	}},
+	{table: additions, route: "GET /api/v1/assistant/clusters", role: "viewer", status: 200, members: map[string]string{"": "clusters"}},
 	{table: additions, route: "GET /api/v1/assistant/sessions/{session}/replay", role: "viewer", status: 404},
 	{table: additions, route: "GET /api/v1/assistant/sessions/{session}", role: "viewer", status: 404},
 	{table: additions, route: "GET /api/v1/assistant/sessions/{session}/actions", role: "viewer", status: 404},

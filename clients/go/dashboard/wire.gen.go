@@ -656,8 +656,16 @@ type ApprovalEffect struct {
 	AdditionalProperties map[string]interface{} `json:"-"`
 }
 
+// AssistantClusters defines model for AssistantClusters.
+type AssistantClusters struct {
+	// Clusters Empty where there is one cluster that is not configured by name
+	Clusters []string `json:"clusters"`
+}
+
 // AssistantQuestion defines model for AssistantQuestion.
 type AssistantQuestion struct {
+	// Cluster The cluster of a new session, one of assistantClusters; empty selects the first. A session keeps its cluster: 409 other_cluster for another
+	Cluster *string         `json:"cluster,omitempty"`
 	Context *CopilotContext `json:"context,omitempty"`
 
 	// Question 1 to 4,000 characters. No word in it decides; see assistantDecide
@@ -2202,6 +2210,11 @@ func (c *Client) GetApprovalEffect(ctx context.Context, id openapi_types.UUID, e
 // AssistantChat calls POST /api/v1/assistant/chat.
 func (c *Client) AssistantChat(ctx context.Context, body AssistantChatJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
 	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/api/v1/assistant/chat"), Body: body}, editors...)
+}
+
+// AssistantClusters calls GET /api/v1/assistant/clusters.
+func (c *Client) AssistantClusters(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/api/v1/assistant/clusters")}, editors...)
 }
 
 // AssistantSession calls GET /api/v1/assistant/sessions/{session}.

@@ -1,18 +1,20 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { render, screen, waitFor } from '@testing-library/react';
+import { cleanup, render, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { describe, expect, it, vi } from 'vitest';
 import { Problem } from '../src/api/problem';
 import { meQuery, type AssistantAction } from '../src/api/queries';
 import { Answer } from '../src/drawer/answer';
 import { ActionCard, decisionAct, stateOf } from '../src/drawer/card';
-import { Conversation, SESSION_KEY } from '../src/drawer/conversation';
+import { ClusterBar, useClusters } from '../src/drawer/clusters';
+import { Conversation, SESSION_KEY, type ConversationState } from '../src/drawer/conversation';
 import { splitDiff } from '../src/drawer/diffs';
 import { readFrame, turnOf, type Prompt } from '../src/drawer/frames';
 import { readProse, readSpans } from '../src/drawer/prose';
 import { addFrame, newTurn, progressOf, questionOf } from '../src/drawer/turns';
-import { contextOf } from '../src/drawer/drawer';
+import { contextOf, Footline } from '../src/drawer/drawer';
 import { EventParser } from '../src/live/sse';
+import { storeCluster } from '../src/state/preferences';
 
 const prompt: Prompt = {
   actionId: '01a2',
@@ -430,5 +432,160 @@ describe('the conversation', () => {
     await talk.restore();
     expect(talk.getState()).toMatchObject({ turns: [], busy: false, session: undefined });
     expect(sessionStorage.getItem(SESSION_KEY)).toBeNull();
+  });
+});
+
+const sentBodies = (fetch: { mock: { calls: [string, RequestInit?][] } }): unknown[] =>
+  fetch.mock.calls.filter(([path]) => path.endsWith('/chat')).map(([, init]) => JSON.parse(String(init?.body)));
+
+describe('the cluster of a conversation', () => {
+  const answering = () =>
+    vi.fn((path: string, _init?: RequestInit) =>
+      Promise.resolve(
+        path.endsWith('/sessions/dd-1')
+          ? Response.json({ cluster: 'west', messages: [{ role: 'user', content: 'Q?', turn: 1 }] })
+          : streamOf(sent('1.1', token('Hi')), sent('1.2', stop), 'data: [DONE]\n\n'),
+      ),
+    );
+
+  it('is the one that its first question names, whatever is chosen later', async () => {
+    const fetch = answering();
+    const talk = new Conversation(fetch);
+    await talk.ask('One?', { cluster: 'west' });
+    expect(talk.getState().cluster).toBe('west');
+    await talk.ask('Two?', { cluster: 'east' });
+    talk.reset();
+    expect(talk.getState().cluster).toBeUndefined();
+    await talk.ask('Three?', { cluster: 'east' });
+    expect(sentBodies(fetch)).toEqual([
+      { question: 'One?', cluster: 'west' },
+      { question: 'Two?', session: 'dd-1', cluster: 'west' },
+      { question: 'Three?', cluster: 'east' },
+    ]);
+  });
+
+  it('is that of an earlier session, once it is loaded', async () => {
+    sessionStorage.setItem(SESSION_KEY, 'dd-1');
+    const fetch = answering();
+    const talk = new Conversation(fetch);
+    expect(talk.getState().cluster).toBeUndefined();
+    await talk.restore();
+    expect(talk.getState().cluster).toBe('west');
+    await talk.ask('And?', { cluster: 'east' });
+    expect(sentBodies(fetch)).toEqual([{ question: 'And?', session: 'dd-1', cluster: 'west' }]);
+  });
+
+  it('is left to the assistant where none is known', async () => {
+    const fetch = answering();
+    const talk = new Conversation(fetch);
+    await talk.ask('Q?');
+    expect(sentBodies(fetch)).toEqual([{ question: 'Q?' }]);
+    expect(talk.getState().cluster).toBe('');
+  });
+});
+
+function showClusters(names: string[] | undefined, state: Partial<ConversationState> = {}) {
+  vi.spyOn(globalThis, 'fetch').mockImplementation(() =>
+    names ? Promise.resolve(Response.json({ clusters: names })) : new Promise<Response>(() => undefined),
+  );
+  const client = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: Infinity } } });
+  const onFresh = vi.fn();
+  const idle: ConversationState = { turns: [], busy: false, restoring: false, reconnecting: false };
+  function Shown() {
+    const clusters = useClusters(state.problem);
+    return (
+      <>
+        <i id="chosen">{clusters.chosen ?? 'none'}</i>
+        <ClusterBar clusters={clusters} state={{ ...idle, ...state }} onFresh={onFresh} />
+      </>
+    );
+  }
+  render(
+    <QueryClientProvider client={client}>
+      <Shown />
+    </QueryClientProvider>,
+  );
+  return { onFresh, chosen: () => document.getElementById('chosen')?.textContent };
+}
+const clusterSelect = () => screen.findByRole('button', { name: /Cluster/ });
+
+describe('the choice of a cluster', () => {
+  it.each([[[]], [['east']]])('is not offered where the assistant has %j', async (names) => {
+    const { chosen } = showClusters(names);
+    await waitFor(() => expect(chosen()).toBe(names[0] ?? 'none'));
+    expect(screen.queryByRole('button')).toBeNull();
+  });
+
+  it('is made by keyboard, and kept', async () => {
+    const { chosen } = showClusters(['east', 'west']);
+    expect((await clusterSelect()).textContent).toBe('east');
+    await userEvent.tab();
+    expect(document.activeElement).toBe(await clusterSelect());
+    await userEvent.keyboard('{Enter}{ArrowDown}{Enter}');
+    expect((await clusterSelect()).textContent).toBe('west');
+    expect(chosen()).toBe('west');
+    cleanup();
+    const again = showClusters(['east', 'west']);
+    expect((await clusterSelect()).textContent).toBe('west');
+    expect(again.chosen()).toBe('west');
+  });
+
+  it('is sent before the list is there, and given up once the list is without it', async () => {
+    storeCluster('north');
+    expect(showClusters(undefined).chosen()).toBe('north');
+    cleanup();
+    const { chosen } = showClusters(['east', 'west']);
+    await waitFor(() => expect(chosen()).toBe('east'));
+  });
+
+  it('leaves a conversation its cluster, and offers a new one', async () => {
+    const { onFresh, chosen } = showClusters(['east', 'west'], { session: 'dd-1', cluster: 'east' });
+    await userEvent.click(await clusterSelect());
+    await userEvent.click(screen.getByRole('option', { name: 'west' }));
+    expect((await clusterSelect()).textContent).toBe('east');
+    expect(screen.getByRole('status').textContent).toContain('stays with east');
+    expect(chosen()).toBe('west');
+    expect(onFresh).not.toHaveBeenCalled();
+    await userEvent.click(screen.getByRole('button', { name: 'New conversation about west' }));
+    expect(onFresh).toHaveBeenCalledOnce();
+    expect(document.activeElement).toBe(await clusterSelect());
+  });
+
+  it.each([
+    ['west', 'west'],
+    ['', 'east'], // the assistant chose its first
+    ['north', 'north'], // it is not configured any more
+  ])('shows the cluster %j of a session as %s', async (cluster, shown) => {
+    storeCluster('east');
+    showClusters(['east', 'west'], { session: 'dd-1', cluster });
+    expect((await clusterSelect()).textContent).toBe(shown);
+  });
+
+  it('shows none for a session whose cluster is not known yet', async () => {
+    const { chosen } = showClusters(['east', 'west'], { session: 'dd-1' });
+    await waitFor(() => expect(chosen()).toBe('east'));
+    expect(screen.queryByRole('button')).toBeNull();
+  });
+
+  it('says in words why a cluster was refused', () => {
+    const show = (problem: Problem, session?: string): string | null => {
+      cleanup();
+      render(
+        <Footline
+          state={{ turns: [], busy: false, restoring: false, reconnecting: false, problem, session }}
+          waits={false}
+        />,
+      );
+      return screen.getByRole('alert').textContent;
+    };
+    const errors = [{ loc: ['body', 'cluster'], msg: 'must be one of east, west' }];
+    const unknown = new Problem(422, { code: 'validation_failed', detail: 'body.cluster: must be one of …', errors });
+    expect(show(unknown)).toContain('does not have this cluster');
+    expect(screen.queryByRole('button')).toBeNull();
+    expect(show(unknown, 'dd-1')).toContain('Begin a new one');
+    expect(screen.getByRole('button', { name: 'New conversation' })).toBeTruthy();
+    const other = new Problem(409, { code: 'other_cluster', detail: 'This session is of the cluster west.' });
+    expect(show(other, 'dd-1')).toMatch(/This conversation is about another cluster.*of the cluster west/);
+    expect(screen.getByRole('button', { name: 'New conversation' })).toBeTruthy();
   });
 });

@@ -468,6 +468,13 @@ export interface AssistantAction {
   verification?: string;
 }
 
+/** The clusters that the assistant answers about, the default first; none where there is one without a name. */
+export const assistantClustersQuery = queryOptions({
+  queryKey: ['assistant-clusters'],
+  queryFn: async ({ signal }) => (await bodyOf(dashboard.GET('/api/v1/assistant/clusters', { signal }))).clusters,
+  staleTime: 60_000,
+});
+
 /** The changes that a conversation proposed. */
 export const assistantActionsQuery = (session: string) =>
   queryOptions({

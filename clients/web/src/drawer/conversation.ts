@@ -22,8 +22,19 @@ export interface PageContext {
   filters?: Record<string, unknown>;
 }
 
+/** How a question is asked. */
+export interface Asking {
+  context?: PageContext;
+  /** This page asks, to let an approved change run. */
+  automatic?: boolean;
+  /** The cluster of a new session; one that has begun keeps its own. */
+  cluster?: string;
+}
+
 export interface ConversationState {
   session?: string;
+  /** The session's cluster: empty for the assistant's first one, undefined while it is not known. */
+  cluster?: string;
   turns: readonly Turn[];
   /** An answer is on its way. */
   busy: boolean;
@@ -37,6 +48,7 @@ export interface ConversationState {
 }
 
 interface SessionDocument {
+  cluster?: string;
   messages?: { role?: string; content?: string; turn?: number }[];
 }
 
@@ -65,10 +77,10 @@ export class Conversation {
     for (const listener of this.listeners) listener();
   }
 
-  private keepSession(session: string | undefined): void {
+  private keepSession(session: string | undefined, cluster?: string): void {
     if (session) sessionStorage.setItem(SESSION_KEY, session);
     else sessionStorage.removeItem(SESSION_KEY);
-    this.set({ session });
+    this.set({ session, cluster });
   }
 
   /** Begins a new conversation; the old one stays on record at the assistant. */
@@ -87,8 +99,7 @@ export class Conversation {
     this.tries = 0;
   }
 
-  /** Asks; an automatic question is one that this page asks to let an approved change run. */
-  ask = async (question: string, context?: PageContext, automatic = false): Promise<void> => {
+  ask = async (question: string, { context, automatic = false, cluster }: Asking = {}): Promise<void> => {
     if (this.state.busy || this.state.restoring) return;
     this.stop();
     this.restored = true;
@@ -96,14 +107,18 @@ export class Conversation {
     const turn = newTurn({ question, automatic, began: Date.now() });
     this.set({ turns: [...before, turn], busy: true, problem: undefined, unsent: undefined });
     const { signal } = this.begin();
+    // A session is asked in its cluster by name: the assistant may have forgotten the session, and would begin
+    // it anew in another one.
+    const { session } = this.state;
+    const about = session ? this.state.cluster : (cluster ?? '');
     try {
       const response = await this.fetch('/api/v1/assistant/chat', {
         method: 'POST',
         headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream' },
-        body: JSON.stringify({ question, session: this.state.session, context }),
+        body: JSON.stringify({ question, session, cluster: about || undefined, context }),
         signal,
       });
-      this.keepSession(response.headers.get('x-session-id') ?? this.state.session);
+      this.keepSession(response.headers.get('x-session-id') ?? session, about);
       await this.read(response, before.length, Date.now);
       if (!signal.aborted) this.settle(signal);
     } catch (error) {
@@ -147,6 +162,7 @@ export class Conversation {
     try {
       const document = (await (await this.fetch(path, { signal })).json()) as SessionDocument;
       if (signal.aborted) return;
+      this.set({ cluster: document.cluster ?? '' });
       const response = await this.fetch(`${path}/replay`, { headers: { Accept: 'text/event-stream' }, signal });
       // The old turns stay in sight until their successors are here.
       this.set({ restoring: false, busy: true, turns: turnsOf(document) });

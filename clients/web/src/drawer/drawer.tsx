@@ -6,10 +6,12 @@ import { ProblemNote } from '../components/act-dialog';
 import { Button } from '../components/button';
 import { Chip } from '../components/chip';
 import { Icon } from '../components/icon';
+import { Note } from '../components/note';
 import { Skeleton } from '../components/skeleton';
 import { useMay } from '../state/auth';
 import { invalidateTopics } from '../state/live';
 import { text } from '../text';
+import { ClusterBar, isOfCluster, isUnknownCluster, useClusters } from './clusters';
 import { conversation, FOLLOW_UP, type ConversationState, type PageContext } from './conversation';
 import { TurnView, Welcome } from './turn-view';
 
@@ -26,13 +28,9 @@ export default function Drawer({ onClose }: { onClose: () => void }) {
   const state = useSyncExternalStore(conversation.subscribe, conversation.getState);
   const { session = '', turns, busy } = state;
   const mayDecide = useMay('assistant.decide');
+  const clusters = useClusters(state.problem);
   const watching = turns.some((turn) => turn.prompts.length > 0);
-  const actions = useQuery({
-    ...assistantActionsQuery(session),
-    enabled: session !== '' && watching,
-    refetchInterval: ({ state: { data } }) =>
-      data?.some(({ state: now }) => now === 'approved' || now === 'executing') ? WATCH : false,
-  });
+  const actions = useActions(session, watching);
   useEffect(() => void conversation.restore(), []);
   // Each prompt and each end of an answer may have changed what waits.
   const prompts = turns.reduce((n, turn) => n + turn.prompts.length, 0);
@@ -54,7 +52,8 @@ export default function Drawer({ onClose }: { onClose: () => void }) {
   };
   const path = useRouterState({ select: (router) => router.location });
   const ask = (question: string): void => {
-    void conversation.ask(question, contextOf(question, path.pathname, path.search as Record<string, unknown>));
+    const context = contextOf(question, path.pathname, path.search as Record<string, unknown>);
+    void conversation.ask(question, { context, cluster: clusters.chosen });
   };
   const isSample = turns.some((turn) => /sample cluster/.test(turn.answer));
   const waits = !busy && actions.data?.some((action) => action.state === 'pending');
@@ -76,6 +75,7 @@ export default function Drawer({ onClose }: { onClose: () => void }) {
           <Button kind="ghost" icon="x" iconOnly label={words.close} onPress={onClose} />
         </span>
       </header>
+      <ClusterBar clusters={clusters} state={state} onFresh={conversation.reset} />
       <div className="talk" tabIndex={0} role="log" aria-label={words.conversation} ref={talk} aria-busy={busy}>
         {turns.length === 0 && !state.restoring && state.problem === undefined && !session && <Welcome onAsk={ask} />}
         {state.restoring && turns.length === 0 && (
@@ -91,7 +91,7 @@ export default function Drawer({ onClose }: { onClose: () => void }) {
             session={session}
             actions={actions}
             onReload={i === turns.length - 1 && session ? conversation.reload : undefined}
-            onRun={busy ? undefined : () => void conversation.ask(FOLLOW_UP, undefined, true)}
+            onRun={busy ? undefined : () => void conversation.ask(FOLLOW_UP, { automatic: true })}
           />
         ))}
         <Footline state={state} waits={waits === true} />
@@ -101,7 +101,8 @@ export default function Drawer({ onClose }: { onClose: () => void }) {
   );
 }
 
-function Footline({ state, waits }: { state: ConversationState; waits: boolean }) {
+export function Footline({ state, waits }: { state: ConversationState; waits: boolean }) {
+  if (isOfCluster(state.problem)) return <ClusterNote problem={state.problem} hasSession={!!state.session} />;
   if (state.problem !== undefined) {
     return (
       <div>
@@ -120,6 +121,27 @@ function Footline({ state, waits }: { state: ConversationState; waits: boolean }
       <Icon name="running" small />
       <span>{state.reconnecting ? words.reconnecting : words.waiting}</span>
     </p>
+  );
+}
+
+/** Says why a question was refused for its cluster. A conversation cannot change it, so only a new one helps. */
+function ClusterNote({ problem, hasSession }: { problem: unknown; hasSession: boolean }) {
+  const { unknown, unknownHint, ended } = words.clusters;
+  return (
+    <div>
+      {isUnknownCluster(problem) ? (
+        <Note kind="critical" role="alert" title={unknown}>
+          {hasSession ? ended : unknownHint}
+        </Note>
+      ) : (
+        <ProblemNote error={problem} />
+      )}
+      {hasSession && (
+        <Button icon="plus" className="mt-s" onPress={conversation.reset}>
+          {words.fresh}
+        </Button>
+      )}
+    </div>
   );
 }
 
@@ -196,6 +218,16 @@ export function contextOf(question: string, page: string, filters: Record<string
   };
 }
 
+/** The changes that a session proposed; one that runs is looked at again and again. */
+function useActions(session: string, watching: boolean) {
+  return useQuery({
+    ...assistantActionsQuery(session),
+    enabled: session !== '' && watching,
+    refetchInterval: ({ state: { data } }) =>
+      data?.some(({ state: now }) => now === 'approved' || now === 'executing') ? WATCH : false,
+  });
+}
+
 /** Lets an approved change run: the assistant carries it out in the session's next turn. Each is requested once. */
 function useContinuation(busy: boolean, approved: readonly string[] | undefined): void {
   const asked = useRef(new Set<string>());
@@ -204,7 +236,7 @@ function useContinuation(busy: boolean, approved: readonly string[] | undefined)
     const fresh = approved.filter((id) => !asked.current.has(id));
     if (fresh.length === 0) return;
     for (const id of fresh) asked.current.add(id);
-    void conversation.ask(FOLLOW_UP, undefined, true);
+    void conversation.ask(FOLLOW_UP, { automatic: true });
   }, [busy, approved]);
 }
 

@@ -1,4 +1,5 @@
-// What a person chose for this browser: theme, density, language, single-key shortcuts.
+// What a person chose for this browser: theme, density, language, single-key shortcuts,
+// and the cluster to ask the assistant about.
 
 export interface Preferences {
   theme: 'system' | 'light' | 'dark';
@@ -38,6 +39,25 @@ export function storePreference<K extends keyof Preferences>(name: K, value: Pre
   }
   applyPreferences({ [name]: value });
   for (const listener of listeners) listener();
+}
+
+const CLUSTER_KEY = 'platform.assistant_cluster';
+
+/** Returns the cluster that the person chose for new conversations. The assistant may not have it any more. */
+export function readCluster(): string | undefined {
+  try {
+    return localStorage.getItem(CLUSTER_KEY) ?? undefined;
+  } catch {
+    return undefined; // storage is blocked
+  }
+}
+
+export function storeCluster(name: string): void {
+  try {
+    localStorage.setItem(CLUSTER_KEY, name);
+  } catch {
+    // Storage is blocked: the choice lasts until the drawer is closed.
+  }
 }
 
 export function subscribeToPreferences(listener: () => void): () => void {

@@ -92,6 +92,7 @@ export const common = {
     upstream_timeout: 'The service behind gave no answer in time',
     upstream_credentials: 'The service behind refused our credentials',
     not_found: 'There is no such thing here',
+    other_cluster: 'This conversation is about another cluster',
     role_required: 'Your role does not allow this',
     feature_off: 'This feature is switched off',
     operator_tenant_required: 'Only operator tenants may do this',

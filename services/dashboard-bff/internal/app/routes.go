@@ -76,6 +76,7 @@ func (p *parts) addRoutes(e *echo.Echo) {
 
 	e.POST("/api/v1/copilot/ask", p.copilot.AskQuestion, viewer(access.Limit(access.Copilot)))
 	e.POST("/api/v1/assistant/chat", p.drawer.StreamAnswer, viewer(access.Limit(access.Copilot)))
+	service.Get(e, "/api/v1/assistant/clusters", p.drawer.ListClusters, viewer())
 	service.Get(e, "/api/v1/assistant/sessions/:session/replay", p.drawer.ReplaySession, viewer())
 	service.Get(e, "/api/v1/assistant/sessions/:session", p.drawer.GetSession, viewer())
 	service.Get(e, "/api/v1/assistant/sessions/:session/actions", p.drawer.ListActions, viewer())

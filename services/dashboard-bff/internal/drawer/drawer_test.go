@@ -94,6 +94,7 @@ func newBench(t *testing.T, clients *assistant.Clients, edit func(*drawer.Config
 		}
 	}
 	e.POST("/api/v1/assistant/chat", as(d.StreamAnswer))
+	e.GET("/api/v1/assistant/clusters", as(d.ListClusters))
 	e.GET("/api/v1/assistant/sessions/:session/replay", as(d.ReplaySession))
 	e.GET("/api/v1/assistant/sessions/:session", as(d.GetSession))
 	e.GET("/api/v1/assistant/sessions/:session/actions", as(d.ListActions))

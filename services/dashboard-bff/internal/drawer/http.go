@@ -1,6 +1,7 @@
 package drawer
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -46,15 +47,19 @@ func (d *Drawer) StreamAnswer(c echo.Context) error {
 			return err
 		}
 	}
+	cluster, err := readCluster(body.Cluster)
+	if err != nil {
+		return err
+	}
 	ask, err := assistant.Ask(m.Text(), who.Subject)
 	if err != nil {
 		return err
 	}
 	ids := "true"
-	params := &wire.ChatParams{XSessionID: &session, XStreamIds: &ids, LastEventID: lastEventID(c)}
-	return d.relayStream(c, stream{session: session, do: func(ctx context.Context, client *wire.Client) (*http.Response, error) {
+	params := &wire.ChatParams{XSessionID: &session, XCluster: cluster, XStreamIds: &ids, LastEventID: lastEventID(c)}
+	return locateCluster(d.relayStream(c, stream{session: session, do: func(ctx context.Context, client *wire.Client) (*http.Response, error) {
 		return client.Chat(ctx, params, ask)
-	}})
+	}}))
 }
 
 // ReplaySession serves GET /api/v1/assistant/sessions/:session/replay: past answers, and the one in progress.
@@ -177,28 +182,37 @@ type call func(context.Context, *wire.Client) (*http.Response, error)
 
 // relayDocument passes on a JSON document.
 func (d *Drawer) relayDocument(c echo.Context, do call) error {
-	who := caller.From(c)
-	key := keyOf(who)
-	client, err := d.Assistant.With(key, who)
+	resp, body, err := d.fetch(c, do)
 	if err != nil {
-		return assistant.ExplainCall(err)
+		return err
+	}
+	if resp.StatusCode/100 != 2 {
+		return assistant.ExplainRefusal(resp, keyOf(caller.From(c)))
+	}
+	return c.Blob(resp.StatusCode, echo.MIMEApplicationJSON, body)
+}
+
+// fetch returns the assistant's response, refusals too, and its whole body, which the response still has.
+func (d *Drawer) fetch(c echo.Context, do call) (*http.Response, []byte, error) {
+	who := caller.From(c)
+	client, err := d.Assistant.With(keyOf(who), who)
+	if err != nil {
+		return nil, nil, assistant.ExplainCall(err)
 	}
 	ctx, stop := context.WithTimeout(c.Request().Context(), d.Limits.Answer)
 	defer stop()
 	resp, err := do(ctx, client)
 	if err != nil {
-		return assistant.ExplainCall(err)
-	}
-	if resp.StatusCode/100 != 2 {
-		return assistant.ExplainRefusal(resp, key)
+		return nil, nil, assistant.ExplainCall(err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
 	if err != nil {
-		return assistant.ExplainCall(err)
+		return nil, nil, assistant.ExplainCall(err)
 	}
 	if len(body) > maxDocument {
-		return fault.UpstreamUnavailable.New("The assistant's document is too large to pass on; request fewer entries with limit.")
+		return nil, nil, fault.UpstreamUnavailable.New("The assistant's document is too large to pass on; request fewer entries with limit.")
 	}
-	return c.Blob(resp.StatusCode, echo.MIMEApplicationJSON, body)
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, body, nil
 }

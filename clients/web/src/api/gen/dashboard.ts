@@ -696,6 +696,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/assistant/clusters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The clusters that the assistant answers about, the default first (viewer) */
+        get: operations["assistantClusters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/assistant/sessions/{session}/replay": {
         parameters: {
             query?: never;
@@ -1501,7 +1518,13 @@ export interface components {
             question: string;
             /** @description The session to continue; empty begins one */
             session?: string;
+            /** @description The cluster of a new session, one of assistantClusters; empty selects the first. A session keeps its cluster: 409 other_cluster for another */
+            cluster?: string;
             context?: components["schemas"]["CopilotContext"];
+        };
+        AssistantClusters: {
+            /** @description Empty where there is one cluster that is not configured by name */
+            clusters: string[];
         };
         Alert: {
             id: string;
@@ -1873,6 +1896,7 @@ export type Proposal = components['schemas']['Proposal'];
 export type TraceEntry = components['schemas']['TraceEntry'];
 export type CopilotAnswer = components['schemas']['CopilotAnswer'];
 export type AssistantQuestion = components['schemas']['AssistantQuestion'];
+export type AssistantClusters = components['schemas']['AssistantClusters'];
 export type Alert = components['schemas']['Alert'];
 export type AlertInbox = components['schemas']['AlertInbox'];
 export type AlertView = components['schemas']['AlertView'];
@@ -2932,6 +2956,27 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    assistantClusters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Names */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AssistantClusters"];
                 };
             };
             default: components["responses"]["Problem"];
