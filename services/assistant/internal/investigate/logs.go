@@ -77,7 +77,7 @@ func readLogWish(query string, intent question.Intent) logWish {
 	query = namesExpr.ReplaceAllString(query, " ")
 	if m := statusesExpr.FindStringSubmatch(amountsExpr.ReplaceAllString(query, " ")); m != nil && l.filter.Term == "" {
 		l.filter.Status, _ = strconv.Atoi(m[1] + m[2])
-		text := "with the status " + strings.ToLower(m[0])
+		text := "with " + strings.ToLower(m[0])
 		describe(text, text)
 	}
 	if l.filter.Term == "" && l.filter.Status == 0 {

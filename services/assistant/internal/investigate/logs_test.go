@@ -53,7 +53,7 @@ func TestQuestionsAboutLogs(t *testing.T) {
 		`show lines with "connection reset" in log of gallery`: {[]string{"1 message with `connection reset` in 100 lines", "C.java:1"}, nil},
 		"show errors in the logs of gallery":                   {[]string{"2 messages that report an error in 100 lines", "Connection reset", "status=502"}, []string{"cache is slow"}},
 		"show warnings in the log of gallery":                  {[]string{"1 message that warns in 100 lines", "cache is slow"}, []string{"Connection reset"}},
-		"show the 5xx lines in the log of gallery":             {[]string{"1 message with the status 5xx in 100 lines", "GET /b"}, []string{"GET /a"}},
+		"show the 5xx lines in the log of gallery":             {[]string{"1 message with 5xx in 100 lines", "GET /b"}, []string{"GET /a"}},
 		"show lines containing reset in the log of gallery":    {[]string{"1 message with `reset` in 100 lines"}, nil},
 		// No quotation, status or level is meant.
 		"what's in gallery's log?":                                           {[]string{"the last 40 of 100 lines", "GET /c"}, []string{"none is one"}},

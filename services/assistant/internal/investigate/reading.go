@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/mlp-platform/platform/services/assistant/internal/coverage"
 	"github.com/mlp-platform/platform/services/assistant/internal/logfact"
 	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
@@ -196,9 +198,22 @@ func (r *logReader) read(limited context.Context, log engine.Log, tail int) {
 	r.logs.Add(read)
 }
 
+// hasCompleted reports whether a log is that of an init container that succeeded: what it complained of is over.
+func (t *topic) hasCompleted(log engine.Log) bool {
+	for i := range t.snap.Pods {
+		if pod := &t.snap.Pods[i]; pod.Namespace == log.Namespace && pod.Name == log.Pod {
+			return slices.ContainsFunc(pod.Status.InitContainerStatuses, func(st corev1.ContainerStatus) bool {
+				return !log.Previous && st.Name == log.Container && st.State.Terminated != nil && st.State.Terminated.ExitCode == 0
+			})
+		}
+	}
+	return false
+}
+
 // evidence returns the evidence in the logs, in the order requested.
 func (r *logReader) evidence(wanted []engine.Log) logEvidence {
 	e := logEvidence{spaces: map[string][]string{}, logs: r.logs}
+	var completed []logtext.Source
 	for _, log := range wanted {
 		text, ok := r.texts[log]
 		if !ok {
@@ -207,8 +222,14 @@ func (r *logReader) evidence(wanted []engine.Log) logEvidence {
 		if !slices.Contains(e.spaces[log.Pod], log.Namespace) {
 			e.spaces[log.Pod] = append(e.spaces[log.Pod], log.Namespace)
 		}
-		e.sources = append(e.sources, logtext.Source{Pod: log.Pod, Container: log.Container, Text: text})
+		source := logtext.Source{Pod: log.Pod, Container: log.Container, Text: text}
+		if r.topic.hasCompleted(log) {
+			completed = append(completed, source)
+			continue
+		}
+		e.sources = append(e.sources, source)
 	}
+	e.over, _ = logtext.Telling(completed)
 	e.climbs = logfact.Climbs(e.sources)
 	groups, _ := logtext.Telling(e.sources)
 	for _, g := range groups {

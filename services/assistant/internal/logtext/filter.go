@@ -3,6 +3,7 @@ package logtext
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -13,7 +14,8 @@ type Filter struct {
 	Term string
 	// Errors and Warnings select by level, or by the text of a message without a level.
 	Errors, Warnings bool
-	// Status is an HTTP status, or 4 or 5 for that class.
+	// Status is an HTTP status, or 4 or 5 for that class. A message with its number, which is no count of anything else,
+	// is chosen even if it is not known to be a status: "upstream 503".
 	Status int
 }
 
@@ -95,12 +97,27 @@ func (f Filter) hasTerm(line string) bool {
 	return strings.Contains(strings.ToLower(line), strings.ToLower(f.Term))
 }
 
+// hasNumber reports whether a word of a line is a number of three digits, and no amount.
+func hasNumber(line string, number int) bool {
+	if number < 100 {
+		return false
+	}
+	digits := strconv.Itoa(number)
+	words := strings.Fields(line)
+	for i, word := range words {
+		if strings.Trim(word, `"'()[],;:`) == digits && !(i+1 < len(words) && countedExpr.MatchString(" "+words[i+1])) {
+			return true
+		}
+	}
+	return false
+}
+
 func (f Filter) chooses(s *scorer, e *entry) bool {
 	if f.Term != "" && !slices.ContainsFunc(e.lines, f.hasTerm) {
 		return false
 	}
 	if f.Status != 0 {
-		if status := StatusOf(e.lines[0]); status != f.Status && status/100 != f.Status {
+		if status := StatusOf(e.lines[0]); status != f.Status && status/100 != f.Status && !(status == 0 && hasNumber(e.lines[0], f.Status)) {
 			return false
 		}
 	}

@@ -65,6 +65,10 @@ var (
 // spokenExpr matches a field with text from users, in a line of level info or debug.
 var spokenExpr = regexp.MustCompile(`(?i)\b(?:text|comment|body|title|subject|content|note|review|input|prompt|caption|bio|search|q)"?\s*[=:]\s*"[^"]*"`)
 
+// quotedExpr matches text in quotes that is no value of a field: in a line of level info or debug it is data, whatever
+// it says.
+var quotedExpr = regexp.MustCompile(`(^|\s)"[^"]{1,200}"`)
+
 // fieldLevelExpr matches a level in a field, which the program chose for the message and not for its logger. redisExpr
 // matches the head of a line of Redis, whose fifth field is its level.
 var (
@@ -231,8 +235,13 @@ func scoreLine(line string) (score int, full bool) {
 		}
 	}
 	if most > 0 {
-		if said := levelOf(line); (said == infoLevel || said == debugLevel) && spokenExpr.MatchString(calm) {
-			calm = spokenExpr.ReplaceAllString(calm, " ")
+		if said := levelOf(line); said == infoLevel || said == debugLevel {
+			if spokenExpr.MatchString(calm) {
+				calm = spokenExpr.ReplaceAllString(calm, " ")
+			}
+			if quotedExpr.MatchString(calm) && !strings.HasPrefix(line, "{") {
+				calm = quotedExpr.ReplaceAllString(calm, "$1 ")
+			}
 		}
 	}
 	if calm != line {

@@ -135,8 +135,8 @@ func parseRequests(s sentence) (changes []Change, held, ok bool) {
 	if s.starts("do not") || s.starts("never") || s.starts("not") || s.starts("does not need") || s.starts("stop") && len(s.words) > 1 && strings.HasSuffix(s.words[1].low, "ing") {
 		return nil, changeWordExpr.MatchString(s.low), false
 	}
-	if _, begins := verbs[s.words[0].low]; !begins || s.words[0].quoted || isSubject(s.words) {
-		return nil, false, false
+	if _, begins := verbs[s.words[0].low]; !begins || s.words[0].quoted || isSubject(s.words) || len(s.words) > 1 && s.words[1].low == "of" {
+		return nil, false, false // "rollout of web does not progress"
 	}
 	if deniedExpr.MatchString(s.low) || conditionalExpr.MatchString(s.low) {
 		return nil, true, false

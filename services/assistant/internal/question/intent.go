@@ -130,11 +130,11 @@ var (
 )
 
 // tables are the intents that a complaint never has, whatever it names.
-var tables = map[Intent]bool{Prices: true, Applications: true, Releases: true, NoProbes: true, Secrets: true, Keys: true, Users: true, External: true, Quotas: true, Capacity: true, Overview: true, Usage: true, Runbook: true}
+var tables = map[Intent]bool{Prices: true, Certificates: true, Applications: true, Releases: true, NoProbes: true, Secrets: true, Keys: true, Users: true, External: true, Quotas: true, Capacity: true, Overview: true, Usage: true, Runbook: true}
 
 var (
 	// askExpr matches the beginning of a question about a fact.
-	askExpr = Pattern(`^(who|whose|how (many|much|often|full)|is|are|do|does|did|can|could|has|have|any|all|explain|tell|runbooks?|quotas?|secrets?)\b`)
+	askExpr = Pattern(`^(who|whose|how (many|much|often|full)|is|are|do|does|did|can|could|has|have|any|explain|tell|runbooks?|quotas?|secrets?)\b`)
 	// wrongExpr matches the beginning of a question about what is wrong with something.
 	wrongExpr = Pattern(`^(so |and |but )?what is (wrong|broken|the (matter|problem|issue|trouble)) with\b`)
 	// stateExpr matches the end of a question about whether something is in trouble.
@@ -148,12 +148,17 @@ var hypothesisExpr = Pattern(`^(so |and |but |maybe |perhaps )?((is|was) (it|thi
 // negatedExpr matches a sentence about what does not happen.
 var negatedExpr = Pattern(`\b(does|do|did|is|are|was|were|will|would|can|could|has|have) not\b`)
 
+// hasSureName reports whether a sentence certainly names an object.
+func hasSureName(p place) bool {
+	return slices.ContainsFunc(p.mentions, func(m Mention) bool { return m.Sure })
+}
+
 // intentOf returns the intent of a sentence that is not a request for a change.
 func intentOf(s sentence, p place) Intent {
 	why := whyExpr.MatchString(s.low) || stateExpr.MatchString(s.low)
-	complains := wrongExpr.MatchString(s.low) || !listExpr.MatchString(s.low) && !askExpr.MatchString(s.low) && (badExpr.MatchString(s.low) || negatedExpr.MatchString(s.low))
+	complains := wrongExpr.MatchString(s.low) || !listExpr.MatchString(s.low) && !askExpr.MatchString(s.low) && (badExpr.MatchString(s.low) || negatedExpr.MatchString(s.low) || !s.asks && len(s.words) > 3 && symptomsOf(s.low) != nil && hasSureName(p))
 	for _, r := range rules {
-		if complains && (tables[r.intent] || stated[r.intent] && !headExpr.MatchString(s.low)) {
+		if complains && (tables[r.intent] || stated[r.intent] && !headExpr.MatchString(s.low) || r.intent == UnhealthyPods && !s.asks && hasSureName(p)) {
 			continue // "web cannot read its secret" does not want a list of Secrets, nor "api is slow and restarts" a table of restarts
 		}
 		if !why && r.expr.MatchString(s.low) && (r.not == nil || !r.not.MatchString(s.low)) {

@@ -170,6 +170,9 @@ func (p *place) mention(words []word, taken []bool, i int) {
 	plain := !w.quoted && plainWordExpr.MatchString(w.low)
 	if plain && (tellsOfKind(words, taken, i) || m.Kind == "" && isPredicate(words, i)) {
 		p.add(Mention{Name: w.low})
+		if i > 0 && p.kind == "" {
+			p.kind = kindOf(words[i-1].low)
+		}
 		return
 	}
 	if plain && m.Kind == "" && i > 0 && beforeVerb[words[i-1].low] {
@@ -221,6 +224,10 @@ func tellsOfKind(words []word, taken []bool, i int) bool {
 		return false
 	}
 	if plural := words[i-1].low; strings.HasSuffix(plural, "s") && kindOf(strings.TrimSuffix(plural, "s")) == kindOf(plural) {
+		return true
+	}
+	// "the hpa stays at two", but "deployment payments is slow" and "deployment reports in shop".
+	if next := i + 1; !words[i].known && strings.HasSuffix(words[i].low, "s") && next < len(words) && words[next].low != "in" && !askedFor[words[next].low] {
 		return true
 	}
 	return i > 1 && !taken[i-2] && isNameAt(words, taken, i-2)

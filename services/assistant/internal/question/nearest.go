@@ -57,9 +57,9 @@ func NearestWord(unknown string) string {
 	if len(unknown) < 4 || isWhole(unknown) || isInflected(unknown) || isWhole(unknown+"s") {
 		return ""
 	}
-	best, cost := "", unlike
+	best, cost := "", twoEdits
 	consider := func(word string) {
-		if c := mistyped(unknown, word); c < cost || c == cost && c < unlike && word < best {
+		if c := mistyped(unknown, word); c < cost || c == cost && c < twoEdits && word < best {
 			best, cost = word, c
 		}
 	}

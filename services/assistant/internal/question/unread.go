@@ -20,7 +20,7 @@ var functionWords = Words(`a an the this that these those some any all every eac
 	show list give get tell say see look find check explain describe know think want need help make take go going come seem seems look looks mean happen happens happened happening
 	someone somebody something anyone anybody anything everyone everybody everything thing things stuff lot lots bit kind sort way
 	right cluster kubernetes namespace fine good healthy alright ready up running run runs ran working work works looking doing
-	use uses used using gets getting got gives giving given shows showing shown tells goes comes coming says said takes taking wants needs makes making`)
+	use uses used using fronts selects exposes gets getting got gives giving given shows showing shown tells goes comes coming says said takes taking wants needs makes making`)
 
 // restricting are the function words that deny, compare, order or exclude: "which services have nobody behind them" is
 // not about all services.

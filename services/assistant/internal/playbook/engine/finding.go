@@ -58,6 +58,7 @@ const (
 	ReleaseNotDeployed
 	CPULimit
 	DatabaseRefuses
+	VolumeNotAttached
 )
 
 var classNames = map[Class]string{
@@ -68,7 +69,7 @@ var classNames = map[Class]string{
 	IngressBackend: "ingress", GatewayListener: "gateway", RouteBackend: "route", CertificateIssuer: "certificate issuer", CertificateNotIssued: "certificate", TLSSecret: "TLS Secret", PolicyBlocks: "network policy", NameResolution: "name resolution", StuckTerminating: "stuck terminating",
 	NodeTrouble: "node", AutoscalerIdle: "autoscaler", BudgetDeadlock: "disruption budget", JobFailed: "job failed", CronJobIdle: "cron job idle",
 	AccessForbidden: "access forbidden", MissingServiceAccount: "missing service account", InitContainer: "init container", Sidecar: "sidecar",
-	ReadinessGate: "readiness gate", RolloutStuck: "rollout stuck", DeprecatedAPI: "deprecated API", StatefulSetStuck: "stateful set", AdmissionWebhook: "admission webhook", ApplicationNotSynced: "Argo CD application", ReleaseNotDeployed: "Helm release", CPULimit: "CPU limit", DatabaseRefuses: "database",
+	ReadinessGate: "readiness gate", RolloutStuck: "rollout stuck", DeprecatedAPI: "deprecated API", StatefulSetStuck: "stateful set", AdmissionWebhook: "admission webhook", ApplicationNotSynced: "Argo CD application", ReleaseNotDeployed: "Helm release", CPULimit: "CPU limit", DatabaseRefuses: "database", VolumeNotAttached: "volume attachment",
 }
 
 // ClassNames returns all classes, as an answer shows them.

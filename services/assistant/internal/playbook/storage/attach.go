@@ -2,6 +2,7 @@ package storage
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,12 +17,15 @@ func checkAttachments(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fi
 		return nil
 	}
 	e := x.EventOf(pod.UID, func(e *corev1.Event) bool {
-		return e.Reason == "FailedAttachVolume" && strings.HasPrefix(e.Message, "Multi-Attach error")
+		return e.Reason == "FailedAttachVolume"
 	})
 	if e == nil {
 		return nil
 	}
-	f := engine.Finding{Class: engine.ClaimUnbound, Object: w.Ref, Confidence: engine.High}
+	if !strings.HasPrefix(e.Message, "Multi-Attach error") {
+		return []engine.Finding{refusedAttachment(pod, w, e)}
+	}
+	f := engine.Finding{Class: engine.VolumeNotAttached, Object: w.Ref, Confidence: engine.High}
 	f.Evidence = []string{"The volume controller says " + engine.QuoteCode(e.Message) + "."}
 	f.Cause = "The pod's volume is attached to another node, and its access mode allows only one node."
 	f.Text = "Wait until the pod that holds it has ended; if its node is dead, mark the node as out of service, so that the volume is detached."
@@ -38,6 +42,23 @@ func checkAttachments(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fi
 		}
 	}
 	return []engine.Finding{f}
+}
+
+// attachLimitExpr matches a refusal because the node has as many volumes as it may.
+var attachLimitExpr = regexp.MustCompile(`(?i)ResourceExhausted|attach\w* limit|max(imum)?\w* (number of )?volumes?|too many volumes`)
+
+// refusedAttachment is the finding for a volume that the storage system does not attach to the pod's node.
+func refusedAttachment(pod *corev1.Pod, w *engine.Workload, e *corev1.Event) engine.Finding {
+	f := engine.Finding{Class: engine.VolumeNotAttached, Object: w.Ref, Confidence: engine.High}
+	node := engine.QuoteCode(pod.Spec.NodeName)
+	f.Evidence = []string{"The volume controller says " + engine.QuoteCode(e.Message) + "."}
+	f.Cause = fmt.Sprintf("The pod's volume cannot be attached to node %s.", node)
+	f.Text = "Examine the storage system that gives this reason; the cluster retries by itself."
+	if attachLimitExpr.MatchString(e.Message) {
+		f.Cause = fmt.Sprintf("The pod's volume cannot be attached to node %s, which has as many volumes as it may have.", node)
+		f.Text = "Move pods with volumes to other nodes: cordon the node and delete this pod, so that it is placed elsewhere, or add a node."
+	}
+	return f
 }
 
 // explainSharedVolume checks whether both pods are of one workload, which then blocks itself.

@@ -10,6 +10,10 @@ import (
 // aboutReadiness lists the classes that explain why a container is not ready, but not why one ended.
 var aboutReadiness = []engine.Class{engine.ReadinessProbe, engine.ReadinessGate, engine.AccessForbidden, engine.RolloutStuck}
 
+// aboutProgress lists the classes of what a workload as a whole waits for. A symptom that tells its own cause needs
+// another explanation.
+var aboutProgress = []engine.Class{engine.RolloutStuck, engine.StatefulSetStuck}
+
 // Unexplained returns the symptoms that no finding, nor a consequence of one, covers.
 func Unexplained(all []Symptom, found []engine.Finding) []Symptom {
 	x := explained{objects: map[operation.Ref][]engine.Finding{}, pods: map[operation.Ref][]engine.Finding{}}
@@ -54,7 +58,7 @@ func plain(r operation.Ref) operation.Ref {
 
 func (x explained) explains(s Symptom) bool {
 	fits := func(f engine.Finding) bool {
-		if s.telling && f.Class == engine.RolloutStuck {
+		if s.telling && slices.Contains(aboutProgress, f.Class) {
 			return false
 		}
 		return (s.Container == "" || f.Container == "" || f.Container == s.Container) && !(s.ended && slices.Contains(aboutReadiness, f.Class))
@@ -64,7 +68,7 @@ func (x explained) explains(s Symptom) bool {
 	}
 	if s.Object.Kind != "Pod" {
 		return slices.ContainsFunc(slices.Concat(x.objects[s.Object], x.objects[s.Owner]), func(f engine.Finding) bool {
-			return !s.telling || f.Class != engine.RolloutStuck
+			return !s.telling || !slices.Contains(aboutProgress, f.Class)
 		})
 	}
 	// A finding about the workload that names pods covers only those.

@@ -141,6 +141,22 @@ func (x *Index) explainMissed(f *engine.Finding, d *appsv1.DaemonSet, why refusa
 	}
 }
 
+// scalingDisabled returns the member of an autoscaler's behavior that disables a direction, or "".
+func scalingDisabled(b *autoscalingv2.HorizontalPodAutoscalerBehavior) string {
+	disabled := func(rules *autoscalingv2.HPAScalingRules) bool {
+		return rules != nil && rules.SelectPolicy != nil && *rules.SelectPolicy == autoscalingv2.DisabledPolicySelect
+	}
+	switch {
+	case b == nil:
+		return ""
+	case disabled(b.ScaleUp):
+		return "scaleUp"
+	case disabled(b.ScaleDown):
+		return "scaleDown"
+	}
+	return ""
+}
+
 // boundAutoscalers returns autoscalers whose own settings prevent or delay scaling.
 func (x *Index) boundAutoscalers() []engine.Finding {
 	var found []engine.Finding
@@ -149,6 +165,14 @@ func (x *Index) boundAutoscalers() []engine.Finding {
 		limited, able := autoscalerCondition(a, autoscalingv2.ScalingLimited), autoscalerCondition(a, autoscalingv2.AbleToScale)
 		f := engine.Finding{Class: engine.AutoscalerIdle, Object: autoscalerRef(a), Confidence: engine.High}
 		switch {
+		case scalingDisabled(a.Spec.Behavior) != "":
+			member := scalingDisabled(a.Spec.Behavior)
+			f.Evidence = []string{fmt.Sprintf("Its member %s is %s.", engine.QuoteCode("behavior."+member+".selectPolicy"), engine.QuoteCode("Disabled"))}
+			f.Cause = fmt.Sprintf("Its behavior disables %s, whatever the load.", map[string]string{"scaleUp": "scaling up", "scaleDown": "scaling down"}[member])
+			f.Text = fmt.Sprintf("If it should, remove %s or set another policy.", engine.QuoteCode("behavior."+member+".selectPolicy"))
+			if member == "scaleDown" {
+				f.Confidence = engine.Low // often intended
+			}
 		case limited.Status == corev1.ConditionTrue && limited.Reason == "TooFewReplicas":
 			f.Evidence = []string{conditionText(limited)}
 			f.Cause = fmt.Sprintf("It is at its minimum of %d and would want fewer.", engine.ValueOr(a.Spec.MinReplicas, 1))
