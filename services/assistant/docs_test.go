@@ -292,7 +292,7 @@ func TestManualTables(t *testing.T) {
 		}
 	}
 	names := classNames(t)
-	for class := engine.CrashLoop; class <= engine.DatabaseRefuses; class++ {
+	for class := engine.CrashLoop; class <= engine.VolumeNotAttached; class++ {
 		if want := fmt.Sprintf("\n| `%s` | %s | ", names[class-1], class); !strings.Contains(books, want) {
 			t.Errorf("%s lacks the class %q", playbooks, want)
 		}
@@ -353,7 +353,7 @@ func classNames(t *testing.T) (names []string) {
 			names = append(names, spec.(*ast.ValueSpec).Names[0].Name)
 		}
 	}
-	if want := int(engine.DatabaseRefuses); len(names) != want {
+	if want := int(engine.VolumeNotAttached); len(names) != want {
 		t.Fatalf("got %d classes, want %d", len(names), want)
 	}
 	return names

@@ -14,16 +14,6 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// reports are the questions answered by a table.
-var reports = map[question.Intent]func(report.View) string{
-	question.Overview: report.Overview, question.Health: report.Health, question.UnhealthyPods: report.UnhealthyPods,
-	question.Warnings: func(v report.View) string { return report.Events(v, true) },
-	question.Events:   func(v report.View) string { return report.Events(v, false) },
-	question.Restarts: report.Restarts, question.Starts: report.Starts, question.Capacity: report.Capacity, question.Quotas: report.Quotas, question.NoLimits: report.NoLimits,
-	question.EmptyServices: report.EmptyServices, question.External: report.External, question.RecentChanges: report.RecentChanges,
-	question.Images: report.Images, question.Idle: report.Idle, question.EnvSecrets: report.EnvSecrets, question.Secrets: report.Secrets,
-}
-
 // wide are questions about the whole cluster, whatever the scope: nodes carry the pods of
 // every namespace.
 var wide = map[question.Intent]bool{question.Capacity: true, question.DrainPlan: true}
@@ -188,24 +178,20 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 			outcome = func() {}
 		}
 	}
-	if table := reports[a.Intent]; table != nil {
+	if table := report.TableNamed(a.Intent.String()); table != nil {
 		w.synthesize()
 		if a.Intent == question.Health {
 			return w.health(ctx, a, t)
 		}
-		text := table(t.view())
-		w.say(text)
-		if strings.HasPrefix(a.Words, "how many") {
-			w.say(fmt.Sprintf("Rows: %d.", strings.Count(text, "\n| `")))
+		answer := table.Make(t.view())
+		w.say(answer.String())
+		if rows, more := answer.Rows(); strings.HasPrefix(a.Words, "how many") {
+			w.say(fmt.Sprintf("Rows: %d.", len(rows)+more))
 		}
 		outcome() // for a period, its events come first
 		return nil
 	}
 	switch a.Intent {
-	case question.Keys:
-		w.synthesize()
-		w.say(report.Keys(t.view()))
-		return nil
 	case question.Users:
 		w.synthesize()
 		if text := askWhich(a, t); text != "" {
@@ -238,7 +224,7 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		return nil
 	case question.Applications:
 		w.synthesize()
-		w.say(report.Applications(t.view()))
+		w.say(report.Applications(t.view()).String())
 		return nil
 	case question.Dependencies:
 		if done, err := w.dependencies(ctx, t); done || err != nil {
@@ -247,7 +233,7 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		return w.diagnose(ctx, a, t)
 	case question.Releases:
 		w.synthesize()
-		w.say(report.Releases(t.view()))
+		w.say(report.Releases(t.view()).String())
 		return nil
 	case question.Advice:
 		return w.advise(ctx, a, t)
@@ -323,7 +309,7 @@ func (w *work) health(ctx context.Context, a question.Ask, t *topic) error {
 		}
 	}
 	if len(t.objects) == 0 {
-		w.say(report.Health(t.view()))
+		w.say(report.Health(t.view()).String())
 	}
 	left := t.unexplained(about)
 	switch {

@@ -41,7 +41,7 @@ func describeCertificate(head string, c *redact.Certificate) string {
 // certificates shows those of TLS Secrets, and what is wrong with them or with those that ingresses and gateways name.
 // For a question about all certificates it does not matter that some seem unused.
 func (w *work) certificates(t *topic) {
-	w.say(report.Certificates(t.view()))
+	w.say(report.Certificates(t.view()).String())
 	found, _ := partition(playbook.Findings(t.snap, t.namespace), func(f engine.Finding) bool {
 		return fitsSymptoms(f, []question.Symptom{question.Certificate})
 	})

@@ -127,12 +127,12 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 			return err
 		}
 		w.sayIntended(meant)
-		w.say(report.Health(t.view()))
+		w.say(report.Health(t.view()).String())
 		return nil
 	case len(t.objects) == 0:
 		w.sayVerdictOfAll(a, t, left)
 		w.sayIntended(meant)
-		w.say(report.Health(t.view()))
+		w.say(report.Health(t.view()).String())
 		return nil
 	default:
 		if err := w.diagnoseByLogs(ctx, a, t, left); err != nil {

@@ -50,7 +50,7 @@ func (w *work) instead(ctx context.Context, a *question.Ask, t *topic) (done boo
 	if len(t.objects) > 0 || !looksLikeName(*a, missing[0]) {
 		return false, nil // the question can be answered for the place
 	}
-	w.say(fmt.Sprintf("How it is %s: %s", t.where(), report.Health(t.view())))
+	w.say(fmt.Sprintf("How it is %s: %s", t.where(), report.Health(t.view()).String()))
 	return true, nil
 }
 

@@ -7,14 +7,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
-
-// nearLimit is the share of its CPU limit above which a container is throttled at any peak, in percent.
-const nearLimit = 90
 
 // speed answers "slow": CPU usage against limits, durations in logs, and measured latency.
 func (w *work) speed(ctx context.Context, a question.Ask, t *topic) error {
@@ -44,19 +42,38 @@ func (t *topic) throttled() []string {
 	}
 	var lines []string
 	v := t.view()
+	nearest, share, unmeasured := "", int64(-1), 0
 	for _, log := range v.LogSources(0) {
-		used, ok := t.snap.Usage[log]
 		spec := v.ContainerOf(log)
-		if !ok || spec == nil {
+		if spec == nil {
 			continue
 		}
 		limit, limited := spec.Resources.Limits[corev1.ResourceCPU]
-		if limited && limit.MilliValue() > 0 && 100*used.Cpu().MilliValue() >= nearLimit*limit.MilliValue() {
-			lines = append(lines, fmt.Sprintf("Container %s of pod %s uses %s of its CPU limit of %s, so it is probably throttled.", engine.QuoteCode(log.Container), engine.QuoteCode(log.Pod), used.Cpu(), limit.String()))
+		if !limited || limit.IsZero() {
+			continue
+		}
+		used, ok := t.snap.Usage[log]
+		if !ok {
+			unmeasured++
+			continue
+		}
+		uses := fmt.Sprintf("ontainer %s of pod %s uses %s of its CPU limit of %s", engine.QuoteCode(log.Container), engine.QuoteCode(log.Pod), resource.NewMilliQuantity(used.Cpu().MilliValue(), resource.DecimalSI), limit.String())
+		of := 100 * used.Cpu().MilliValue() / limit.MilliValue()
+		if of >= engine.NearCPULimit {
+			lines = append(lines, "C"+uses+", so it is probably throttled.")
+		}
+		if of > share {
+			nearest, share = uses, of
 		}
 	}
-	if len(lines) == 0 {
-		lines = append(lines, "No container of "+t.subject()+" is at its CPU limit now.")
+	switch {
+	case len(lines) == 0 && nearest != "":
+		lines = append(lines, "No container of "+t.subject()+" was at its CPU limit when it was measured last: c"+nearest+".")
+	case len(lines) == 0 && unmeasured == 0:
+		lines = append(lines, "No container of "+t.subject()+" has a CPU limit.")
+	}
+	if unmeasured > 0 {
+		lines = append(lines, fmt.Sprintf("The usage of %s with a CPU limit has not been measured yet, so whether the limit slows them is not known.", engine.CountNoun(unmeasured, "container", "containers")))
 	}
 	return lines
 }

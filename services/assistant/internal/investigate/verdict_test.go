@@ -31,7 +31,7 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"healthy", "healthy", "what is wrong?", nil, []string{"No object shows a fault in the cluster.", "Not looked at:", "The logs of the pods"}, []string{allClear}},
 		{"healthy, asked for health", "healthy", "is everything ok?", nil, []string{"No object shows a fault in the cluster.", "Not looked at:", "The logs of the pods"}, []string{allClear}},
-		{"slow, of a namespace with a finding", "a1_empty_variable", "why is everything slow in shop?", func(s *engine.Snapshot) { s.Usage = map[engine.Log]corev1.ResourceList{} }, []string{"DATABASE_URL", "No container of", "is at its CPU limit now"}, nil},
+		{"slow, of a namespace with a finding", "a1_empty_variable", "why is everything slow in shop?", func(s *engine.Snapshot) { s.Usage = map[engine.Log]corev1.ResourceList{} }, []string{"DATABASE_URL", "has a CPU limit"}, nil},
 		{"logs of pods that were not read", "healthy", "show the logs of gallery", func(s *engine.Snapshot) { s.Pods, s.Unread["pods"] = nil, true }, []string{"could not be read"}, []string{"There are no pods"}},
 		{"a period longer than logs can be limited to", "healthy", "what is wrong with gallery in the last 2 days?", nil, []string{"logs can be limited to a day at most"}, []string{"from the last 2 days"}},
 		{"crash without a cause", "healthy", "what is wrong?", func(s *engine.Snapshot) { ended(s, 139, 10*time.Minute) },

@@ -221,9 +221,6 @@ func (x *Index) suspendedJobs() []engine.Finding {
 	return found
 }
 
-// nearLimit is the percentage of its CPU limit from which a container is throttled at any peak.
-const nearLimit = 90
-
 // fullCPU returns workloads with containers that use almost all of their CPU limit.
 func (x *Index) fullCPU() []engine.Finding {
 	m := engine.NewMerger()
@@ -231,7 +228,7 @@ func (x *Index) fullCPU() []engine.Finding {
 		for _, c := range engine.ListContainers(pod) {
 			limit, limited := c.Spec.Resources.Limits[corev1.ResourceCPU]
 			used, measured := x.Usage[engine.Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.Spec.Name}]
-			if !limited || !measured || limit.MilliValue() == 0 || 100*used.Cpu().MilliValue() < nearLimit*limit.MilliValue() {
+			if !limited || !measured || limit.MilliValue() == 0 || 100*used.Cpu().MilliValue() < engine.NearCPULimit*limit.MilliValue() {
 				continue
 			}
 			w := x.WorkloadOf(pod)

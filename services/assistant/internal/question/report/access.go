@@ -97,7 +97,7 @@ func WhoCan(v View, verb, kind string) string {
 		t.add(g.Kind, tableCell(g.Name), where, tableCell(g.Binding))
 	}
 	what := verb + " " + plural
-	text := t.under("By their role bindings these may "+what+" "+v.where()+":", "No role binding that could be read lets anybody "+what+" "+v.where()+".")
+	text := t.under("By their role bindings these may "+what+" "+v.where()+":", "No role binding that could be read lets anybody "+what+" "+v.where()+".").String()
 	var unread []string
 	for _, k := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"} {
 		if v.Unread[k] {

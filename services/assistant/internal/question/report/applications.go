@@ -48,7 +48,7 @@ func statusOf(a *argocd.Application) ApplicationStatus {
 }
 
 // Applications lists the Argo CD applications with the status that Argo CD reports.
-func Applications(v View) string {
+func Applications(v View) Answer {
 	t := newTable("Namespace", "Application", "Sync", "Health", "For", "Sync policy", "Last sync")
 	for _, a := range v.ApplicationStatuses() {
 		to, how := tableCell(a.Destination), "manual"

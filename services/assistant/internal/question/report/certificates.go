@@ -41,7 +41,7 @@ func (v View) CertificateStatuses() []CertificateStatus {
 }
 
 // Certificates lists TLS Secrets with the public part of their certificates, earliest expiry first.
-func Certificates(v View) string {
+func Certificates(v View) Answer {
 	t := newTable("Namespace", "Secret", "Hosts", "Valid until", "State", "Served by")
 	for _, s := range v.certified() {
 		until := "unknown"

@@ -50,7 +50,7 @@ func (v View) NodeCapacities() []NodeCapacity {
 }
 
 // Capacity shows what each node has for pods and what its pods request.
-func Capacity(v View) string {
+func Capacity(v View) Answer {
 	t := newTable("Node", "State", "CPU requested / allocatable", "Memory requested / allocatable", "Pods")
 	placed := 0
 	for _, n := range v.NodeCapacities() {
@@ -84,7 +84,7 @@ func formatPercent(part, whole resource.Quantity) string {
 }
 
 // Quotas shows the used part of each quota.
-func Quotas(v View) string {
+func Quotas(v View) Answer {
 	quotas := slices.SortedFunc(slices.Values(v.Snapshot.Quotas), func(a, b corev1.ResourceQuota) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -103,7 +103,7 @@ func Quotas(v View) string {
 }
 
 // Events lists events, newest first; with warnings only those.
-func Events(v View, warnings bool) string {
+func Events(v View, warnings bool) Answer {
 	what, none := "Events "+v.where()+v.period()+", the newest first:", "There are no events "+v.where()+v.period()+"."
 	if warnings {
 		what, none = "Warnings "+v.where()+v.period()+", the newest first:", "There are no warnings "+v.where()+v.period()+"."

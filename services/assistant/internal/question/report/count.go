@@ -161,13 +161,13 @@ func (v View) listCounted(fit []countable, c question.Count) string {
 		for _, o := range fit {
 			t.add(tableCell(o.meta.GetNamespace()), tableCell(o.meta.GetName()), tableCell(o.state), formatAge(v.Taken, o.meta.GetCreationTimestamp().Time))
 		}
-		return b.String() + t.under("They are:", "")
+		return b.String() + t.under("They are:", "").String()
 	}
 	t := newTable("Namespace", "Pod", "State", "Restarts", "Node", "Age")
 	for _, o := range fit {
 		t.add(tableCell(o.pod.Namespace), tableCell(o.pod.Name), tableCell(o.state), strconv.Itoa(countRestarts(o.pod)), tableCell(o.pod.Spec.NodeName), formatAge(v.Taken, o.pod.CreationTimestamp.Time))
 	}
-	return b.String() + t.under("They are:", "")
+	return b.String() + t.under("They are:", "").String()
 }
 
 // groupBy returns the group of an object for a grouping.

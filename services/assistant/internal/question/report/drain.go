@@ -56,7 +56,7 @@ func DrainPlan(v View, nodes []string) string {
 		if blocked > 0 {
 			head += "; " + countNoun(blocked, "pod holds", "pods hold") + " the drain up"
 		}
-		text += t.under(head+":", "No pods run on node "+Code(node)+"; draining it would only cordon it.") + "\n"
+		text += t.under(head+":", "No pods run on node "+Code(node)+"; draining it would only cordon it.").String() + "\n"
 	}
 	return text
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Keys lists the keys of the ConfigMaps and Secrets in a view. Values are never shown.
-func Keys(v View) string {
+func Keys(v View) Answer {
 	t := newTable("Namespace", "Kind", "Name", "Keys")
 	n := 0
 	add := func(kind, namespace, name string, keys []string) {
@@ -92,7 +92,7 @@ func Users(v View) string {
 	}
 	n, names := len(all), joinNames(v.Objects)
 	place := View{Namespace: v.Namespace, Except: v.Except}
-	return t.under(fmt.Sprintf("%s %s %s:", countNoun(n, "workload", "workloads"), useVerb(n), names), "No workload "+place.where()+" makes use of "+names+".")
+	return t.under(fmt.Sprintf("%s %s %s:", countNoun(n, "workload", "workloads"), useVerb(n), names), "No workload "+place.where()+" makes use of "+names+".").String()
 }
 
 func useVerb(n int) string {

@@ -16,7 +16,7 @@ type container struct {
 }
 
 // Images lists, by workload, the wanted image and the running ones: they differ while a rollout is stuck or paused.
-func Images(v View) string {
+func Images(v View) Answer {
 	running := v.runningImages()
 	t := newTable("Namespace", "Workload", "Container", "Wanted", "Running")
 	differ := 0

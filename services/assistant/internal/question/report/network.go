@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -38,7 +37,7 @@ func isEmptyService(s *corev1.Service, ready map[types.NamespacedName]int) bool 
 }
 
 // EmptyServices lists services with a selector that lead to no ready pod.
-func EmptyServices(v View) string {
+func EmptyServices(v View) Answer {
 	t := newTable("Namespace", "Service", "Selector", "Pods chosen")
 	ready, pods := engine.ReadyEndpoints(v.EndpointSlices), engine.NewChooser(engine.PodLabels)
 	for i := range v.Pods {
@@ -51,23 +50,23 @@ func EmptyServices(v View) string {
 		chosen := len(pods.Choose(s.Namespace, s.Spec.Selector))
 		t.add(tableCell(s.Namespace), tableCell(s.Name), tableCell(labels.Set(s.Spec.Selector).String()), strconv.Itoa(chosen))
 	}
-	text := strings.TrimRight(t.under("Services "+v.where()+" without a ready endpoint:", "Every service "+v.where()+" that has a selector has ready endpoints."), "\n")
+	answer := t.under("Services "+v.where()+" without a ready endpoint:", "Every service "+v.where()+" that has a selector has ready endpoints.")
 	if len(v.Objects) > 0 {
 		for _, s := range v.services() {
 			switch {
 			case !v.in(s) || len(s.Spec.Selector) > 0 && s.Spec.Type != corev1.ServiceTypeExternalName:
 			case s.Spec.Type == corev1.ServiceTypeExternalName:
-				text += fmt.Sprintf("\n\nService %s leads outside, to %s: such a service never has endpoints, and that is no fault.", Code(s.Name), Code(s.Spec.ExternalName))
+				answer.add("Service %s leads outside, to %s: such a service never has endpoints, and that is no fault.", Code(s.Name), Code(s.Spec.ExternalName))
 			default:
-				text += fmt.Sprintf("\n\nService %s has no selector: its endpoints are managed by hand.", Code(s.Name))
+				answer.add("Service %s has no selector: its endpoints are managed by hand.", Code(s.Name))
 			}
 		}
 	}
-	return text
+	return answer
 }
 
 // External lists what can be reached from outside the cluster.
-func External(v View) string {
+func External(v View) Answer {
 	t := newTable("Namespace", "Object", "How", "Address", "Ports")
 	for _, s := range v.services() {
 		if !v.in(s) || s.Spec.Type != corev1.ServiceTypeLoadBalancer && s.Spec.Type != corev1.ServiceTypeNodePort && s.Spec.Type != corev1.ServiceTypeExternalName && len(s.Spec.ExternalIPs) == 0 {

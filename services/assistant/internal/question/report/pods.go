@@ -15,7 +15,7 @@ import (
 )
 
 // Overview counts the objects by namespace.
-func Overview(v View) string {
+func Overview(v View) Answer {
 	type counts struct{ workloads, pods, healthy, services, jobs int }
 	by := map[string]*counts{}
 	of := func(namespace string) *counts {
@@ -77,7 +77,7 @@ func nodeReady(n *corev1.Node) bool {
 }
 
 // Health shows workloads with their ready and wanted pods; incomplete ones first.
-func Health(v View) string {
+func Health(v View) Answer {
 	all := v.Workloads()
 	short := func(w Workload) int { return w.Wanted - w.Ready }
 	slices.SortStableFunc(all, func(a, b Workload) int {
@@ -109,7 +109,7 @@ func Health(v View) string {
 }
 
 // UnhealthyPods lists the pods that are not healthy.
-func UnhealthyPods(v View) string {
+func UnhealthyPods(v View) Answer {
 	t := newTable("Namespace", "Pod", "Ready", "State", "Restarts", "Age")
 	n := 0
 	for _, pod := range v.pods() {
@@ -124,7 +124,7 @@ func UnhealthyPods(v View) string {
 }
 
 // Restarts lists containers by how often they were restarted.
-func Restarts(v View) string {
+func Restarts(v View) Answer {
 	type entry struct {
 		pod   *corev1.Pod
 		state corev1.ContainerStatus
@@ -154,7 +154,7 @@ func Restarts(v View) string {
 }
 
 // Starts lists when the containers of pods last started, the latest first, and which workloads a person restarted when.
-func Starts(v View) string {
+func Starts(v View) Answer {
 	type entry struct {
 		pod   *corev1.Pod
 		state corev1.ContainerStatus
@@ -187,13 +187,14 @@ func Starts(v View) string {
 		}
 		t.add(tableCell(e.pod.Namespace), tableCell(e.pod.Name), formatAge(v.Taken, e.pod.CreationTimestamp.Time), tableCell(e.state.Name), started, ago, strconv.Itoa(int(e.state.RestartCount)), end)
 	}
-	return t.under("When the containers "+v.where()+" started last"+v.period()+", the latest first:", "No container "+v.where()+" started"+v.period()+".") + v.restartedByHand()
+	answer := t.under("When the containers "+v.where()+" started last"+v.period()+", the latest first:", "No container "+v.where()+" started"+v.period()+".")
+	v.addRestartsByHand(&answer)
+	return answer
 }
 
-// restartedByHand lists the workloads restarted by kubectl rollout restart, or by a tool that marks them in the same
+// addRestartsByHand adds the workloads restarted by kubectl rollout restart, or by a tool that marks them in the same
 // way.
-func (v View) restartedByHand() string {
-	var b strings.Builder
+func (v View) addRestartsByHand(answer *Answer) {
 	for _, w := range v.Workloads() {
 		if w.Template == nil {
 			continue
@@ -202,16 +203,12 @@ func (v View) restartedByHand() string {
 		if err != nil || v.Within > 0 && !v.within(at) {
 			continue
 		}
-		fmt.Fprintf(&b, "\n- %s in namespace %s was restarted by a rollout restart at %s, %s ago.", Code(w.Ref.Kind+"/"+w.Ref.Name), Code(w.Ref.Namespace), at.UTC().Format(time.RFC3339), formatAge(v.Taken, at))
+		answer.add("%s in namespace %s was restarted by a rollout restart at %s, %s ago.", Code(w.Ref.Kind+"/"+w.Ref.Name), Code(w.Ref.Namespace), at.UTC().Format(time.RFC3339), formatAge(v.Taken, at))
 	}
-	if b.Len() == 0 {
-		return ""
-	}
-	return "\n" + b.String() + "\n"
 }
 
 // NoLimits lists containers without a memory or CPU limit or request.
-func NoLimits(v View) string {
+func NoLimits(v View) Answer {
 	t := newTable("Namespace", "Workload", "Container", "Missing")
 	for _, w := range v.Workloads() {
 		for i := range w.Template.Spec.Containers {
@@ -277,7 +274,7 @@ func NoProbes(v View, words string) string {
 			}
 		}
 	}
-	return t.under("Containers "+v.where()+" without a "+strings.Join(names, " or ")+" probe:", "Every container "+v.where()+" has a "+strings.Join(names, " and a ")+" probe.")
+	return t.under("Containers "+v.where()+" without a "+strings.Join(names, " or ")+" probe:", "Every container "+v.where()+" has a "+strings.Join(names, " and a ")+" probe.").String()
 }
 
 func requestedTable(v View) string {

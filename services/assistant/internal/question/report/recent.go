@@ -48,7 +48,7 @@ func (v View) changes() []change {
 
 // RecentChanges lists creations, rollouts and scalings, newest first. Only the cluster's audit log has the users; the
 // managed fields have the clients.
-func RecentChanges(v View) string {
+func RecentChanges(v View) Answer {
 	t := newTable("When", "Namespace", "Object", "What")
 	for _, c := range v.changes() {
 		t.add(formatAge(v.Taken, c.at)+" ago", tableCell(c.namespace), c.object, c.what)
@@ -141,7 +141,7 @@ func (v View) scaled() []change {
 }
 
 // Idle lists workloads that seem to do nothing, from what the cluster shows.
-func Idle(v View) string {
+func Idle(v View) Answer {
 	asleep := v.asleep()
 	t := newTable("Namespace", "Object", "Why it looks idle")
 	for _, w := range v.Workloads() {

@@ -33,7 +33,7 @@ func (v View) aboutRelease(release engine.Name, secret operation.Ref) bool {
 }
 
 // Releases lists the Helm releases, from the names and labels of their Secrets.
-func Releases(v View) string {
+func Releases(v View) Answer {
 	t := newTable("Namespace", "Release", "Revision", "Status", "Since", "Last deployed")
 	for _, r := range v.ReleaseList() {
 		deployed := "none"

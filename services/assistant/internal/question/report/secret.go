@@ -14,7 +14,7 @@ import (
 )
 
 // Secrets lists Secrets and their keys. A snapshot contains no values.
-func Secrets(v View) string {
+func Secrets(v View) Answer {
 	all := slices.SortedFunc(slices.Values(v.Snapshot.Secrets), func(a, b engine.SecretKeys) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -39,7 +39,7 @@ var tellingExpr = regexp.MustCompile(`(?i)` + wordlist.AnyOf(
 ))
 
 // EnvSecrets lists, by name, variables with a secret: as plain text in the spec, or from a Secret.
-func EnvSecrets(v View) string {
+func EnvSecrets(v View) Answer {
 	t := newTable("Namespace", "Workload", "Container", "Variable", "Where the value is")
 	plain := 0
 	for _, w := range v.Workloads() {

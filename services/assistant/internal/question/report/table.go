@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -45,12 +46,58 @@ func (t *table) String() string {
 	return b.String()
 }
 
-// under puts a sentence above the table, or returns another one if the table is empty.
-func (t *table) under(head, nothing string) string {
+// under puts a sentence above the table, or replaces an empty table by another one.
+func (t *table) under(head, nothing string) Answer {
 	if len(t.rows) == 0 {
-		return nothing + "\n"
+		return Answer{Head: nothing}
 	}
-	return head + "\n\n" + t.String()
+	return Answer{Head: head, table: t}
+}
+
+// Answer is a sentence with a table below it, and notes below that.
+type Answer struct {
+	Head  string
+	table *table // nil: none
+	Notes []string
+}
+
+func (a *Answer) add(format string, values ...any) {
+	a.Notes = append(a.Notes, fmt.Sprintf(format, values...))
+}
+
+// String formats an answer as Markdown.
+func (a Answer) String() string {
+	text := a.Head + "\n"
+	if a.table != nil {
+		text += "\n" + a.table.String()
+	}
+	for _, note := range a.Notes {
+		text += "\n" + note + "\n"
+	}
+	return text
+}
+
+// Columns returns the heads of the columns.
+func (a Answer) Columns() []string {
+	if a.table == nil {
+		return []string{}
+	}
+	return slices.Clone(a.table.head)
+}
+
+// Rows returns the rows as plain text, and how many more there are.
+func (a Answer) Rows() (rows [][]string, more int) {
+	if a.table == nil {
+		return [][]string{}, 0
+	}
+	for _, cells := range a.table.rows {
+		row := make([]string, len(cells))
+		for i, cell := range cells {
+			row[i] = strings.NewReplacer("`", "", `\|`, "|", "**", "").Replace(cell)
+		}
+		rows = append(rows, row)
+	}
+	return rows, a.table.left
 }
 
 // Code formats foreign text as code, in one line and shortened, so that markup in it has no effect.

@@ -66,7 +66,7 @@ func Usage(v View, r question.Ranking) string {
 	if n := v.unmeasured(); n > 0 {
 		missing = fmt.Sprintf("\nOf %s that run, the metrics API has no sample, so they are not ranked.\n", countNoun(n, "pod", "pods"))
 	}
-	return t.under(head, "The metrics API has no samples "+v.where()+" yet.") + missing
+	return t.under(head, "The metrics API has no samples "+v.where()+" yet.").String() + missing
 }
 
 // sumUsage adds up the samples of the containers of a view.

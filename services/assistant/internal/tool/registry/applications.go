@@ -43,5 +43,5 @@ func applications(ctx context.Context, box turn.Toolbox, a namespaceArguments) (
 		references = append(references, object)
 		list.Applications = append(list.Applications, Application{object, one.Sync, one.Health, one.Destination, one.Elsewhere, one.Automatic, one.SelfHeal, one.Operation, redact.Text(one.Message)})
 	}
-	return shown(report.Applications(view)+notRead(s.Unread, "applications"), list, references...), nil
+	return shown(report.Applications(view).String()+notRead(s.Unread, "applications"), list, references...), nil
 }

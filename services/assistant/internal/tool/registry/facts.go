@@ -27,6 +27,7 @@ func facts() []Tool {
 		define[eventsArguments, Timeline]("events_in_time", "List the events of a namespace or object in the order in which they happened.", eventsInTime),
 		define[changesArguments, Changes]("changes_since", "List what was created, rolled out or scaled in the last hours, newest first.", changesSince),
 		define[noArguments, Capacity]("capacity", "Show for each node what it has and what its pods ask for.", capacity),
+		tableTool(),
 		runbooksTool(),
 		define[fieldsArguments, Fields]("fields", "Read fields of one object or of all of a kind by their paths.", fields),
 	}

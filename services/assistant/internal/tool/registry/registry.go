@@ -140,9 +140,13 @@ func innermost(err error) error {
 	}
 }
 
-// define makes a tool of a function whose argument and result types give the schemas.
-func define[A, D any](name, about string, run func(ctx context.Context, box turn.Toolbox, a A) (Result, error)) Tool {
+// define makes a tool of a function whose argument and result types give the schemas; restrict may limit the arguments
+// further.
+func define[A, D any](name, about string, run func(ctx context.Context, box turn.Toolbox, a A) (Result, error), restrict ...func(*jsonschema.Schema)) Tool {
 	arguments := SchemaFor[A]()
+	for _, limit := range restrict {
+		limit(arguments)
+	}
 	resolved, err := arguments.Resolve(nil)
 	if err != nil {
 		panic(fmt.Sprintf("the schema of the tool %s: %v", name, err)) // of a type in this package: every test would see it

@@ -39,5 +39,5 @@ func releases(ctx context.Context, box turn.Toolbox, a namespaceArguments) (Resu
 		references = append(references, secret)
 		list.Releases = append(list.Releases, Release{secret, r.Name, r.Revision, r.Status, timePointer(r.Created), r.Deployed})
 	}
-	return shown(report.Releases(view)+notRead(s.Unread, "secrets"), list, references...), nil
+	return shown(report.Releases(view).String()+notRead(s.Unread, "secrets"), list, references...), nil
 }

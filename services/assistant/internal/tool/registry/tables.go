@@ -145,7 +145,7 @@ func certificates(ctx context.Context, box turn.Toolbox, a namespaceArguments) (
 		references = append(references, secret)
 		list.Certificates = append(list.Certificates, Certificate{secret, c.Hosts, timePointer(c.NotBefore), timePointer(c.NotAfter), c.State, c.ServedBy})
 	}
-	return shown(report.Certificates(view)+notRead(s.Unread, "secrets", "ingresses"), list, references...), nil
+	return shown(report.Certificates(view).String()+notRead(s.Unread, "secrets", "ingresses"), list, references...), nil
 }
 
 // timePointer is nil for the zero time, which JSON has no way to leave out.
@@ -195,7 +195,7 @@ func changesSince(ctx context.Context, box turn.Toolbox, a changesArguments) (Re
 	for _, c := range view.Changes() {
 		list.Changes = append(list.Changes, Change{c.At.UTC(), c.Namespace, strings.ReplaceAll(c.Object, "`", ""), redact.Text(strings.ReplaceAll(c.What, "`", ""))})
 	}
-	return shown(report.RecentChanges(view)+notRead(s.Unread, unread(s)...), list), nil
+	return shown(report.RecentChanges(view).String()+notRead(s.Unread, unread(s)...), list), nil
 }
 
 // Capacity is the capacity of the nodes.
@@ -226,7 +226,7 @@ func capacity(ctx context.Context, box turn.Toolbox, _ noArguments) (Result, err
 		references = append(references, node)
 		list.Nodes = append(list.Nodes, NodeCapacity{node, n.Ready, n.Cordoned, n.Pods, amounts(n.Requested), amounts(n.Total)})
 	}
-	return shown(report.Capacity(view)+notRead(s.Unread, "nodes", "pods"), list, references...), nil
+	return shown(report.Capacity(view).String()+notRead(s.Unread, "nodes", "pods"), list, references...), nil
 }
 
 func amounts(list corev1.ResourceList) map[string]string {
