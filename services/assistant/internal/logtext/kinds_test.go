@@ -106,3 +106,28 @@ func TestRefused(t *testing.T) {
 		t.Errorf("%+v; want 503 twice of 4, most of them GET /b", got)
 	}
 }
+
+// TestQuotedTextIsData: what a line of level info quotes is no fault of the program.
+func TestQuotedTextIsData(t *testing.T) {
+	t.Parallel()
+	for line, fault := range map[string]bool{
+		`2026-01-02T10:00:00Z INFO question "What does error 404 mean?" shown`:  false,
+		`2026-01-02T10:00:00Z INFO answer "failed to find page" marked correct`: false,
+		`2026-01-02T10:00:00Z ERROR cannot parse "failed to find page"`:         true,
+		`cannot open "/var/lib/queue": connection refused`:                      true,
+	} {
+		groups, _ := logtext.Telling([]logtext.Source{{Pod: "a", Text: line + "\n"}})
+		if got := len(groups) > 0; got != fault {
+			t.Errorf("%q reports a fault: %v, want %v", line, got, fault)
+		}
+	}
+}
+
+// TestNumbersInLogs: a question for a number finds it where no status is known, but not as an amount.
+func TestNumbersInLogs(t *testing.T) {
+	t.Parallel()
+	text := "WARN upstream 503, retry 1 of 5\nINFO read 503 rows\nINFO GET /a 503\nINFO GET /b 200\n"
+	if got := (logtext.Filter{Status: 503}).Choose(text).Messages; len(got) != 2 || !strings.HasPrefix(got[0], "WARN upstream") {
+		t.Errorf("chosen are %q, want the first and the third line", got)
+	}
+}

@@ -111,7 +111,7 @@ var badExpr = Pattern(`\b` + wordlist.AnyOf(
 		"found", "up", "healthy", "ok", "okay", "responding", `deploy\w*`, `pull\w*`, `bind\w*`, `mount\w*`,
 		`terminat\w*`, "rolled", `updat\w*`,
 	),
-	"no (traffic|response|pods|endpoints|reply|answer)", `no \w+ (gets?|reach(es)?|arrives?|comes?|leaves?|goes?)`, "nothing (works|runs|happens|starts)", `\w+s nothing`, `not (a|one|even (a|an|one))( single)? \w+ (gets?|reach(es)?|arrives?|comes?|leaves?|goes?|shows?)`, `ignor(es|ed|ing)`, `(holes?|gaps?) in`, `never (gets?|reach\w*|finish\w*|ends?|complet\w*|start\w*|arriv\w*|comes?)`, `no (pods?|logs?)`, `not even (an? |one )?logs?`,
+	"no (traffic|response|pods|endpoints|reply|answer)", `(gets?|got|has|have|with) no \w+( ip)?$`, `no \w+ (gets?|reach(es)?|arrives?|comes?|leaves?|goes?)`, "nothing (works|runs|happens|starts)", `\w+s nothing`, `not (a|one|even (a|an|one))( single)? \w+ (gets?|reach(es)?|arrives?|comes?|leaves?|goes?|shows?)`, `ignor(es|ed|ing)`, `(holes?|gaps?) in`, `never (gets?|reach\w*|finish\w*|ends?|complet\w*|start\w*|arriv\w*|comes?)`, `no (pods?|logs?)`, `not even (an? |one )?logs?`,
 	"where (is|are|did|have) (my|our|the|all)", "look into", "what is up", "what is going on", "wtf", "gone",
 	"disappeared", "vanished", "expired", "acting up", `misbehav\w*`, "weird", "strange", "flaky", "flapping", "unstable",
 	"degraded", `(is|are|looks?|all|everything|went|turned) red`, "hates? (me|us)", `falls? over`, `falling over`, "not happy", "unhappy", "on its knees", "knocked out", "melting", "choking",

@@ -183,7 +183,7 @@ func (p *place) mention(words []word, taken []bool, i int) {
 	describes := at < i-1 && i+1 < len(words) && plainWordExpr.MatchString(w.low) && isContent(words[i+1])
 	// Behind an article, a plain word that the cluster does not know is a noun: "is that the fault?"
 	describes = describes || at < i-1 && plain && !w.known
-	m.Sure = m.Sure || at >= 0 && askedFor[words[at].low] && !describes || p.enumerated(words, taken, i) || strings.ContainsAny(w.low, "-0123456789") || len(words) == 1
+	m.Sure = m.Sure || w.known || at >= 0 && askedFor[words[at].low] && !describes || p.enumerated(words, taken, i) || strings.ContainsAny(w.low, "-0123456789") || len(words) == 1
 	p.add(m)
 }
 

@@ -55,7 +55,7 @@ func TestComplaints(t *testing.T) {
 		"the public pages of shop are down":                       "diagnosis",
 		"mailer does not get its credentials, show why":           "diagnosis",
 		"the logs of web are full of errors - is it broken?":      "diagnosis",
-		"kubectl get pods in shop shows that web is not ready":    "unhealthy_pods",
+		"kubectl get pods in shop shows that web is not ready":    "diagnosis",
 		"kubectl rollout status never ends for web in shop":       "diagnosis",
 		"kubectl get pods -n shop":                                "line",
 		"kubectl get pods in shop":                                "line",

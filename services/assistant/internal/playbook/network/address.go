@@ -18,7 +18,11 @@ func checkAddresses(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Services {
 		s := &x.Services[i]
-		if s.Spec.Type != corev1.ServiceTypeLoadBalancer || len(s.Status.LoadBalancer.Ingress) > 0 || s.DeletionTimestamp != nil || x.Taken.Sub(s.CreationTimestamp.Time) < addressGrace {
+		if s.Spec.Type != corev1.ServiceTypeLoadBalancer || len(s.Status.LoadBalancer.Ingress) > 0 || s.DeletionTimestamp != nil {
+			continue
+		}
+		warning := x.EventOf(s.UID, func(e *corev1.Event) bool { return e.Type == corev1.EventTypeWarning })
+		if warning == nil && x.Taken.Sub(s.CreationTimestamp.Time) < addressGrace {
 			continue
 		}
 		f := engine.Finding{Class: engine.ServiceWithoutAddress, Object: engine.ServiceRef(s), Confidence: engine.Medium}
@@ -31,7 +35,7 @@ func checkAddresses(x *Index) []engine.Finding {
 		}
 		f.Cause = "No controller gave it an address from outside the cluster."
 		f.Text = "A cluster needs a load balancer controller (of its cloud, or such as MetalLB). See whether one runs and what it logs; a Service of type NodePort, or an Ingress, needs none."
-		if e := x.EventOf(s.UID, func(e *corev1.Event) bool { return e.Type == corev1.EventTypeWarning }); e != nil {
+		if e := warning; e != nil {
 			f.Confidence = engine.High
 			f.Evidence = append(f.Evidence, fmt.Sprintf("The newest warning, %s, says %s.", engine.QuoteCode(e.Reason), engine.QuoteLine(e.Message)))
 			f.Cause = fmt.Sprintf("The load balancer controller could not give it an address (%s).", engine.QuoteCode(e.Reason))

@@ -27,6 +27,8 @@ func checkMemory(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding
 			continue
 		}
 		f := tooMuchMemory(w, c)
+		explainHeap(&f, c.Spec)
+		explainMemoryVolumes(&f, &pod.Spec, c.Spec)
 		f.Class, f.Object, f.Container = engine.OutOfMemory, w.Ref, c.Spec.Name
 		found = append(found, f)
 	}
