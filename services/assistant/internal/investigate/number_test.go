@@ -78,7 +78,7 @@ func TestWhatIsNotRead(t *testing.T) {
 	}{
 		{"what time is it?", []string{"2026-01-02 12:00:00 UTC"}, nil},
 		{"is our rds instance up?", []string{"no access to `rds`", "`orders-db` in namespace `shop` leads outside"}, []string{"healthy"}},
-		{"what does keda do?", []string{"`keda` is not installed here"}, nil},
+		{"what does keda do?", []string{"cannot read the objects of `keda`"}, nil},
 		{"how do I port-forward to catalog in shop?", []string{"kubectl port-forward service/catalog", "-n shop", "your own account"}, nil},
 		{"open a shell in deployment api", []string{"kubectl exec -it deployment/api -n shop", "-- sh"}, nil},
 		{"kubectl exec -it api -- sh", []string{"refused", "your own shell", "    kubectl exec -it api -- sh"}, nil},

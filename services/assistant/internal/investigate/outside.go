@@ -67,7 +67,7 @@ func (w *work) sayOutside(ctx context.Context, a question.Ask) (done bool, err e
 				return !namesSomething(a, names, name), nil
 			}
 		}
-		w.say(fmt.Sprintf("The cluster does not serve the API group %s, so %s is not installed here and I cannot read its state.%s", report.Code(operator[0]), report.Code(name), insteadOf(s)))
+		w.say(fmt.Sprintf("The API group %s is not served here, so I cannot read the objects of %s; pods may still run parts of it.%s", report.Code(operator[0]), report.Code(name), insteadOf(s)))
 		return !namesSomething(a, names, name), nil
 	}
 	w.say(fmt.Sprintf("I have no access to %s: I read the cluster's API alone. Look there with %s.%s", report.Code(name), outsideSystems[name], insteadOf(s)))

@@ -113,7 +113,11 @@ func (t transport) answer(r *http.Request) (reply, error) {
 		if q.namespace != "" {
 			where = " in namespace " + q.namespace
 		}
-		return reply{}, refuse(http.StatusForbidden, NotRecorded, "%s were not recorded%s", q.plural, where)
+		what := q.plural
+		if q.group == "metrics.k8s.io" { // whose kinds are called like those of the core
+			what = "metrics of " + what
+		}
+		return reply{}, refuse(http.StatusForbidden, NotRecorded, "%s were not recorded%s", what, where)
 	case kind.Version != q.version:
 		return reply{}, refuse(http.StatusForbidden, NotRecorded, "%s were recorded as %s", q.plural, strings.TrimPrefix(q.group+"/"+kind.Version, "/"))
 	case r.URL.Query().Get("watch") == "true":
