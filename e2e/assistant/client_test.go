@@ -23,6 +23,7 @@ type talk struct {
 	key     string
 	session string
 	scope   string        // namespace; sent with every message
+	cluster string        // of several; sent with every message
 	limit   time.Duration // of one turn; 0 is two minutes
 	// everything received over the wire, to check what must never be there
 	wire bytes.Buffer
@@ -100,6 +101,9 @@ func (k *talk) request(query string, q turn) (*http.Request, error) {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", "Bearer "+q.key)
 	r.Header.Set("X-Session-ID", k.session)
+	if k.cluster != "" {
+		r.Header.Set("X-Cluster", k.cluster)
+	}
 	if q.requestID != "" {
 		r.Header.Set("X-Request-ID", q.requestID)
 	}

@@ -53,7 +53,7 @@ func TestClients(t *testing.T) {
 	t.Run("all", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T, *world){
 			"openai SDK": testOpenAISDK, "kube-q": testKubeQ, "the manual's program": testManualSDK, "the manual's account": testAccount,
-			"Prometheus": testPrometheus, "the Model Context Protocol's SDKs": testMCP,
+			"Prometheus": testPrometheus, "the Model Context Protocol's SDKs": testMCP, "the Model Context Protocol's Inspector": testInspector,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -27,6 +27,7 @@ import (
 // door is a proxy between the assistant and the API server. It records every request, so that writes are known from the
 // wire and not from the assistant's answers.
 type door struct {
+	url        string
 	kubeconfig string
 
 	mu     sync.Mutex
@@ -72,15 +73,25 @@ func openDoor(t testing.TB, to *rest.Config) *door {
 		proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), isWrite{}, d.note(r))))
 	}))
 	t.Cleanup(server.Close)
+	d.url = server.URL
+	d.kubeconfig = writeKubeconfig(t, map[string]*door{"e2e": d})
+	return d
+}
+
+// writeKubeconfig returns a file with a context for each door.
+func writeKubeconfig(t testing.TB, doors map[string]*door) string {
+	t.Helper()
 	cfg := clientcmdapi.NewConfig()
-	cfg.Clusters["e2e"] = &clientcmdapi.Cluster{Server: server.URL}
-	cfg.Contexts["e2e"] = &clientcmdapi.Context{Cluster: "e2e"}
-	cfg.CurrentContext = "e2e"
-	d.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*cfg, d.kubeconfig); err != nil {
+	for name, d := range doors {
+		cfg.Clusters[name] = &clientcmdapi.Cluster{Server: d.url}
+		cfg.Contexts[name] = &clientcmdapi.Context{Cluster: name}
+		cfg.CurrentContext = name
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*cfg, file); err != nil {
 		t.Fatal(err)
 	}
-	return d
+	return file
 }
 
 // isWrite is the context key for the result of [door.note]: its input, the body, is gone after the request.

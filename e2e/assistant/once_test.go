@@ -121,6 +121,8 @@ func TestExactlyOnce(t *testing.T) {
 		}
 	})
 
+	t.Run("two clusters", w.ofTwo)
+
 	t.Run("denied, and expired", func(t *testing.T) {
 		w.web(t, "never")
 		k, mark := w.talk(t, "never"), w.door.mark()
@@ -225,6 +227,77 @@ func TestExactlyOnce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// ofTwo adds a second cluster with objects of the same names and kills assistants of both, the first of which is the
+// default, around a write that was approved for the second.
+func (w *world) ofTwo(t *testing.T) {
+	west := &world{Cluster: kube.Start(t)}
+	t.Cleanup(west.Stop)
+	for ns, behind := range map[string]bool{"two-front": false, "two-behind": true} {
+		t.Run(ns, func(t *testing.T) {
+			t.Parallel()
+			w.web(t, ns)
+			west.web(t, ns)
+			onceInSecond(t, w, west, ns, behind)
+			w.shows(t, ns, 1, 1)
+			west.shows(t, ns, 2, 2)
+		})
+	}
+}
+
+// onceInSecond kills the assistant with the write in front of the second cluster's API server, or behind it and unanswered.
+func onceInSecond(t *testing.T, east, west *world, ns string, behind bool) {
+	first, second := openDoor(t, east.Config), openDoor(t, west.Config)
+	kubeconfig := writeKubeconfig(t, map[string]*door{"east": first, "west": second})
+	database := newDatabase(t) // no other replica may rescue it
+	mine := launchAssistant(t, database, kubeconfig, "ASSISTANT_CONTEXTS=east,west")
+	k := east.talk(t, ns)
+	k.url, k.cluster = mine.url, "west"
+	p := requireOneApproval(t, k.say("scale web to 2"))
+	reached := second.holdWrite(behind)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = k.try("yes") // it is cut off
+	}()
+	<-reached
+	mine.kill()
+	<-ended
+	mine = launchAssistant(t, database, kubeconfig, "ASSISTANT_CONTEXTS=east,west")
+	k.url = mine.url
+	if err := retryUntil(90*time.Second, func() error {
+		if doc := k.action(p.ID); doc["state"] != "succeeded" || doc["cluster"] != "west" {
+			return fmt.Errorf("the action is %v in %v", doc["state"], doc["cluster"])
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	k.say("and now?")
+	k.sameDigest(p, "succeeded")
+	if calls := first.written(0, ""); len(calls) != 0 {
+		t.Errorf("%d writes in the first cluster:\n%s; want none", len(calls), formatCalls(calls))
+	}
+	want := 2 // the one that never arrived, and its repeat
+	if behind {
+		want = 1
+	}
+	if calls := second.written(0, ""); len(calls) != want {
+		t.Errorf("%d writes to the second cluster:\n%s; want %d", len(calls), formatCalls(calls), want)
+	}
+}
+
+// shows fails the test unless the deployment web has these replicas, in this generation of its spec.
+func (w *world) shows(t *testing.T, ns string, replicas int32, generation int64) {
+	t.Helper()
+	d, err := w.Client.AppsV1().Deployments(ns).Get(t.Context(), "web", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *d.Spec.Replicas != replicas || d.Generation != generation {
+		t.Errorf("got %d replicas in generation %d; want %d in %d", *d.Spec.Replicas, d.Generation, replicas, generation)
+	}
 }
 
 func withoutHeartbeats(raw []byte) []byte {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -163,9 +164,13 @@ func define[A, D any](name, about string, run func(ctx context.Context, box turn
 	}
 }
 
+// anyValue is the schema of a value of any type. One that says nothing would be encoded as a bare true, which is legal, but
+// clients that map schemas to types of their own may refuse the tool.
+var anyValue = &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[any](): {Description: "Any value."}}}
+
 // SchemaFor is the JSON Schema of a type of this program; one without a schema is a fault that every test would see.
 func SchemaFor[T any]() *jsonschema.Schema {
-	s, err := jsonschema.For[T](nil)
+	s, err := jsonschema.For[T](anyValue)
 	if err != nil {
 		panic(fmt.Sprintf("the schema of %T: %v", *new(T), err))
 	}
