@@ -290,7 +290,7 @@ func invalidCredential(why string) *problem.Error {
 	return InvalidCredential.New(why).WithHeader("WWW-Authenticate", "Bearer")
 }
 
-// parseBearer takes the token of RFC 6750 section 2.1; the scheme's case is free (RFC 9110 section 11.1).
+// parseBearer extracts the token of RFC 6750 section 2.1; the scheme ignores case (RFC 9110 section 11.1).
 func parseBearer(header string) (string, bool) {
 	scheme, token, ok := strings.Cut(header, " ")
 	token = strings.TrimSpace(token)

@@ -116,8 +116,8 @@ func (v *validator) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err 
 	return good, good, err
 }
 
-// scan returns the length of the valid text at the start, and the fault after it. A truncated character is no fault
-// before the end of the file.
+// scan returns the length of the valid text at the start, and the fault after it. A truncated character is
+// an error only at the end of the file.
 func (v *validator) scan(src []byte, atEOF bool) (good int, fault string) {
 	if utf8.Valid(src) && bytes.IndexByte(src, 0) < 0 && (v.decodedFrom == "" || !bytes.Contains(src, []byte("\ufffd"))) {
 		return len(src), ""

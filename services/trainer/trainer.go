@@ -2,7 +2,7 @@
 // fetch and check the model, evaluate it on rows it never saw, log the run and register the version in the tracker,
 // and let the control plane apply the ladder.
 //
-// It is a library: mlp, the orchestrator's runner and standalone call Train; cmd/trainer is a small main over it.
+// It is a library: mlp, the orchestrator's runner and standalone call Train; cmd/trainer is a thin main that calls it.
 package trainer
 
 import (

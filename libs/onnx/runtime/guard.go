@@ -67,7 +67,7 @@ func (g *guard) judge() {
 		return
 	}
 	g.ended = true
-	_ = g.opts.Terminate() // fails only on options that are gone, and end waits for this function
+	_ = g.opts.Terminate() // fails only on released options, and end() waits for this function
 	if g.overran != nil {
 		g.overran()
 	}

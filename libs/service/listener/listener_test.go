@@ -130,6 +130,9 @@ func TestHogsGiveWay(t *testing.T) {
 				if res, _ := readAnswer(t, dial(t, addr, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")); res.StatusCode != http.StatusOK {
 					t.Errorf("newcomer: got %d, want 200", res.StatusCode)
 				}
+				if err := known.SetDeadline(time.Now().Add(patience)); err != nil { // the hogs may have taken all of its time
+					t.Fatal(err)
+				}
 				if _, err := io.WriteString(known, "GET /known HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 					t.Fatal(err)
 				}

@@ -110,7 +110,7 @@ func (t *typedLines) next(keys *keys, show func()) (string, error) {
 	}
 }
 
-// forget drops what was typed before a prompt, but not the end of the input.
+// forget discards what was typed before a prompt, but keeps an EOF.
 func (t *typedLines) forget(in io.Reader) {
 	if f, ok := in.(*os.File); ok {
 		_ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) // no terminal has nothing to drop

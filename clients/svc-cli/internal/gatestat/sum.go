@@ -4,7 +4,7 @@ import "math"
 
 // Sum adds floats without losing anything: it keeps the exact total as floats that do not overlap (Shewchuk, Adaptive
 // Precision Floating-Point Arithmetic, 1997) and rounds once, in Value. The terms must be finite and their total far
-// from the end of the range.
+// from overflow.
 type Sum struct {
 	parts []float64 // from the smallest to the largest
 }

@@ -155,7 +155,7 @@ func (w *work) logs(ctx context.Context, a question.Ask, t *topic) error {
 		}
 		if about, _ := t.found(nil); complete && wish.filter.Errors && len(about) == 0 && len(t.unexplained(nil)) == 0 && len(t.snap.Unread) == 0 && (len(t.objects) > 0 || t.namespace != "") {
 			r := t.cover(a, nil)
-			r.SetLogs(coverage.NewLogs(nil)) // all were read to find none
+			r.SetLogs(coverage.NewLogs(nil)) // all logs were read, and none has an error
 			w.say(coverage.Verdict(r, nil).String())
 		}
 	} else if shown == 0 && read > unread {

@@ -15,7 +15,7 @@ var (
 	describers = Words("that which who is are was has have been keeps keep kept being always constantly still again often repeatedly over and all the time so much now currently continuously randomly forever")
 	// placeholders are the words for the described object.
 	placeholders = Words("thing things one ones stuff whatever what anything something everything guy guys app apps workload workloads pod pods deployment deployments service services container containers")
-	// descriptions are states other than symptoms.
+	// descriptions are words for bad states that name no symptom.
 	descriptions = Words("broken failing failed fails fail unhealthy stuck dead down flaky hanging hangs unready sick")
 )
 

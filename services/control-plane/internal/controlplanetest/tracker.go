@@ -19,7 +19,7 @@ var Digest = strings.Repeat("ab", 32)
 // failMoves makes the tracker answer reads and fail alias moves.
 const FailMoves = "fail moves"
 
-// HoldMoves makes the tracker announce an alias move on Seen and make it once Go is closed.
+// HoldMoves makes the tracker signal an alias move on Seen and perform it once the channel Go is closed.
 const HoldMoves = "hold moves"
 
 // Tracker implements the part of the tracker's REST interface that the control plane calls, and fails on demand.

@@ -129,7 +129,7 @@ func writeTree(ctx context.Context, store storer.EncodedObjectStorer, tree *obje
 	defer root.Close()
 	w := &writer{ctx: ctx, store: store, root: root}
 	for _, e := range tree.Entries {
-		// Names of files that are not written are checked too: such a commit attacks any client that checks it out.
+		// Names of files that are not written are checked too: a bad one attacks any client that checks out the commit.
 		if err := checkName(e.Name); err != nil {
 			return err
 		}

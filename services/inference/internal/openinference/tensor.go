@@ -146,7 +146,7 @@ func (a *assembler) byGraph(byName map[string]*sent) []runtime.Tensor {
 	return out
 }
 
-// byColumn lays the tensors of the columns side by side into the inputs that they feed.
+// byColumn concatenates the tensors of the columns into the inputs that they feed.
 func (a *assembler) byColumn(byName map[string]*sent) []runtime.Tensor {
 	columns := a.m.Schema().Columns
 	out := make([]runtime.Tensor, len(a.m.Inputs()))

@@ -142,7 +142,7 @@ func (s *Server) keepHouse(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// execute claims due runs and carries them out, at most concurrency at once.
+// execute claims due runs and carries them out, at most s.concurrency at a time.
 func (s *Server) execute(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()

@@ -127,7 +127,7 @@ func (w *Worker) register(ctx context.Context) error {
 	return w.retire(ctx, all)
 }
 
-// retiredTag marks a deployment whose model the repository has no more; it is brought up to date when the model is back.
+// retiredTag marks a deployment whose model left the repository; the deployment is updated when the model returns.
 const retiredTag = "retired"
 
 // retire switches off the schedules of models that are no longer in the repository: no worker would carry out their

@@ -31,7 +31,7 @@ func (v View) services() []*corev1.Service {
 	return all
 }
 
-// isEmptyService reports whether a service has a selector and no ready endpoint among those counted.
+// isEmptyService reports whether a service has a selector but no ready endpoint.
 func isEmptyService(s *corev1.Service, ready map[types.NamespacedName]int) bool {
 	return len(s.Spec.Selector) > 0 && ready[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}] == 0
 }
