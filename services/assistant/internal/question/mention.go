@@ -340,3 +340,8 @@ func (p *place) namespaces(words []word) []bool {
 	}
 	return taken
 }
+
+// Names reports whether a word is in the place of a name.
+func (a Ask) Names(word string) bool {
+	return slices.ContainsFunc(a.Mentions, func(m Mention) bool { return m.Name == word && (m.Sure || m.Kind != "") }) || a.Namespace == word
+}

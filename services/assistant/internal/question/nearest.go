@@ -7,12 +7,11 @@ const (
 	transposed = iota + 1 // two letters swapped
 	dropped               // one letter missing or extra
 	replaced              // one letter replaced
-	twoEdits
 	unlike
 )
 
 // IsMistyped reports whether a word most likely misspells another: by one letter.
-func IsMistyped(word, meant string) bool { return mistyped(word, meant) < twoEdits }
+func IsMistyped(word, meant string) bool { return mistyped(word, meant) < unlike }
 
 // mistyped returns how unlikely it is that a word is a misspelling of another.
 func mistyped(word, meant string) int {
@@ -26,8 +25,6 @@ func mistyped(word, meant string) int {
 		}
 	case d == 1 && len(word) > 3 && (len(word) < len(meant) || isDoubled(word, meant)): // "seen" is no misspelling of "see"
 		return dropped
-	case d == 2 && len(word) > 6 && len(meant) > 5 && word[0] == meant[0]:
-		return twoEdits
 	}
 	return unlike
 }
@@ -57,9 +54,9 @@ func NearestWord(unknown string) string {
 	if len(unknown) < 4 || isWhole(unknown) || isInflected(unknown) || isWhole(unknown+"s") {
 		return ""
 	}
-	best, cost := "", twoEdits
+	best, cost := "", unlike
 	consider := func(word string) {
-		if c := mistyped(unknown, word); c < cost || c == cost && c < twoEdits && word < best {
+		if c := mistyped(unknown, word); c < cost || c == cost && c < unlike && word < best {
 			best, cost = word, c
 		}
 	}

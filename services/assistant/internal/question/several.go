@@ -2,7 +2,6 @@ package question
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -48,21 +47,4 @@ func (a Ask) Questions() []Ask {
 		}
 	}
 	return all
-}
-
-// Unknown returns the words that no rule reads and that name nothing in the cluster: misspelt, or not understood.
-func (a Ask) Unknown() []string {
-	var unknown []string
-	for _, w := range a.said.words {
-		known := isRead(w.low) && !isMistypedKind(w.low) || isInflected(w.low) || w.known || kindOf(w.low) != "" || isAmount(w.low) || isVersion(w.low)
-		if !known && !w.quoted && !strings.ContainsAny(w.low, "/=:") && !slices.Contains(unknown, w.low) {
-			unknown = append(unknown, w.low)
-		}
-	}
-	return unknown
-}
-
-// Names reports whether a word is in the place of a name.
-func (a Ask) Names(word string) bool {
-	return slices.ContainsFunc(a.Mentions, func(m Mention) bool { return m.Name == word && (m.Sure || m.Kind != "") }) || a.Namespace == word
 }

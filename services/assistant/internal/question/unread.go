@@ -71,6 +71,18 @@ func Unread(message string, known Named) []string {
 	return s.at(unread)
 }
 
+// Unknown returns the words that no rule reads and that name nothing in the cluster: misspelt, or not understood.
+func (a Ask) Unknown() []string {
+	var unknown []string
+	for _, w := range a.said.words {
+		known := isRead(w.low) && !isMistypedKind(w.low) || isInflected(w.low) || w.known || kindOf(w.low) != "" || isAmount(w.low) || isVersion(w.low)
+		if !known && !w.quoted && !strings.ContainsAny(w.low, "/=:") && !slices.Contains(unknown, w.low) {
+			unknown = append(unknown, w.low)
+		}
+	}
+	return unknown
+}
+
 // at returns the words at some positions of a sentence.
 func (s sentence) at(places []int) []string {
 	var words []string
