@@ -92,15 +92,7 @@ func TestExactlyOnce(t *testing.T) {
 		k := w.talk(t, "front")
 		k.url = mine.url
 		p := requireOneApproval(t, k.say("scale web to 2"))
-		reached := own.holdWrite(false)
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			_, _ = k.try("yes") // it is cut off
-		}()
-		<-reached
-		mine.kill()
-		<-ended
+		k.approveAndKill(mine, own.holdWrite(false))
 		// The held request never arrived: the replica that takes over finds the target unmoved and makes the call.
 		mine = launchAssistant(t, database, own.kubeconfig)
 		k.url = mine.url
@@ -255,15 +247,7 @@ func onceInSecond(t *testing.T, east, west *world, ns string, behind bool) {
 	k := east.talk(t, ns)
 	k.url, k.cluster = mine.url, "west"
 	p := requireOneApproval(t, k.say("scale web to 2"))
-	reached := second.holdWrite(behind)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, _ = k.try("yes") // it is cut off
-	}()
-	<-reached
-	mine.kill()
-	<-ended
+	k.approveAndKill(mine, second.holdWrite(behind))
 	mine = launchAssistant(t, database, kubeconfig, "ASSISTANT_CONTEXTS=east,west")
 	k.url = mine.url
 	if err := retryUntil(90*time.Second, func() error {
@@ -286,6 +270,18 @@ func onceInSecond(t *testing.T, east, west *world, ns string, behind bool) {
 	if calls := second.written(0, ""); len(calls) != want {
 		t.Errorf("%d writes to the second cluster:\n%s; want %d", len(calls), formatCalls(calls), want)
 	}
+}
+
+// approveAndKill approves the waiting action and kills the assistant once its write has reached a door.
+func (k *talk) approveAndKill(assistant *process, reached chan struct{}) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = k.try("yes") // it is cut off
+	}()
+	<-reached
+	assistant.kill()
+	<-ended
 }
 
 // shows fails the test unless the deployment web has these replicas, in this generation of its spec.
