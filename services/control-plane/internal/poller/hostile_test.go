@@ -39,9 +39,8 @@ func TestHostileFileKeepsTheModels(t *testing.T) {
 	if out := syncNow(t, p); !out.New {
 		t.Fatalf("sync %+v; want a new commit", out)
 	}
-	h := healthOf(t, p)
-	if len(h.Models) != 5 || !strings.Contains(h.StartupChecks["registry"], "has a line of 50000 bytes") {
-		t.Fatalf("models %v, registry %q; want five and a warning about the line", h.Models, h.StartupChecks["registry"])
-	}
+	awaitHealth(t, p, "five models and a warning about the line", func(h health) bool {
+		return len(h.Models) == 5 && strings.Contains(h.StartupChecks["registry"], "has a line of 50000 bytes")
+	})
 	p.Want(200, "GET", "/readyz", "", nil)
 }

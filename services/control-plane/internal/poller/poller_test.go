@@ -21,11 +21,9 @@ func TestPollOfAGitServer(t *testing.T) {
 	if h := healthOf(t, p); len(h.Models) != 5 || slices.Contains(h.Runtime.Blockers, "modelrepo_dir_not_shared") {
 		t.Fatalf(`ready without the models: %+v; want len(h.Models) == 5 && !slices.Contains(h.Runtime.Blockers, "modelrepo_dir_not_shared")`, h)
 	}
-	awaitFirstPoll(t, p)
-	h := healthOf(t, p)
-	if !h.Poller.Enabled || !h.Poller.Leader || h.Poller.Stale || h.StartupChecks["registry"] != "ok" {
-		t.Errorf(`%+v; want h.Poller.Enabled && h.Poller.Leader && !h.Poller.Stale && h.StartupChecks["registry"] == "ok"`, h)
-	}
+	awaitHealth(t, p, "a leader that has polled and a registry in order", func(h health) bool {
+		return h.Poller.LastOk != nil && h.Poller.Enabled && h.Poller.Leader && !h.Poller.Stale && h.StartupChecks["registry"] == "ok"
+	})
 	if s := syncNow(t, p); s.New || s.Commit != first || s.Stale != nil || s.Error != "" {
 		t.Errorf(`up to date: %+v; want !s.New && s.Commit == first && s.Stale == nil && s.Error == ""`, s)
 	}
@@ -94,9 +92,9 @@ func TestEmptyRepository(t *testing.T) {
 	})
 	repo.Git("push", "-q", "origin", "HEAD:main")
 	syncNow(t, p)
-	if h := healthOf(t, p); len(h.Models) != 5 || h.StartupChecks["registry"] != "ok" {
-		t.Errorf(`%+v; want len(h.Models) == 5 && h.StartupChecks["registry"] == "ok"`, h)
-	}
+	awaitHealth(t, p, "five models and a registry in order", func(h health) bool {
+		return len(h.Models) == 5 && h.StartupChecks["registry"] == "ok"
+	})
 	if policies := p.Want(200, "GET", "/promotion-policies", controlplanetest.Reader, nil).Object(t)["items"].([]any); len(policies) != 5 {
 		t.Errorf("%d policies; want 5", len(policies))
 	}

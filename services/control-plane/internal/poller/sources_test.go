@@ -24,11 +24,9 @@ func TestLocalRepository(t *testing.T) {
 	t.Parallel()
 	repo, first := newSampleRepository(t)
 	p := controlplanetest.Start(t, "MODELREPO_DIR="+repo.Dir, never)
-	awaitFirstPoll(t, p)
-	h := healthOf(t, p)
-	if !h.Poller.Enabled || !slices.Contains(h.Runtime.Blockers, "modelrepo_dir_not_shared") {
-		t.Errorf(`%+v; want h.Poller.Enabled && slices.Contains(h.Runtime.Blockers, "modelrepo_dir_not_shared")`, h)
-	}
+	awaitHealth(t, p, "a poll, and a folder that blocks scaling", func(h health) bool {
+		return h.Poller.LastOk != nil && h.Poller.Enabled && slices.Contains(h.Runtime.Blockers, "modelrepo_dir_not_shared")
+	})
 	if s := syncNow(t, p); s.New || s.Commit != first {
 		t.Errorf("%+v; want !s.New && s.Commit == first", s)
 	}
@@ -40,9 +38,9 @@ func TestLocalRepository(t *testing.T) {
 	}
 	repo.Commit("broken", map[string]string{jpcpModel: "- no model\n", jpcpText: "broken\n"})
 	syncNow(t, p)
-	if h := healthOf(t, p); len(h.Models) != 5 || !strings.Contains(h.StartupChecks["registry"], "the reading before stays") {
-		t.Errorf(`%+v; want len(h.Models) == 5 && strings.Contains(h.StartupChecks["registry"], "the reading before stays")`, h)
-	}
+	awaitHealth(t, p, "five models and a warning", func(h health) bool {
+		return len(h.Models) == 5 && strings.Contains(h.StartupChecks["registry"], "the reading before stays")
+	})
 }
 
 // A folder inside another repository is not a source, and neither is one outside any repository.
@@ -193,9 +191,9 @@ func TestReload(t *testing.T) {
 	if out.Reloaded || !slices.Equal(out.Models, want) || len(out.Errors) == 0 || !strings.HasPrefix(out.Errors[0], added+":") {
 		t.Errorf(`%+v; want !out.Reloaded && slices.Equal(out.Models, want) && len(out.Errors) != 0 && strings.HasPrefix(out.Errors[0], added+":")`, out)
 	}
-	if h := healthOf(t, a); !strings.HasPrefix(h.StartupChecks["registry"], "warn: the folder as it is now is not in force") {
-		t.Errorf(`%+v; want strings.HasPrefix(h.StartupChecks["registry"], "warn: the folder as it is now is not in force")`, h.StartupChecks)
-	}
+	awaitHealth(t, a, "a warning about the folder", func(h health) bool {
+		return strings.HasPrefix(h.StartupChecks["registry"], "warn: the folder as it is now is not in force")
+	})
 	if err := os.RemoveAll(filepath.Join(dir, filepath.Dir(added))); err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,8 @@ type Registry struct {
 	now     atomic.Pointer[reading]
 	tracked atomic.Pointer[map[string]string] // the tracker's model names by id; nil until read
 	looks   trackerLooks                      // for names that tracked does not have
-	refused atomic.Pointer[string]            // the reason why the newest reading is not in force; nil if it is
+	refused atomic.Pointer[string]            // the reason why the newest commit is not in force; nil if it is
+	unread  atomic.Pointer[string]            // the reason why the folder in force could not be read again; nil if it was
 }
 
 // reading is the content of one folder at one time.
@@ -103,32 +104,49 @@ func (e *Refused) Error() string {
 	return what + " is not in force: " + e.Reason
 }
 
-// Reload reads the folder in force again. The error is a *Refused, or of onSwap.
+// Reload reads the folder in force again. A newer commit that was refused stays refused: reading the one in force says
+// nothing about it. The error is a *Refused, or of onSwap.
 func (r *Registry) Reload(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.now.Load()
-	return r.swap(ctx, old.dir, old.taken)
+	next, err := r.readSound(old.dir, old.taken)
+	if err != nil {
+		return r.refuse(&r.unread, err)
+	}
+	if old.taken == "" { // the folder is the newest state itself
+		r.refused.Store(nil)
+	}
+	return r.swap(ctx, next)
 }
 
 // Take reads dir, which has the files of commit head, and puts it into force. The error is a *Refused, or of onSwap.
 func (r *Registry) Take(ctx context.Context, dir, head string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.swap(ctx, dir, head)
+	next, err := r.readSound(dir, head)
+	if err != nil {
+		return r.refuse(&r.refused, err)
+	}
+	r.refused.Store(nil)
+	return r.swap(ctx, next)
 }
 
-func (r *Registry) swap(ctx context.Context, dir, head string) error {
-	old := r.now.Load()
+// readSound is read, and refuses a faulty reading where the one in force is sound.
+func (r *Registry) readSound(dir, head string) (reading, *Refused) {
 	next, err := r.read(dir, head)
-	if err == nil && !next.sound() && old.sound() {
+	if err == nil && !next.sound() && r.now.Load().sound() {
 		err = errors.New(next.warn)
 	}
 	if err != nil {
-		return r.refuse(&Refused{Commit: next.head, Reason: err.Error(), Faults: next.repo.Faults})
+		return next, &Refused{Commit: next.head, Reason: err.Error(), Faults: next.repo.Faults}
 	}
+	return next, nil
+}
+
+func (r *Registry) swap(ctx context.Context, next reading) error {
 	r.now.Store(&next)
-	r.refused.Store(nil)
+	r.unread.Store(nil)
 	r.log.InfoContext(ctx, "model repository read", slog.String("commit", next.head), slog.Int("models", len(next.repo.Models)))
 	if r.onSwap != nil {
 		return r.onSwap(ctx)
@@ -136,17 +154,19 @@ func (r *Registry) swap(ctx context.Context, dir, head string) error {
 	return nil
 }
 
-func (r *Registry) refuse(e *Refused) error {
+// refuse records the reason in why, which is r.refused or r.unread.
+func (r *Registry) refuse(why *atomic.Pointer[string], e *Refused) error {
 	if len(r.Repo().Models) > 0 {
 		e.Reason += "; the reading before stays"
 	}
-	r.Refuse(e.Error())
+	reason := e.Error()
+	why.Store(&reason)
 	return e
 }
 
 // Unreadable records that a commit cannot be read at all. The error is a *Refused.
 func (r *Registry) Unreadable(commit, reason string) error {
-	return r.refuse(&Refused{Commit: commit, Reason: reason})
+	return r.refuse(&r.refused, &Refused{Commit: commit, Reason: reason})
 }
 
 // Refuse records why the newest commit is not in force; the current reading stays. Empty: it is in force.
@@ -160,8 +180,10 @@ func (r *Registry) Refuse(why string) {
 
 // Warning returns the reason why the registry is incomplete or outdated; empty if it is neither.
 func (r *Registry) Warning() string {
-	if why := r.refused.Load(); why != nil {
-		return *why
+	for _, why := range []*string{r.refused.Load(), r.unread.Load()} {
+		if why != nil {
+			return *why
+		}
 	}
 	return r.now.Load().warn
 }
