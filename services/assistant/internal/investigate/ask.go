@@ -391,10 +391,11 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 	if w.listBelonging(ctx, a, t) {
 		return ctx.Err()
 	}
-	op := operation.Operation{Verb: operation.List, Kind: a.Kind, Namespace: t.namespace, AllNamespaces: t.namespace == "", FieldSelector: notIn(t.except.Namespaces)}
+	op := operation.Operation{Verb: operation.List, Kind: a.Kind, Namespace: t.namespace, AllNamespaces: t.namespace == "", FieldSelector: fieldSelector(a.Kind, t.except)}
 	for _, cluster := range []string{"node", "namespace", "persistentvolume", "storageclass", "clusterrole", "clusterrolebinding", "customresourcedefinition", "gatewayclass", "clusterissuer"} {
 		if a.Kind == cluster {
-			op.Namespace, op.AllNamespaces, op.FieldSelector = "", false, ""
+			op.Namespace, op.AllNamespaces = "", false
+			op.FieldSelector = fieldSelector(a.Kind, report.Exclusion{Objects: t.except.Objects})
 		}
 	}
 	rest := conditionExpr.FindString(a.Words)

@@ -8,6 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
 // leaveOut limits a question to all namespaces except some, "pods that are not in shop", or to all but some objects,
@@ -25,8 +26,15 @@ func (w *work) leaveOut(ctx context.Context, a question.Ask) (question.Ask, erro
 	if words, spaces := question.SplitExclusion(a.Words, func(word string) bool { return hasNamespace(s, word) }); len(spaces) > 0 {
 		return leaveOutSpaces(s, a, w.parse(ctx, words), spaces), nil
 	}
-	words, names := question.SplitExclusion(a.Words, func(word string) bool { return len(objectsNamed(s, "", question.Mention{Name: word})) > 0 })
-	if len(names) == 0 || place || a.Intent == question.Request {
+	of := question.Mention{}
+	if place {
+		of.Kind = "node" // of the objects, only a node is a place
+	}
+	words, names := question.SplitExclusion(a.Words, func(word string) bool {
+		of.Name = word
+		return len(objectsNamed(s, "", of)) > 0
+	})
+	if len(names) == 0 || a.Intent == question.Request {
 		return a, nil
 	}
 	rest := w.parse(ctx, words)
@@ -62,6 +70,12 @@ func (t *topic) leaveOut(names []string) {
 		objects = append(objects, objectsNamed(t.snap, t.namespace, question.Mention{Name: name})...)
 	}
 	near := relatedObjects(t.snap, objects)
+	for i := range t.snap.Pods {
+		pod := &t.snap.Pods[i]
+		if slices.ContainsFunc(objects, func(r operation.Ref) bool { return r.Kind == "Node" && r.Name == pod.Spec.NodeName }) {
+			near[operation.Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}] = true
+		}
+	}
 	for r := range near {
 		if sharedKinds[r.Kind] && !slices.Contains(names, r.Name) {
 			delete(near, r)
@@ -73,11 +87,17 @@ func (t *topic) leaveOut(names []string) {
 // sharedKinds serve several workloads: an object that belongs to an excluded workload still counts for the others.
 var sharedKinds = map[string]bool{"NetworkPolicy": true, "Ingress": true, "Gateway": true, "HTTPRoute": true, "GRPCRoute": true, "TLSRoute": true, "Secret": true, "ConfigMap": true, "PersistentVolumeClaim": true, "Node": true}
 
-// notIn returns the field selector for objects in none of these namespaces.
-func notIn(namespaces []string) string {
-	terms := make([]string, len(namespaces))
-	for i, n := range namespaces {
-		terms[i] = "metadata.namespace!=" + n
+// fieldSelector returns the field selector for objects of a kind, in lower case, that a question does not exclude.
+func fieldSelector(kind string, except report.Exclusion) string {
+	var terms []string
+	for _, n := range except.Namespaces {
+		terms = append(terms, "metadata.namespace!="+n)
 	}
-	return strings.Join(terms, ",")
+	for r := range except.Objects {
+		if strings.EqualFold(r.Kind, kind) {
+			terms = append(terms, "metadata.name!="+r.Name)
+		}
+	}
+	slices.Sort(terms)
+	return strings.Join(slices.Compact(terms), ",")
 }

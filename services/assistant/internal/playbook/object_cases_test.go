@@ -79,6 +79,14 @@ func TestNodeCases(t *testing.T) {
 			s.Pods = []corev1.Pod{pod}
 		}
 	}
+	returned := func(after time.Duration) func(*engine.Snapshot) { // ready since an hour, and created before that
+		return func(s *engine.Snapshot) {
+			pressed(s)
+			at := metav1.Time{Time: s.Taken.Add(-time.Hour)}
+			s.Nodes[0].Status.Conditions[2].LastTransitionTime = at
+			s.Nodes[0].CreationTimestamp = metav1.Time{Time: at.Add(-after)}
+		}
+	}
 	const low = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. "
 	checkCases(t, []changeCase{
 		{"network plug-in", "a19_node_not_ready", "", said(corev1.ConditionFalse, "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"), "The network plug-in of node `node-1`"},
@@ -92,6 +100,12 @@ func TestNodeCases(t *testing.T) {
 			pressed(s)
 			s.Nodes[0].Status.Conditions[1].Status = corev1.ConditionTrue
 		}, "runs short of disk space"},
+		{"not ready for a time", "a19_node_not_ready", "", returned(24 * time.Hour), "Node `node-1` was not ready for a time and is ready again"},
+		{"new", "a19_node_not_ready", "", returned(time.Minute), ""},
+		{"rebooted", "a19_node_not_ready", "", func(s *engine.Snapshot) {
+			returned(time.Minute)(s)
+			s.Events = []corev1.Event{{Reason: "Rebooted", Message: "Node node-1 has been rebooted, boot id: 7", InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "node-1", UID: "node-1"}, LastTimestamp: metav1.Time{Time: s.Taken.Add(-time.Hour)}}}
+		}, "Node `node-1` has rebooted"},
 		{"evicted", "a19_node_not_ready", "", evicted(time.Hour, low), "Evicted for memory: `shop/web-1`"},
 		{"evicted long ago", "a19_node_not_ready", "", evicted(48*time.Hour, low), ""},
 		{"over its own limit", "a19_node_not_ready", "", evicted(time.Hour, `Container web exceeded its local ephemeral storage limit "1Gi". `), "the node is not at fault"},

@@ -6,10 +6,13 @@ import (
 
 // exceptExpr matches the words before what a question excludes: "pods that are not in shop", "everything but media and
 // crm".
-var exceptExpr = Pattern(`\b(?:(everything|anything|everywhere|(?:all|every|any)(?: [a-z0-9-]+){0,4}) but|(?:that |which )?(?:are |is )?not (?:in|from|of|inside)|outside(?: of)?|except(?: for| in| those in)?|other than|besides|apart from|aside from|excluding|but not(?: in)?|ignoring) `)
+var exceptExpr = Pattern(`\b(?:(everything|anything|everywhere|(?:all|every|any)(?: [a-z0-9-]+){0,4}) but|(?:that |which )?(?:are |is )?not (?:in|from|of|inside|on)|outside(?: of)?|except(?: for)?|other than|besides|apart from|aside from|excluding|but not|ignoring|leaving out|without (?:the ones|those|anything|everything)) `)
+
+// between are the words that may stand between a word that excludes and a name: "the ones on", "those of the namespace".
+var between = Words("the those one ones these that which are is running live living belonging to on from in of inside under anything everything")
 
 // notThereExpr matches words that exclude a place; an object is not a place.
-var notThereExpr = Pattern(`\bnot (in|from|of|inside) |\boutside `)
+var notThereExpr = Pattern(`\bnot (in|from|of|inside|on) |\boutside `)
 
 // LeavesOut reports whether a question, in lower case, may exclude something, and whether that can only be a place:
 // "pods that are not in shop".
@@ -30,9 +33,9 @@ func SplitExclusion(words string, named func(word string) bool) (rest string, na
 list:
 	for i, word := range after {
 		switch {
-		case word == "the" || word == "namespace" || word == "namespaces" || len(names) > 0 && (word == "and" || word == "or" || word == "nor" || word == "in"):
 		case named(word):
 			names, end = append(names, word), i+1
+		case between[word] || kindOf(word) != "" || len(names) > 0 && (word == "and" || word == "or" || word == "nor"):
 		default:
 			break list
 		}

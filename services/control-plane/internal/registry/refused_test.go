@@ -26,7 +26,7 @@ func TestRefusedCommitStaysRefused(t *testing.T) {
 		return dir
 	}
 	ctx := t.Context()
-	r := registry.Open("", "production", nil, slog.New(slog.DiscardHandler))
+	r := registry.Open("", "prod", nil, slog.New(slog.DiscardHandler))
 	good := samples(false)
 	if err := r.Take(ctx, good, "aaa"); err != nil || r.Warning() != "" {
 		t.Fatalf("take: %v, warning %q; want neither", err, r.Warning())

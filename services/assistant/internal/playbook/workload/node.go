@@ -3,6 +3,7 @@ package workload
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -53,7 +54,7 @@ func checkNodes(x *Index) []engine.Finding {
 		case !engine.NodeReady(node):
 			explainNotReady(&f, x, node, c, pods)
 		default:
-			if !explainPressure(&f, x, node, pods) {
+			if !explainPressure(&f, x, node, pods) && !explainAbsence(&f, x, node, c) {
 				continue
 			}
 		}
@@ -200,6 +201,39 @@ func explainPressure(f *engine.Finding, x *Index, node *corev1.Node, pods []*cor
 		f.Evidence = append(f.Evidence, fmt.Sprintf("Placed on it and not started: %s.", engine.QuoteCodes(waiting)))
 	}
 	return f.Cause != ""
+}
+
+// settled is the age from which a node's change to ready is not its first.
+const settled = 10 * time.Minute
+
+// explainAbsence reports whether a ready node recently was not: what ran on it may show traces that nothing else
+// explains. c is its condition Ready.
+func explainAbsence(f *engine.Finding, x *Index, node *corev1.Node, c *corev1.NodeCondition) bool {
+	away := map[string][]*corev1.Event{}
+	for i := range x.Events {
+		e := &x.Events[i]
+		if e.InvolvedObject.Kind == "Node" && e.InvolvedObject.Name == node.Name && (e.Reason == "NodeNotReady" || e.Reason == "Rebooted") && x.Taken.Sub(engine.LastSeen(e).Time) <= engine.Recent {
+			away[e.Reason] = append(away[e.Reason], e)
+		}
+	}
+	back := c != nil && !node.CreationTimestamp.IsZero() && x.Taken.Sub(c.LastTransitionTime.Time) <= engine.Recent && c.LastTransitionTime.Sub(node.CreationTimestamp.Time) > settled
+	if !back && len(away) == 0 {
+		return false
+	}
+	f.Confidence = engine.Medium
+	f.Cause = fmt.Sprintf("Node %s was not ready for a time and is ready again.", engine.QuoteCode(node.Name))
+	f.Text = "Look in the kubelet's log and at the machine for that time; what broke meanwhile may have recovered since."
+	if back {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Its condition Ready is True since %s (%s ago); the node is older.", c.LastTransitionTime.UTC().Format(time.RFC3339), x.Since(c.LastTransitionTime)))
+	}
+	for _, reason := range slices.Sorted(maps.Keys(away)) {
+		newest := slices.MaxFunc(away[reason], func(a, b *corev1.Event) int { return engine.LastSeen(a).Compare(engine.LastSeen(b).Time) })
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Event %s, %s ago: %s.", engine.QuoteCode(reason), x.Since(engine.LastSeen(newest)), engine.QuoteCode(newest.Message)))
+		if reason == "Rebooted" {
+			f.Cause = fmt.Sprintf("Node %s has rebooted.", engine.QuoteCode(node.Name))
+		}
+	}
+	return true
 }
 
 // evictedFor returns the resource that a node lacked when it recently evicted a pod.
