@@ -135,7 +135,7 @@ func (w *work) askOne(ctx context.Context, a question.Ask) error {
 // sayUnread names, before an answer, the words of the question that the answer ignores. A complaint has more words than
 // any rule knows, and is answered by the findings.
 func (w *work) sayUnread(a question.Ask, t *topic) {
-	if assertsFault(a) || a.Intent == question.Manual || a.Intent == question.Clock || a.Intent == question.Number {
+	if assertsFault(a) && (len(a.Symptoms) > 0 || question.TellsFault(a.Words)) || a.Intent == question.Manual || a.Intent == question.Clock || a.Intent == question.Number {
 		return
 	}
 	if words := t.unread(a.Words); len(words) > 0 {
@@ -388,7 +388,7 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 	if a.Kind == "route" {
 		a.Kind = "httproute" // people who say just route mean this kind
 	}
-	if w.listBelonging(ctx, a, t) {
+	if w.listLacking(a, t) || w.listBelonging(ctx, a, t) {
 		return ctx.Err()
 	}
 	op := operation.Operation{Verb: operation.List, Kind: a.Kind, Namespace: t.namespace, AllNamespaces: t.namespace == "", FieldSelector: fieldSelector(a.Kind, t.except)}

@@ -34,7 +34,13 @@ func (w *work) leaveOut(ctx context.Context, a question.Ask) (question.Ask, erro
 		of.Name = word
 		return len(objectsNamed(s, "", of)) > 0
 	})
-	if len(names) == 0 || a.Intent == question.Request {
+	if a.Intent == question.Request {
+		return a, nil
+	}
+	if len(names) == 0 {
+		if what := question.UnreadExclusion(a.Words); what != "" {
+			w.say("Nothing is left out: I found no namespace, node or other object for " + report.Code(what) + ".")
+		}
 		return a, nil
 	}
 	rest := w.parse(ctx, words)

@@ -23,7 +23,7 @@ func (w *work) instead(ctx context.Context, a *question.Ask, t *topic) (done boo
 	}
 	rest := false // another name remains that may be anything in the place
 	for _, m := range t.missing {
-		near := similarNames(t.snap, t.namespace, m)
+		near := nearest(similarNames(t.snap, t.namespace, m))
 		switch {
 		case len(near) > 0 && near[0].Kind != "Namespace" && !slices.ContainsFunc(near, func(r operation.Ref) bool { return r.Name != near[0].Name }):
 			w.say(fmt.Sprintf("I assume you mean %s.", refTitles(near)))
@@ -53,6 +53,19 @@ func (w *work) instead(ctx context.Context, a *question.Ask, t *topic) (done boo
 	w.say(fmt.Sprintf("How it is %s: %s", t.where(), report.Health(t.view()).String()))
 	return true, nil
 }
+
+// nearest returns the objects that run something, if all of those have one name: by redis people mean the deployment
+// redis-cart, and not its claim redis-cart-pvc.
+func nearest(similar []operation.Ref) []operation.Ref {
+	running := slices.DeleteFunc(slices.Clone(similar), func(r operation.Ref) bool { return !runsSomething[r.Kind] })
+	if len(running) == 0 || slices.ContainsFunc(running, func(r operation.Ref) bool { return r.Name != running[0].Name }) {
+		return similar
+	}
+	return running
+}
+
+// runsSomething are the kinds that people mean by a bare name.
+var runsSomething = map[string]bool{"Deployment": true, "StatefulSet": true, "DaemonSet": true, "CronJob": true, "Job": true, "Service": true}
 
 // looksLikeName reports whether a word that no object has as its name must have been meant as one.
 func looksLikeName(a question.Ask, m question.Mention) bool {

@@ -128,7 +128,7 @@ func stripLead(s sentence) sentence {
 // parseRequests reads a sentence as changes. held: it mentions a change but does not request it now; ok: all of it was
 // understood as a request.
 func parseRequests(s sentence) (changes []Change, held, ok bool) {
-	s = stripLead(s)
+	s = imperative(stripLead(s))
 	if len(s.words) == 0 {
 		return nil, false, false
 	}

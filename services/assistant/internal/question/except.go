@@ -9,7 +9,7 @@ import (
 var exceptExpr = Pattern(`\b(?:(everything|anything|everywhere|(?:all|every|any)(?: [a-z0-9-]+){0,4}) but|(?:that |which )?(?:are |is )?not (?:in|from|of|inside|on)|outside(?: of)?|except(?: for)?|other than|besides|apart from|aside from|excluding|but not|ignoring|leaving out|without (?:the ones|those|anything|everything)) `)
 
 // between are the words that may stand between a word that excludes and a name: "the ones on", "those of the namespace".
-var between = Words("the those one ones these that which are is running live living belonging to on from in of inside under anything everything")
+var between = Words("the those one ones these that which are is running live living belonging to on from in of inside under anything everything called named")
 
 // notThereExpr matches words that exclude a place; an object is not a place.
 var notThereExpr = Pattern(`\bnot (in|from|of|inside|on) |\boutside `)
@@ -20,6 +20,12 @@ func LeavesOut(words string) (something, place bool) {
 	found := exceptExpr.FindString(words)
 	return found != "", notThereExpr.MatchString(found)
 }
+
+// exclusiveExpr matches the words of exceptExpr that always exclude something.
+var exclusiveExpr = Pattern(`\b(?:except(?: for)?|other than|apart from|aside from|excluding|ignoring|leaving out|without (?:the ones|those|anything|everything)) .+`)
+
+// UnreadExclusion returns the part of a question, in lower case, that excludes something, or "".
+func UnreadExclusion(words string) string { return exclusiveExpr.FindString(words) }
 
 // SplitExclusion separates the words of a question, in lower case, from the names it excludes. named reports whether a
 // word is a name, which only the cluster knows. Without names nothing is excluded.

@@ -25,6 +25,8 @@ type Ask struct {
 	// Perhaps is an ordinary word in the place of a namespace: it counts if that namespace exists.
 	Perhaps    string
 	Everywhere bool
+	// Lacks are the words for what the listed objects lack: "pods without a node".
+	Lacks []string
 	// Except are namespaces that the question excludes, and Without names of objects; Parse does not set them.
 	Except, Without []string
 	// Within is the period that the question is about, such as the last hour; 0: none given.
@@ -105,6 +107,10 @@ func Parse(message string, named Named) Ask {
 	}
 	if !whyExpr.MatchString(s.low) {
 		a.readNumber(s, p)
+	}
+	if kind, words := lacking(s.low); kind != "" && (a.Intent == List || a.Intent == Diagnosis || a.Intent == Unclear) {
+		a.Intent, a.Kind, a.Lacks = List, kind, words
+		a.drop(setOf(strings.Join(words, " ")))
 	}
 	if a.Intent == Unclear || a.Intent >= Diagnosis && a.Intent != WhoCan && a.Intent != Manual || a.Intent == Advice || a.Intent == Assent && negatedNounExpr.MatchString(s.low) {
 		a.readRoute(s)

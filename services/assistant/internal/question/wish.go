@@ -1,0 +1,122 @@
+package question
+
+import (
+	"slices"
+	"strings"
+)
+
+// participles are the forms in which a wish has a verb of change: "I want web restarted", "web should be scaled to 3".
+var participles = participlesOf(verbs)
+
+func participlesOf[V any](of map[string]V) map[string]string {
+	forms := map[string]string{"gone": "delete", "undone": "undo", "rolled": "roll", "stopped": "stop", "dropped": "drop", "put": "put", "set": "set", "run": "run"}
+	for verb := range of {
+		if stem, mute := strings.CutSuffix(verb, "e"); mute {
+			forms[stem+"ed"] = verb
+		} else {
+			forms[verb+"ed"] = verb
+		}
+	}
+	return forms
+}
+
+// phrasalVerbs are verbs of two or three words, each with the verb of change that has its meaning.
+var phrasalVerbs = map[string]string{"get rid of": "delete", "shut down": "stop", "turn off": "stop", "switch off": "stop"}
+
+var (
+	wishers = Words("i we they")
+	modals  = Words("should must needs need has have ought")
+	nounsOf = Words("restart rollback redeploy reboot")
+)
+
+// imperative returns a wish as the request it stands for: "web should be restarted" as "restart web". Another sentence
+// is returned unchanged.
+func imperative(s sentence) sentence {
+	if s.asks || len(s.words) < 2 {
+		return s
+	}
+	for phrase, verb := range phrasalVerbs {
+		if rest := len(strings.Fields(phrase)); strings.HasPrefix(s.low, phrase+" ") {
+			return s.reordered(verb, s.words[rest:])
+		}
+	}
+	words, wished := s.words, false
+	if wishers[words[0].low] {
+		switch {
+		case words[1].low == "want" || words[1].low == "need":
+			words, wished = words[2:], true
+		case len(words) > 3 && words[1].low == "would" && (words[2].low == "like" || words[2].low == "love"):
+			words, wished = words[3:], true
+		default:
+			return s
+		}
+	}
+	if count, object, ok := readReplicas(words); ok {
+		return s.reordered("scale", append(object, word{text: "to", low: "to"}, count))
+	}
+	for i := 1; i < len(words); i++ {
+		object, rest := words[:i], words[i:]
+		modal := modals[rest[0].low]
+		has := rest[0].low == "has" || rest[0].low == "have"
+		if modal {
+			rest = rest[1:]
+		}
+		switch {
+		case modal && len(rest) > 1 && rest[0].low == "to":
+			rest = rest[1:]
+		case has: // "web has 3 pods" states a fact
+			continue
+		}
+		if len(rest) == 0 || !modal && !wished {
+			continue
+		}
+		if count, none, ok := readReplicas(withoutVerb(rest)); ok && modal && len(none) == 0 {
+			return s.reordered("scale", append(slices.Clone(object), word{text: "to", low: "to"}, count))
+		}
+		if len(rest) == 2 && modal && articles[rest[0].low] && nounsOf[rest[1].low] {
+			return s.reordered(rest[1].low, object)
+		}
+		be := rest[0].low == "be"
+		if be || wished && len(rest) > 2 && rest[0].low == "to" && rest[1].low == "be" {
+			rest = rest[slices.IndexFunc(rest, func(w word) bool { return w.low == "be" })+1:]
+		} else if !wished || modal {
+			continue
+		}
+		if len(rest) > 0 && participles[rest[0].low] != "" && !rest[0].known {
+			return s.reordered(participles[rest[0].low], slices.Concat(object, rest[1:]))
+		}
+	}
+	return s
+}
+
+// withoutVerb removes the verb in "should have 3 replicas".
+func withoutVerb(words []word) []word {
+	if len(words) > 0 && (words[0].low == "have" || words[0].low == "run" || words[0].low == "get") {
+		return words[1:]
+	}
+	return words
+}
+
+// readReplicas reads "3 replicas for web" as the number and the object, which may be missing.
+func readReplicas(words []word) (count word, object []word, ok bool) {
+	if len(words) < 2 || !countExpr.MatchString(words[0].low) || !isReplicas(words[1].low) {
+		return word{}, nil, false
+	}
+	switch {
+	case len(words) == 2:
+		return words[0], nil, true
+	case len(words) > 3 && (words[2].low == "for" || words[2].low == "of"):
+		return words[0], slices.Clone(words[3:]), true
+	}
+	return word{}, nil, false
+}
+
+func isReplicas(low string) bool {
+	return low == "replica" || low == "replicas" || low == "instances" || low == "copies" || kindOf(low) == "pod"
+}
+
+// reordered returns the sentence of a verb and the other words.
+func (s sentence) reordered(verb string, rest []word) sentence {
+	s.words = append([]word{{text: verb, low: verb}}, rest...)
+	return s.from(0)
+}

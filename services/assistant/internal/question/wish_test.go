@@ -1,0 +1,48 @@
+package question_test
+
+import (
+	"testing"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+)
+
+// A wish is read as the request it stands for.
+func TestWishes(t *testing.T) {
+	t.Parallel()
+	named := func(name string) bool { return name == "web" || name == "api" }
+	for wish, request := range map[string]string{
+		"I want web restarted":                    "restart web",
+		"we need web to be restarted":             "restart web",
+		"web should be restarted":                 "restart web",
+		"web needs to be scaled to 3":             "scale web to 3",
+		"web should have 3 replicas":              "scale web to 3",
+		"web needs 3 pods":                        "scale web to 3",
+		"3 replicas for web please":               "scale web to 3 please",
+		"web needs a restart":                     "restart web",
+		"I would like the deployment web gone":    "delete the deployment web",
+		"get rid of deployment web":               "delete deployment web",
+		"the image of web should be set to web:2": "set the image of web to web:2",
+		"web and api should be restarted":         "restart web and api",
+	} {
+		got, want := question.Parse(wish, named), question.Parse(request, named)
+		if got.Intent != question.Request || len(got.Changes) != len(want.Changes) {
+			t.Errorf("%q: %v %+v; want %v %+v", wish, got.Intent, got.Changes, want.Intent, want.Changes)
+			continue
+		}
+		for i, c := range got.Changes {
+			w := want.Changes[i]
+			if c.Verb != w.Verb || len(c.Mentions) != len(w.Mentions) || c.Mentions[0].Name != w.Mentions[0].Name || (c.Count == nil) != (w.Count == nil) || c.Count != nil && *c.Count != *w.Count || c.Image != w.Image {
+				t.Errorf("%q: %+v; want %+v", wish, c, w)
+			}
+		}
+	}
+	for _, statement := range []string{
+		"web should have 3 replicas but has 1", "web must be restarted every day", "should web be restarted?", "web should not be restarted",
+		"web needs 3 seconds to start", "I want to know why web restarted", "web has 3 pods", "web has to wait", "they said web was restarted",
+		"web has been restarted", "web was deleted", "web should be running", "I need web", "web was restarted by me", "a log says: web should be restarted", "the manual says web needs a restart", "web should get traffic",
+	} {
+		if a := question.Parse(statement, named); a.Intent == question.Request {
+			t.Errorf("%q is a request for %+v", statement, a.Changes)
+		}
+	}
+}
