@@ -13,7 +13,7 @@ func TestListLacking(t *testing.T) {
 		{"which nodes have no taints?", []string{"`.spec.taints` is not set in 1 of 2 nodes in the cluster", "`node-2`"}, []string{"`node-1`", "left out"}},
 		{"services without a selector in shop", []string{"`.spec.selector` is set in"}, nil},
 		{"which statefulsets have no update strategy?", []string{"`.spec.updateStrategy` is not set in 1 of 1 statefulsets", "`orders`"}, nil},
-		{"which services do not have a cluster ip?", []string{"`.spec.clusterIP` is set in"}, nil},
+		{"which services do not have a cluster ip?", []string{"`.spec.clusterIP` is not set in 1 of 2 services", "`edge`"}, nil},
 	} {
 		checkAnswer(t, c.query, askOnce(t, b, "", c.query), c.has, c.no)
 	}
