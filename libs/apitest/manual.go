@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -106,18 +107,33 @@ func (m Manual) settings() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		for _, v := range all {
-			if v.standard != "" {
-				v.standard = "`" + v.standard + "`"
+		for len(all) > 0 {
+			n := 1
+			for n < len(all) && all[n].shared && (all[n].standard == "") == (all[0].standard == "") {
+				n++
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", v.env, v.standard, v.text)
+			var names, defaults []string
+			for _, v := range all[:n] {
+				names = append(names, "`"+v.env+"`")
+				if v.standard != "" {
+					defaults = append(defaults, "`"+v.standard+"`")
+				}
+			}
+			if same := slices.Compact(slices.Clone(defaults)); len(same) == 1 {
+				defaults = same
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.Join(names, ", "), strings.Join(defaults, ", "), all[0].text)
+			all = all[n:]
 		}
 	}
 	return b.String(), nil
 }
 
 // setting is one environment variable, documented by the comment of its field.
-type setting struct{ env, standard, text string }
+type setting struct {
+	env, standard, text string
+	shared              bool // the comment is that of the field above
+}
 
 // read lists the settings of the struct. A comment also applies to the fields below it that have none, and refers to
 // fields by their Go names.
@@ -146,7 +162,7 @@ func (s SettingsStruct) read() ([]setting, error) {
 			if tag.Get("env") == "-" {
 				continue
 			}
-			out = append(out, setting{tag.Get("env"), tag.Get("envDefault"), text})
+			out = append(out, setting{tag.Get("env"), tag.Get("envDefault"), text, f.Doc == nil && len(out) > 0})
 			names = append(names, f.Names[0].Name)
 		}
 		return false

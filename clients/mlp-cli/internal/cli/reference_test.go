@@ -22,9 +22,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 	t.Parallel()
 	app := newApp(&Env{Getenv: func(string) string { return "" }})
 	var b strings.Builder
-	for _, c := range app.Commands {
-		describeCommand(&b, c, "mlp")
-	}
+	describeCommands(&b, app.Commands)
 	data, err := os.ReadFile(referenceFile)
 	if err != nil {
 		t.Fatal(err)
@@ -44,50 +42,104 @@ func TestReferenceIsCurrent(t *testing.T) {
 	}
 }
 
-func describeCommand(b *strings.Builder, c *cli.Command, path string) {
-	if c.Hidden {
-		return
-	}
-	path += " " + c.Name
-	if len(c.Subcommands) > 0 {
-		if len(c.Flags) > 0 { // a group with an action
-			defer func() {
-				for _, s := range c.Subcommands {
-					describeCommand(b, s, path)
-				}
-			}()
-		} else {
-			for _, s := range c.Subcommands {
-				describeCommand(b, s, path)
+// sharedFrom is the number of commands from which an option that they have alike is described once.
+const sharedFrom = 4
+
+// describeCommands writes the options that several commands share, then each command with its own.
+func describeCommands(b *strings.Builder, commands []*cli.Command) {
+	all := listCommands(commands, "mlp")
+	count := map[option]int{}
+	common := map[string]option{} // the most common meaning of an option
+	var order []string
+	for _, c := range all {
+		for _, o := range optionsOf(c.Flags) {
+			if count[o]++; count[o] == sharedFrom && common[o.names] == (option{}) {
+				order = append(order, o.names)
 			}
-			return
+			if count[o] >= sharedFrom && count[o] > count[common[o.names]] {
+				common[o.names] = o
+			}
 		}
 	}
-	fmt.Fprintf(b, "\n### `%s`\n\n%s.\n", strings.TrimSpace(path+" "+c.ArgsUsage), strings.ToUpper(c.Usage[:1])+c.Usage[1:])
-	if example, ok := strings.CutPrefix(c.Description, "Example: "); ok {
-		fmt.Fprintf(b, "\n```sh\n%s\n```\n", example)
+	var shown []option
+	for _, names := range order {
+		shown = append(shown, common[names])
 	}
-	rows := 0
-	for _, f := range c.Flags {
+	b.WriteString("\nOptions that several commands share, which name them below:\n")
+	writeOptions(b, shown)
+	for _, c := range all {
+		fmt.Fprintf(b, "\n### `%s`\n\n%s.\n", strings.TrimSpace(c.path+" "+c.ArgsUsage), strings.ToUpper(c.Usage[:1])+c.Usage[1:])
+		if example, ok := strings.CutPrefix(c.Description, "Example: "); ok {
+			fmt.Fprintf(b, "\n```sh\n%s\n```\n", example)
+		}
+		var own []option
+		var shared []string
+		for _, o := range optionsOf(c.Flags) {
+			if common[o.names] == o {
+				shared = append(shared, o.names)
+			} else {
+				own = append(own, o)
+			}
+		}
+		writeOptions(b, own)
+		if len(shared) > 0 {
+			fmt.Fprintf(b, "\nShared: %s.\n", strings.Join(shared, ", "))
+		}
+	}
+}
+
+type pathOfCommand struct {
+	*cli.Command
+	path string
+}
+
+// listCommands lists the commands that can be run.
+func listCommands(commands []*cli.Command, path string) []pathOfCommand {
+	var all []pathOfCommand
+	for _, c := range commands {
+		if c.Hidden {
+			continue
+		}
+		at := path + " " + c.Name
+		if len(c.Subcommands) == 0 || len(c.Flags) > 0 { // a group may have an action
+			all = append(all, pathOfCommand{c, at})
+		}
+		all = append(all, listCommands(c.Subcommands, at)...)
+	}
+	return all
+}
+
+type option struct{ names, usage string }
+
+func optionsOf(flags []cli.Flag) []option {
+	var all []option
+	for _, f := range flags {
 		names := f.Names()
-		if d, ok := f.(cli.DocGenerationFlag); ok && names[0] != "yes" && names[0] != "quiet" && names[0] != "verbose" && names[0] != "help" {
-			if rows == 0 {
-				b.WriteString("\n| Option | Meaning |\n|---|---|\n")
-			}
-			rows++
-			for i, n := range names {
-				if len(n) > 1 {
-					names[i] = "--" + n
-				} else {
-					names[i] = "-" + n
-				}
-			}
-			usage := d.GetUsage()
-			if v := strings.Trim(d.GetDefaultText(), `"`); d.TakesValue() && v != "" && v != "0" && !strings.Contains(usage, "default") {
-				usage += " (default " + v + ")"
-			}
-			fmt.Fprintf(b, "| `%s` | %s |\n", strings.Join(names, "`, `"), strings.ReplaceAll(usage, "|", "\\|"))
+		d, ok := f.(cli.DocGenerationFlag)
+		if !ok || names[0] == "yes" || names[0] == "quiet" || names[0] == "verbose" || names[0] == "help" {
+			continue
 		}
+		for i, n := range names {
+			if len(n) > 1 {
+				n = "-" + n
+			}
+			names[i] = "`-" + n + "`"
+		}
+		usage := d.GetUsage()
+		if v := strings.Trim(d.GetDefaultText(), `"`); d.TakesValue() && v != "" && v != "0" && !strings.Contains(usage, "default") {
+			usage += " (default " + v + ")"
+		}
+		all = append(all, option{strings.Join(names, ", "), strings.ReplaceAll(usage, "|", "\\|")})
+	}
+	return all
+}
+
+func writeOptions(b *strings.Builder, options []option) {
+	if len(options) > 0 {
+		b.WriteString("\n| Option | Meaning |\n|---|---|\n")
+	}
+	for _, o := range options {
+		fmt.Fprintf(b, "| %s | %s |\n", o.names, o.usage)
 	}
 }
 
