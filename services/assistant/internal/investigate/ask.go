@@ -30,12 +30,11 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 	if done, err := w.sayOutside(ctx, a); done || err != nil {
 		return err
 	}
-	a, err := w.leaveOut(ctx, a)
+	a, left, err := w.understand(ctx, a)
 	if err != nil {
 		return err
 	}
-	a, left, err := w.understand(ctx, a)
-	if err != nil {
+	if a, err = w.leaveOut(ctx, a); err != nil {
 		return err
 	}
 	if a, err = w.withoutUnknownCaller(ctx, a); err != nil {
@@ -104,7 +103,15 @@ func (w *work) askOne(ctx context.Context, a question.Ask) error {
 	w.next()
 	if t.snap == nil || t.noNamespace != "" {
 		w.say(describeAbsent(t))
-		return nil
+		if a.Intent != question.Diagnosis || a.Namespace == "" || a.Namespace == w.turn.Scope || strings.ContainsAny(a.Namespace, "-.0123456789") {
+			return nil
+		}
+		// "nothing can be put in the basket" is a complaint about the place of the conversation.
+		a.Namespace, a.Mentions = w.turn.Scope, nil
+		if t, err = w.look(ctx, a); err != nil || t.snap == nil || t.noNamespace != "" {
+			return err
+		}
+		w.say(fmt.Sprintf("Here are the findings %s instead:", t.where()))
 	}
 	if len(t.namesakes) > 0 {
 		w.say(fmt.Sprintf("I take %s for the namespace; %s has the same name.", report.Code(t.namespace), refTitles(t.namesakes)))
@@ -124,7 +131,11 @@ func (w *work) askOne(ctx context.Context, a question.Ask) error {
 	}
 	w.sink.Status(chat.Investigating, "Matching known problems")
 	if a.Intent == question.Diagnosis && (len(a.Symptoms) == 0 || factExpr.MatchString(a.Words)) && !assertsFault(a) && !question.TellsFault(a.Words) {
-		if said, err := w.sayFields(ctx, t, a, append(t.unread(a.Words), question.SymptomWords(a.Words)...)); said || err != nil {
+		words := append(t.unread(a.Words), question.SymptomWords(a.Words)...)
+		if len(words) == 0 && factExpr.MatchString(a.Words) { // "which env does web have?": a rule reads the words, and none answers them
+			words = t.contentWords(a.Words)
+		}
+		if said, err := w.sayFields(ctx, t, a, words); said || err != nil {
 			return err
 		}
 	}
@@ -153,6 +164,9 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		if said, err := w.sayFields(ctx, t, a, contentWords(a.Words)); said || err != nil { // "what kernel version is worker-3 on?"
 			return err
 		}
+	}
+	if a.Intent == question.Usage && len(t.objects) > 0 && !slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Kind != "Node" }) && !question.AskedRanking(a).Ranked {
+		a.Intent = question.Capacity // "how many cpus has worker-2?"
 	}
 	if a.Intent == question.Certificates && len(t.objects) > 0 {
 		a.Intent = question.Diagnosis
@@ -388,7 +402,7 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 	if a.Kind == "route" {
 		a.Kind = "httproute" // people who say just route mean this kind
 	}
-	if w.listLacking(a, t) || w.listBelonging(ctx, a, t) {
+	if w.sayAged(a, t) || w.listLacking(a, t) || w.listBelonging(ctx, a, t) {
 		return ctx.Err()
 	}
 	op := operation.Operation{Verb: operation.List, Kind: a.Kind, Namespace: t.namespace, AllNamespaces: t.namespace == "", FieldSelector: fieldSelector(a.Kind, t.except)}

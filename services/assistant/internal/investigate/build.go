@@ -179,7 +179,7 @@ func (b *builder) only(kinds []string) []operation.Ref {
 	}
 	switch {
 	case len(list) == 1, b.change.Several && len(list) > 0:
-		return list[:min(len(list), mostProposals)]
+		return list
 	case len(list) == 0:
 		b.miss("Nothing %s fits: this works on %s.", b.where(), strings.ToLower(strings.Join(kinds, ", ")))
 	default:

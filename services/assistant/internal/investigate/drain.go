@@ -1,6 +1,10 @@
 package investigate
 
-import "github.com/mlp-platform/platform/services/assistant/internal/question/report"
+import (
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+)
 
 // drainPlan answers what draining nodes would do.
 func (w *work) drainPlan(t *topic) {
@@ -18,6 +22,12 @@ func (w *work) drainPlan(t *topic) {
 		w.say("No node was named, so this is the plan for each.")
 	}
 	w.say(report.DrainPlan(t.view(), nodes))
+	for _, f := range playbook.Findings(t.snap, "") {
+		if f.Class == engine.PendingPlacement {
+			w.say("Pods may not start on other nodes: for " + engine.RefTitle(f.Object) + " this is so already. " + f.Cause)
+			break
+		}
+	}
 	w.say("Nothing was drained. To have it proposed, say for example `drain " + firstOr(nodes, "node-1") + "`.")
 }
 

@@ -21,7 +21,7 @@ const (
 	// longestValue limits a shown value, in bytes.
 	longestValue = 200
 	// leastStem is the shortest part of a word that matches a field's name.
-	leastStem = 3
+	leastStem = 2
 )
 
 // factExpr matches a question about a fact, not a yes/no question.
@@ -108,7 +108,9 @@ func fieldsLike(object map[string]any, stems []string) []string {
 	var lines []string
 	like := func(name string) bool {
 		return slices.ContainsFunc(nameParts.FindAllString(name, -1), func(part string) bool {
-			return slices.ContainsFunc(stems, func(stem string) bool { return strings.HasPrefix(strings.ToLower(part), stem) })
+			return slices.ContainsFunc(stems, func(stem string) bool {
+				return strings.ToLower(part) == stem || len(stem) > 2 && strings.HasPrefix(strings.ToLower(part), stem)
+			})
 		})
 	}
 	var walk func(path string, value any)

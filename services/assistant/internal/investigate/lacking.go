@@ -5,6 +5,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
@@ -50,6 +53,32 @@ func (w *work) listLacking(a question.Ask, t *topic) bool {
 		more = fmt.Sprintf("\n- and %d more", len(lacking)-mostLacking)
 	}
 	w.say(fmt.Sprintf("%s is not set in %d of %d %ss %s:\n\n%s%s", path, len(lacking), all, a.Kind, place, strings.Join(lacking[:min(len(lacking), mostLacking)], "\n"), more))
+	return true
+}
+
+// sayAged names the object of a kind that was created first or last. It reports false if the question is not for one.
+func (w *work) sayAged(a question.Ask, t *topic) bool {
+	if a.Aged == "" {
+		return false
+	}
+	var of *thing
+	all := 0
+	for _, o := range nameableObjects(t.snap) {
+		at := o.meta.GetCreationTimestamp()
+		if !isKind(a.Kind, o.ref.Kind) || at.IsZero() || !withinNamespace(o.ref, t.namespace) || t.except.Has(o.ref) {
+			continue
+		}
+		all++
+		if of == nil || at.Time.Before(of.meta.GetCreationTimestamp().Time) == (a.Aged == "oldest") && !at.Time.Equal(of.meta.GetCreationTimestamp().Time) {
+			of = &o
+		}
+	}
+	if of == nil {
+		return false
+	}
+	at := of.meta.GetCreationTimestamp()
+	w.say(fmt.Sprintf("The %s of %d %ss %s is %s, created at %s (%s ago).", a.Aged, all, a.Kind, t.where(), refTitle(of.ref),
+		at.UTC().Format(time.RFC3339), duration.HumanDuration(t.snap.Taken.Sub(at.Time))))
 	return true
 }
 

@@ -1,6 +1,11 @@
 package investigate_test
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // A question for the objects that lack something lists those without the field that it names.
 func TestListLacking(t *testing.T) {
@@ -22,4 +27,9 @@ func TestListLacking(t *testing.T) {
 	b = withoutMetrics(readFixture(t, "", "healthy"), nil)
 	checkAnswer(t, "a complaint", askOnce(t, b, "", "the pods have no network"), nil, []string{"is not set in"})
 	checkAnswer(t, "service account", askOnce(t, b, "", "pods without a service account"), []string{"`.spec.serviceAccountName`"}, []string{"`.spec.serviceAccount`"})
+	s := readFixture(t, "", "a19_node_not_ready")
+	s.Nodes[0].CreationTimestamp = metav1.Time{Time: s.Taken.Add(-48 * time.Hour)}
+	s.Nodes[1].CreationTimestamp = metav1.Time{Time: s.Taken.Add(-24 * time.Hour)}
+	checkAnswer(t, "oldest", askOnce(t, withoutMetrics(s, nil), "", "oldest node here?"), []string{"The oldest of 2 nodes", "`node-1`, created at 2025-12-31T12:00:00Z (2d ago)"}, []string{"left out"})
+	checkAnswer(t, "youngest", askOnce(t, withoutMetrics(s, nil), "", "which is the youngest node?"), []string{"The newest of 2 nodes", "`node-2`"}, []string{"left out"})
 }

@@ -65,7 +65,11 @@ func (w *work) workOut(ctx context.Context, a question.Ask) (all []proposal, mis
 		}
 		all, missing = append(all, b.out...), append(missing, b.missing...)
 	}
-	return all[:min(len(all), mostProposals)], missing, nil
+	if len(all) > mostProposals {
+		missing = append(missing, fmt.Sprintf("These are %d changes; the first %d are proposed. Ask again for the rest.", len(all), mostProposals))
+		all = all[:mostProposals]
+	}
+	return all, missing, nil
 }
 
 // lookFor finds the object of a change. What the change does not name comes from the conversation.

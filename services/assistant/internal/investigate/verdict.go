@@ -94,6 +94,13 @@ func (t *topic) unread(words string) []string {
 	})
 }
 
+// contentWords are the words of a question that have a meaning of their own and are no names of its subject.
+func (t *topic) contentWords(words string) []string {
+	return slices.DeleteFunc(contentWords(words), func(word string) bool {
+		return question.KindOf(word) != "" || word == t.namespace || slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Name == word })
+	})
+}
+
 // unjudged returns the kinds of the topic if none of its objects is of a judged kind.
 func (t *topic) unjudged() []string {
 	kinds := map[string]bool{}

@@ -7,6 +7,9 @@ var (
 	thatExpr = Pattern(` (?:that|which)$`)
 )
 
+// agedExpr matches a word for the first or last created object of a kind.
+var agedExpr = Pattern(`\b(oldest|newest|youngest)\b`)
+
 // lacking reads a question for the objects of a kind that lack something, "which pods have no node": the kind, and the
 // words for what they lack. Without one, kind is empty.
 func lacking(low string) (kind string, words []string) {

@@ -128,7 +128,12 @@ func isName(w word) bool {
 	if w.known {
 		return !isReadAlone(w.low)
 	}
-	return !isRead(w.low) && !isAdverb(w.low)
+	return !isRead(w.low) && !isAdverb(w.low) && !isSuperlative(w.low)
+}
+
+// isSuperlative reports whether a plain word has the ending of a superlative: "the oldest pod".
+func isSuperlative(low string) bool {
+	return len(low) > 5 && strings.HasSuffix(low, "est") && plainWordExpr.MatchString(low) && low != "latest"
 }
 
 // isAdverb reports whether a plain word has the ending of an adverb.

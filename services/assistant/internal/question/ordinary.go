@@ -29,7 +29,7 @@ func mayBeName(w word) bool {
 	if !operation.ValidName(w.low) || kindOf(w.low) != "" || states[w.low] || fillers[w.low] || isAmount(w.low) || isVersion(w.low) {
 		return false
 	}
-	return w.known || !isReadAlone(w.low) && symptomsOf(w.low) == nil && !badExpr.MatchString(w.low)
+	return w.known || !isReadAlone(w.low) && !isSuperlative(w.low) && symptomsOf(w.low) == nil && !badExpr.MatchString(w.low)
 }
 
 // beforeName are the words after which a form of an ordinary word, such as "accounting", is a name.

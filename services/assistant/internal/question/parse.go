@@ -25,6 +25,8 @@ type Ask struct {
 	// Perhaps is an ordinary word in the place of a namespace: it counts if that namespace exists.
 	Perhaps    string
 	Everywhere bool
+	// Aged is "oldest" or "newest" if the question is for one object of the kind by its age.
+	Aged string
 	// Lacks are the words for what the listed objects lack: "pods without a node".
 	Lacks []string
 	// Except are namespaces that the question excludes, and Without names of objects; Parse does not set them.
@@ -107,6 +109,9 @@ func Parse(message string, named Named) Ask {
 	}
 	if !whyExpr.MatchString(s.low) {
 		a.readNumber(s, p)
+	}
+	if aged := agedExpr.FindString(s.low); aged != "" && a.Kind != "" && (a.Intent == List || a.Intent == Diagnosis || a.Intent == Unclear || a.Intent == Describe) {
+		a.Intent, a.Aged = List, strings.Replace(aged, "youngest", "newest", 1)
 	}
 	if kind, words := lacking(s.low); kind != "" && (a.Intent == List || a.Intent == Diagnosis || a.Intent == Unclear) {
 		a.Intent, a.Kind, a.Lacks = List, kind, words

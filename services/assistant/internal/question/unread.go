@@ -140,7 +140,8 @@ func readingOf(text string, known Named) string {
 	if a.Route != nil {
 		route = fmt.Sprintf("%+v", *a.Route)
 	}
-	reading := fmt.Sprintf("%v %+v %q %v %v %q %v %s %+v %q", a.Intent, a.Changes, a.Kind, a.Everywhere, a.Within, a.UnreadTime, a.Right, route, a.Count, a.Lacks)
+	excludes, place := LeavesOut(a.Words)
+	reading := fmt.Sprint(excludes, place) + fmt.Sprintf("%v %+v %q %v %v %q %v %s %+v %q %s", a.Intent, a.Changes, a.Kind, a.Everywhere, a.Within, a.UnreadTime, a.Right, route, a.Count, a.Lacks, a.Aged)
 	switch a.Intent { // what else an answer of the intent depends on
 	case Diagnosis, Health, Unclear, Advice:
 		reading += fmt.Sprint(a.Symptoms, TellsFault(a.Words))

@@ -203,8 +203,12 @@ func explainPressure(f *engine.Finding, x *Index, node *corev1.Node, pods []*cor
 	return f.Cause != ""
 }
 
-// settled is the age from which a node's change to ready is not its first.
-const settled = 10 * time.Minute
+const (
+	// settled is the age from which a node's change to ready is not its first.
+	settled = 10 * time.Minute
+	// absenceShown is how long a node's absence is a finding after its end.
+	absenceShown = time.Hour
+)
 
 // explainAbsence reports whether a ready node recently was not: what ran on it may show traces that nothing else
 // explains. c is its condition Ready.
@@ -212,11 +216,11 @@ func explainAbsence(f *engine.Finding, x *Index, node *corev1.Node, c *corev1.No
 	away := map[string][]*corev1.Event{}
 	for i := range x.Events {
 		e := &x.Events[i]
-		if e.InvolvedObject.Kind == "Node" && e.InvolvedObject.Name == node.Name && (e.Reason == "NodeNotReady" || e.Reason == "Rebooted") && x.Taken.Sub(engine.LastSeen(e).Time) <= engine.Recent {
+		if e.InvolvedObject.Kind == "Node" && e.InvolvedObject.Name == node.Name && (e.Reason == "NodeNotReady" || e.Reason == "Rebooted") && x.Taken.Sub(engine.LastSeen(e).Time) <= absenceShown {
 			away[e.Reason] = append(away[e.Reason], e)
 		}
 	}
-	back := c != nil && !node.CreationTimestamp.IsZero() && x.Taken.Sub(c.LastTransitionTime.Time) <= engine.Recent && c.LastTransitionTime.Sub(node.CreationTimestamp.Time) > settled
+	back := c != nil && !node.CreationTimestamp.IsZero() && x.Taken.Sub(c.LastTransitionTime.Time) <= absenceShown && c.LastTransitionTime.Sub(node.CreationTimestamp.Time) > settled
 	if !back && len(away) == 0 {
 		return false
 	}
