@@ -6,7 +6,6 @@ import { act, cleanup, fireEvent, render, screen, waitFor, within } from '@testi
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 // @ts-expect-error: plain JavaScript, for development and tests only
 import { answer } from '../dev/fixtures.mjs';
-import { router } from '../src/router';
 import { columnsOf, defaultColumns } from '../src/screens/runs/columns';
 import {
   compareBy,
@@ -20,7 +19,6 @@ import {
   type RunRow,
 } from '../src/screens/runs/rows';
 import { sortRows } from '../src/components/table';
-import { queryClient } from '../src/state/live';
 
 const base: RunRow = {
   flow_run_id: 'r1',
@@ -153,8 +151,10 @@ describe('compareBy', () => {
 
 describe('the page', () => {
   let view: unknown;
+  let router: typeof import('../src/router').router;
   beforeEach(() => {
     view = undefined;
+    vi.resetModules(); // a router of its own for each test
     vi.stubGlobal('scrollTo', () => undefined);
     vi.stubGlobal(
       'ResizeObserver',
@@ -190,7 +190,8 @@ describe('the page', () => {
   });
 
   async function open(path: string): Promise<HTMLElement> {
-    queryClient.clear();
+    ({ router } = await import('../src/router'));
+    const { queryClient } = await import('../src/state/live');
     router.update({ ...router.options, history: createMemoryHistory({ initialEntries: [path] }) } as never);
     await act(async () => {
       render(
@@ -200,7 +201,12 @@ describe('the page', () => {
       );
     });
     await screen.findByRole('heading', { level: 1 }, { timeout: 8000 });
-    await waitFor(() => expect(queryClient.isFetching()).toBe(0), { timeout: 8000 });
+    await waitFor(
+      () => {
+        expect(queryClient.isFetching()).toBe(0);
+      },
+      { timeout: 8000 },
+    );
     return screen.getByRole('main');
   }
   const rowOf = (name: RegExp): string =>

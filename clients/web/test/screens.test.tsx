@@ -61,7 +61,7 @@ async function open(path: string): Promise<void> {
 }
 
 /** The id of a run of the fixtures. */
-const run = (n: number): string => `0193ab00-0000-7000-8000-${String(n).padStart(12, '0')}`;
+const run = (n: number): string => `018f3a00-0000-7000-8000-${String(n).padStart(12, '0')}`;
 const routes = ['/', '/models', '/models/RuntimeRegressor', '/approvals', '/runs', '/drift', '/alerts', '/gallery'];
 
 describe('screens', () => {

@@ -189,7 +189,7 @@ const optional: Record<Choice, Column<RunRow>> = {
     key: 'requester',
     header: names.requester,
     sort: (run) => run.requester,
-    className: 'drop-m',
+    className: 'drop-m wide-s',
     cell: (run) =>
       run.requester ? (
         <span className="trunc cell-w" title={run.requester}>
@@ -199,10 +199,17 @@ const optional: Record<Choice, Column<RunRow>> = {
         <NotMeasured why={words.noRequester} />
       ),
   },
-  cause: { key: 'cause', header: names.cause, sort: (run) => run.cause, cell: (run) => <CauseName run={run} /> },
+  cause: {
+    key: 'cause',
+    header: names.cause,
+    className: 'wide-s',
+    sort: (run) => run.cause,
+    cell: (run) => <CauseName run={run} />,
+  },
   started: {
     key: 'started',
     header: names.started,
+    className: 'wide-s',
     sort: (run) => parseTime(run.started_at)?.getTime(),
     cell: (run) => (
       <span className="muted">
@@ -215,7 +222,7 @@ const optional: Record<Choice, Column<RunRow>> = {
     header: names.cost,
     hint: words.hints.cost,
     numeric: true,
-    className: 'drop-m',
+    className: 'drop-m wide-s',
     sort: (run) => (run.cost.state === 'measured' ? run.cost.usd : undefined),
     cell: (run) => <Cost run={run} />,
   },

@@ -54,10 +54,7 @@ export function RunScreen() {
       />
       <div className="stack">
         {run ? (
-          <>
-            <RunDetail run={run} />
-            <RecordPanels record={query.data?.record} />
-          </>
+          <RunDetail run={run} record={query.data?.record} />
         ) : (
           // Loading, failed, not allowed, or no answer from the control plane.
           <QueryPanel title={detail.steps} query={query} whole rowsOf={['runs']}>
@@ -160,17 +157,20 @@ export function stepsOf(run: RunRow, approval: Approval | undefined): GateItem[]
   return steps;
 }
 
-function RunDetail({ run }: { run: RunRow }) {
+function RunDetail({ run, record }: { run: RunRow; record: RunRecord | undefined }) {
   const approvalId = run.approval_id ?? undefined;
   const approval = useQuery({ ...approvalQuery(approvalId ?? ''), enabled: approvalId !== undefined }).data;
   const isStale = useQuery({ ...runQuery(run.flow_run_id), enabled: isActive(run) }).data?.stale;
   return (
-    <div className="grid cols-main r-wide stretch">
-      <Panel title={detail.steps}>
-        {isStale && <Note kind="warn">{detail.stale}</Note>}
-        {run.reason && <p className="mb-s">{run.reason}</p>}
-        <GateList items={stepsOf(run, approval)} />
-      </Panel>
+    <div className="grid cols-main r-wide">
+      <div className="stack">
+        <Panel title={detail.steps}>
+          {isStale && <Note kind="warn">{detail.stale}</Note>}
+          {run.reason && <p className="mb-s">{run.reason}</p>}
+          <GateList items={stepsOf(run, approval)} />
+        </Panel>
+        <RecordPanels record={record} />
+      </div>
       <Panel title={detail.facts}>
         <Facts
           facts={[
@@ -224,13 +224,14 @@ function RecordPanels({ record }: { record: RunRecord | undefined }) {
   const metrics = Object.entries(record.metrics ?? {}).filter(([name]) => !name.startsWith('baseline_'));
   const params = Object.entries(record.params ?? {});
   return (
-    <div className="grid cols-2 stretch">
+    <>
       <Panel title={detail.metrics} flush>
         {metrics.length === 0 ? (
           <Blank icon="unknown" title={detail.noMetrics} />
         ) : (
           <PairTable
             label={detail.metrics}
+            numeric
             heads={[detail.metric, detail.value, detail.baseline]}
             rows={metrics.sort(byName).map(([name, value]) => {
               const baseline = record.metrics?.[`baseline_${name}`];
@@ -251,11 +252,13 @@ function RecordPanels({ record }: { record: RunRecord | undefined }) {
           <PairTable
             label={detail.params}
             heads={[detail.param, detail.value]}
-            rows={params.sort(byName).map(([name, value]) => [name, <code>{name}</code>, value])}
+            rows={params
+              .sort(byName)
+              .map(([name, value]) => [name, <code>{name}</code>, <span className="wrap-any">{value}</span>])}
           />
         )}
       </Panel>
-    </div>
+    </>
   );
 }
 
@@ -269,10 +272,12 @@ export function sentence(reason: string): string {
 
 function PairTable({
   label,
+  numeric,
   heads,
   rows,
 }: {
   label: string;
+  numeric?: boolean;
   heads: readonly string[];
   rows: readonly (readonly [key: string, name: React.ReactNode, ...values: React.ReactNode[]])[];
 }) {
@@ -282,7 +287,7 @@ function PairTable({
         <thead>
           <tr>
             {heads.map((head, i) => (
-              <th key={head} scope="col" className={i > 0 ? 'num' : undefined}>
+              <th key={head} scope="col" className={numeric && i > 0 ? 'num' : undefined}>
                 {head}
               </th>
             ))}
@@ -293,7 +298,7 @@ function PairTable({
             <tr key={key}>
               <td>{name}</td>
               {values.map((value, i) => (
-                <td key={heads[i + 1]} className="num">
+                <td key={heads[i + 1]} className={numeric ? 'num' : undefined}>
                   {value}
                 </td>
               ))}

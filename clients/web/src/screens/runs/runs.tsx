@@ -146,7 +146,7 @@ function RunList() {
           )
         }
         empty={() =>
-          all.length > 0 || orElse(pending, noApprovals).length > 0 ? undefined : (
+          all.length > 0 || (view === 'timeline' && orElse(pending, noApprovals).length > 0) ? undefined : (
             <Blank
               icon="runs"
               title={words.none}
@@ -292,10 +292,11 @@ function RunTimeline({
         {words.emptyHint}
       </Blank>
     );
-  // Room to the right of now, so that what runs has an end in sight; never wider than what there is to see.
+  // Room to the right of now, so that what runs has an end in sight, and its duration beside it; never wider than what
+  // there is to see.
   const earliest = Math.min(...lanes.flatMap((lane) => lane.bars.map((bar) => bar.from)), minute - 10 * MINUTE);
   const left = Math.max(start, earliest - (minute - earliest) * 0.04);
-  const right = minute + (minute - left) * 0.08;
+  const right = minute + (minute - left) * 0.14;
   return (
     <>
       <Timeline lanes={lanes} from={left} to={right} now={minute} />

@@ -221,8 +221,8 @@ function LaneRow({
         })}
         {main && mainWidth <= DURATION_FITS && (
           <span
-            className={place(main.to) > 82 ? 'gdur before' : 'gdur'}
-            style={{ left: `${place(main.to) > 82 ? place(bars[0]?.from ?? main.from) : place(main.to)}%` }}
+            className={place(main.to) > 95 ? 'gdur before' : 'gdur'}
+            style={{ left: `${place(main.to) > 95 ? place(bars[0]?.from ?? main.from) : place(main.to)}%` }}
           >
             {formatDuration(main.to - main.from)}
           </span>
