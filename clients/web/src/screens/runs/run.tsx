@@ -131,12 +131,13 @@ export function stepsOf(run: RunRow, approval: Approval | undefined): GateItem[]
       title: approval.resolved_by ? detail.approvedBy(approval.resolved_by) : detail.approved,
       value: span(parseTime(approval.requested_at), approvedAt),
     });
-  if (approvedAt || !started)
+  const queuedAt = approvedAt ?? parseTime(run.dispatched_at);
+  if (queuedAt || !started)
     steps.push({
       key: 'queued',
       kind: started ? 'ok' : 'running',
       title: detail.queued,
-      value: started ? span(approvedAt, started) : undefined,
+      value: started ? span(queuedAt, started) : undefined,
     });
   if (started) {
     const failed = runKinds[state] === 'critical';

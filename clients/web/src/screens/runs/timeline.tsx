@@ -28,7 +28,7 @@ export function phasesOf(run: Run, approval: Approval | undefined, now: number):
   const state = stateOf(run);
   if (requested !== undefined && approved !== undefined)
     bars.push({ kind: 'a', from: requested, to: approved, label: words.phases.approval });
-  const queuedFrom = approved ?? started;
+  const queuedFrom = approved ?? parseTime(run.dispatched_at)?.getTime() ?? started;
   const active = activeStates.has(state);
   if (queuedFrom !== undefined && (started === undefined ? active : started > queuedFrom))
     bars.push({ kind: 'q', from: queuedFrom, to: started ?? now, label: words.phases.queue });
@@ -151,7 +151,7 @@ export function Timeline({ lanes, from, to, now }: { lanes: readonly Lane[]; fro
 }
 
 /** A bar of this share of the lane has room for its name and duration, in percent. */
-const DURATION_FITS = 14;
+const DURATION_FITS = 24;
 
 function LaneRow({
   lane,
