@@ -123,7 +123,7 @@ func trainingRows(row rows, head, first string) {
 			p.Want(200, "POST", "/approve/"+model, controlplanetest.Operator, nil)
 		}
 		list := decodeItems(t, callWithScope(p, 200, "read", "GET", "/runs", nil),
-			"flow_run_id model_id dataset_name origin state_type commit_sha approval_id model_version started_at ended_at")
+			"flow_run_id model_id dataset_name origin state_type commit_sha approval_id model_version started_at ended_at is_dummy requested_by requesters dispatched_at reason? tracker_run_id? is_generated? metrics?")
 		if len(list) != 2 || list[0]["model_id"] != "MACK" || list[0]["approval_id"] == nil {
 			t.Error(list, `want len(list) == 2 && list[0]["model_id"] == "MACK" && list[0]["approval_id"] != nil`)
 		}

@@ -101,8 +101,13 @@ func startForRows(t *testing.T) *world {
 	w := startWorld(t)
 	w.services.Serving.Answer("/traffic-rules", 200, `{"items":[{"model":"JPCP","rules":{"Production":90,"Canary":10},"updated_at":"2026-11-23T08:00:00Z","updated_by":"operator"}],"next_cursor":null}`)
 	w.services.ControlPlane.Answer("/approvals/"+effectOf+"/effect", 200, `{"approval_id":"`+effectOf+`","kind":"retrain","model_id":"JPCP","decidable":true,"action":"Approve and train","sentences":["The model is trained."]}`)
-	for _, path := range []string{"/runs", "/approvals"} {
-		w.services.ControlPlane.Answer(path, 200, map[string]string{"/runs": `{"items":[],"next_cursor":null}`, "/approvals": `[]`}[path])
+	for path, body := range map[string]string{
+		"/runs": `{"items":[{"flow_run_id":"r1","model_id":"JPCP","dataset_name":"JobsPower","origin":"api","state_type":"COMPLETED","commit_sha":null,
+			"approval_id":null,"model_version":"1","started_at":"2026-11-22T22:00:00Z","ended_at":"2026-11-22T22:01:30Z","is_dummy":false,"requested_by":"operator",
+			"metrics":{"rmse":9.5}}],"next_cursor":null}`,
+		"/costs": `{"items":[],"next_cursor":null}`, "/approvals": `[]`,
+	} {
+		w.services.ControlPlane.Answer(path, 200, body)
 	}
 	w.services.ControlPlane.Handle("/jobs", func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("state") == "" { // the search's

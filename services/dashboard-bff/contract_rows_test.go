@@ -88,6 +88,18 @@ var viewRows = []row{
 		check: wantValue("promotion.approval.required", true),
 	},
 	{
+		table: views, route: "GET /api/v1/runs", role: "viewer", status: 200,
+		members: map[string]string{
+			"": "runs " + freshMembers, "runs": "items truncated", "runs.items.0.metric": "state name better value", "runs.items.0.change": "state version reason",
+			"runs.items.0": "flow_run_id model_id dataset_name origin cause state_type is_dummy requester commit_sha approval_id model_version started_at ended_at duration_s metric change cost",
+		},
+		check: wantValue("runs.items.0.duration_s", 90.0),
+	},
+	{
+		table: views, route: "GET /api/v1/runs/{id}", role: "viewer", path: "/api/v1/runs/r1", status: 200,
+		members: map[string]string{"": "run record " + freshMembers, "record": "state reason"}, check: wantValue("run.cause", "manual"),
+	},
+	{
 		table: views, route: "GET /api/v1/approvals/{id}/effect", role: "viewer", path: "/api/v1/approvals/" + effectOf + "/effect", status: 200,
 		members: map[string]string{"": "approval_id kind model_id decidable action sentences"}, check: wantValue("action", "Approve and train"),
 	},

@@ -2822,16 +2822,38 @@ type RollbackRequest struct {
 
 // Run defines model for Run.
 type Run struct {
-	ApprovalId   *openapi_types.UUID `json:"approval_id"`
-	CommitSha    *string             `json:"commit_sha"`
-	DatasetName  string              `json:"dataset_name"`
-	EndedAt      *time.Time          `json:"ended_at"`
-	FlowRunId    string              `json:"flow_run_id"`
+	ApprovalId  *openapi_types.UUID `json:"approval_id"`
+	CommitSha   *string             `json:"commit_sha"`
+	DatasetName string              `json:"dataset_name"`
+
+	// DispatchedAt When it was handed to the orchestrator
+	DispatchedAt *time.Time `json:"dispatched_at,omitempty"`
+	EndedAt      *time.Time `json:"ended_at"`
+	FlowRunId    string     `json:"flow_run_id"`
+
+	// IsDummy On generated rows
+	IsDummy *bool `json:"is_dummy,omitempty"`
+
+	// IsGenerated The version was trained on generated rows, whether or not the run is a dummy; absent without a version
+	IsGenerated *bool `json:"is_generated,omitempty"`
+
+	// Metrics Of the version, as the trainer reported it; absent without a version
+	Metrics      *map[string]float64 `json:"metrics,omitempty"`
 	ModelId      string              `json:"model_id"`
 	ModelVersion *string             `json:"model_version"`
 	Origin       string              `json:"origin"`
-	StartedAt    *time.Time          `json:"started_at"`
-	StateType    string              `json:"state_type"`
+
+	// Reason Why it ended as it did
+	Reason *string `json:"reason,omitempty"`
+
+	// RequestedBy Who asked for the run; for an approved change, who approved it
+	RequestedBy *string `json:"requested_by,omitempty"`
+
+	// Requesters All who count as having asked for it, including those who pushed its commit
+	Requesters   *[]string  `json:"requesters,omitempty"`
+	StartedAt    *time.Time `json:"started_at"`
+	StateType    string     `json:"state_type"`
+	TrackerRunId *string    `json:"tracker_run_id,omitempty"`
 }
 
 // RunList defines model for RunList.

@@ -194,6 +194,27 @@ func (e DependencyStatus) Valid() bool {
 	}
 }
 
+// Defines values for FigureState.
+const (
+	FigureFailed      FigureState = "failed"
+	FigureMeasured    FigureState = "measured"
+	FigureNotMeasured FigureState = "not_measured"
+)
+
+// Valid indicates whether the value is a known member of the FigureState enum.
+func (e FigureState) Valid() bool {
+	switch e {
+	case FigureFailed:
+		return true
+	case FigureMeasured:
+		return true
+	case FigureNotMeasured:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for IdentityAuthMethod.
 const (
 	IdpBearer IdentityAuthMethod = "idp-bearer"
@@ -371,6 +392,72 @@ func (e Role) Valid() bool {
 	case Admin:
 		return true
 	case Viewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunCause.
+const (
+	CauseChange RunCause = "change"
+	CauseDrift  RunCause = "drift"
+	CauseDummy  RunCause = "dummy"
+	CauseManual RunCause = "manual"
+	CauseOther  RunCause = "other"
+)
+
+// Valid indicates whether the value is a known member of the RunCause enum.
+func (e RunCause) Valid() bool {
+	switch e {
+	case CauseChange:
+		return true
+	case CauseDrift:
+		return true
+	case CauseDummy:
+		return true
+	case CauseManual:
+		return true
+	case CauseOther:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunChangeVerdict.
+const (
+	VerdictBetter RunChangeVerdict = "better"
+	VerdictEqual  RunChangeVerdict = "equal"
+	VerdictWorse  RunChangeVerdict = "worse"
+)
+
+// Valid indicates whether the value is a known member of the RunChangeVerdict enum.
+func (e RunChangeVerdict) Valid() bool {
+	switch e {
+	case VerdictBetter:
+		return true
+	case VerdictEqual:
+		return true
+	case VerdictWorse:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunMetricBetter.
+const (
+	BetterHigher RunMetricBetter = "higher"
+	BetterLower  RunMetricBetter = "lower"
+)
+
+// Valid indicates whether the value is a known member of the RunMetricBetter enum.
+func (e RunMetricBetter) Valid() bool {
+	switch e {
+	case BetterHigher:
+		return true
+	case BetterLower:
 		return true
 	default:
 		return false
@@ -886,6 +973,9 @@ type FieldFault struct {
 	Loc []string `json:"loc"`
 	Msg string   `json:"msg"`
 }
+
+// FigureState A figure has a value only if it was measured; reason tells why it was not, or what failed. The times of measurement are those of its source in _sources
+type FigureState string
 
 // FinOpsView defines model for FinOpsView.
 type FinOpsView struct {
@@ -1467,6 +1557,143 @@ type RegistryView struct {
 
 // Role defines model for Role.
 type Role string
+
+// RunCause defines model for RunCause.
+type RunCause string
+
+// RunChange The key metric against that of the version in Production
+type RunChange struct {
+	// Difference The run's metric less that of Production
+	Difference *float64 `json:"difference,omitempty"`
+
+	// From Its metric
+	From   *float64 `json:"from,omitempty"`
+	Reason *string  `json:"reason,omitempty"`
+
+	// State A figure has a value only if it was measured; reason tells why it was not, or what failed. The times of measurement are those of its source in _sources
+	State   FigureState       `json:"state"`
+	Verdict *RunChangeVerdict `json:"verdict,omitempty"`
+
+	// Version The version in Production
+	Version *string `json:"version,omitempty"`
+}
+
+// RunChangeVerdict defines model for RunChange.Verdict.
+type RunChangeVerdict string
+
+// RunCost defines model for RunCost.
+type RunCost struct {
+	GpuHours *float64 `json:"gpu_hours,omitempty"`
+	Reason   *string  `json:"reason,omitempty"`
+
+	// State A figure has a value only if it was measured; reason tells why it was not, or what failed. The times of measurement are those of its source in _sources
+	State FigureState `json:"state"`
+
+	// Synthetic Estimated for a mock scheduler, not billed
+	Synthetic *bool    `json:"synthetic,omitempty"`
+	Usd       *float64 `json:"usd,omitempty"`
+}
+
+// RunMetric The metric that the model's promotion policy judges by
+type RunMetric struct {
+	// Better The metric's direction, from the policy's operator
+	Better *RunMetricBetter `json:"better,omitempty"`
+	Name   *string          `json:"name,omitempty"`
+	Reason *string          `json:"reason,omitempty"`
+
+	// State A figure has a value only if it was measured; reason tells why it was not, or what failed. The times of measurement are those of its source in _sources
+	State FigureState `json:"state"`
+	Value *float64    `json:"value,omitempty"`
+}
+
+// RunMetricBetter The metric's direction, from the policy's operator
+type RunMetricBetter string
+
+// RunRecord What the tracker recorded of a run
+type RunRecord struct {
+	ExperimentId *string             `json:"experiment_id,omitempty"`
+	Metrics      *map[string]float64 `json:"metrics,omitempty"`
+	Params       *map[string]string  `json:"params,omitempty"`
+	Reason       *string             `json:"reason,omitempty"`
+
+	// State A figure has a value only if it was measured; reason tells why it was not, or what failed. The times of measurement are those of its source in _sources
+	State FigureState `json:"state"`
+}
+
+// RunRow defines model for RunRow.
+type RunRow struct {
+	ApprovalId *openapi_types.UUID `json:"approval_id"`
+	ApprovedBy *string             `json:"approved_by,omitempty"`
+	Cause      RunCause            `json:"cause"`
+
+	// Change The key metric against that of the version in Production
+	Change       RunChange  `json:"change"`
+	CommitSha    *string    `json:"commit_sha"`
+	Cost         RunCost    `json:"cost"`
+	DatasetName  string     `json:"dataset_name"`
+	DispatchedAt *time.Time `json:"dispatched_at,omitempty"`
+
+	// DurationS From start to end; absent while it runs, and if it never started
+	DurationS *float64   `json:"duration_s,omitempty"`
+	EndedAt   *time.Time `json:"ended_at"`
+	FlowRunId string     `json:"flow_run_id"`
+
+	// IsDummy On generated rows
+	IsDummy bool `json:"is_dummy"`
+
+	// IsGenerated The version was trained on generated rows
+	IsGenerated *bool `json:"is_generated,omitempty"`
+
+	// Metric The metric that the model's promotion policy judges by
+	Metric       RunMetric `json:"metric"`
+	ModelId      string    `json:"model_id"`
+	ModelVersion *string   `json:"model_version"`
+
+	// Origin As the control plane records it
+	Origin string `json:"origin"`
+
+	// Reason Why it ended as it did
+	Reason *string `json:"reason,omitempty"`
+
+	// Requester Who asked for it
+	Requester    *string    `json:"requester,omitempty"`
+	StartedAt    *time.Time `json:"started_at"`
+	StateType    string     `json:"state_type"`
+	TrackerRunId *string    `json:"tracker_run_id,omitempty"`
+}
+
+// RunView defines model for RunView.
+type RunView struct {
+	AsOf *time.Time `json:"_as_of,omitempty"`
+
+	// Partial Sources without an answer
+	Partial []string               `json:"_partial,omitempty"`
+	Sources map[string]SourceState `json:"_sources,omitempty"`
+
+	// Record What the tracker recorded of a run
+	Record *RunRecord `json:"record,omitempty"`
+	Run    *RunRow    `json:"run,omitempty"`
+}
+
+// RunsView defines model for RunsView.
+type RunsView struct {
+	AsOf *time.Time `json:"_as_of,omitempty"`
+
+	// Partial Sources without an answer
+	Partial []string               `json:"_partial,omitempty"`
+	Sources map[string]SourceState `json:"_sources,omitempty"`
+
+	// Runs Absent if the control plane gave no answer
+	Runs *RunsView_Runs `json:"runs,omitempty"`
+}
+
+// RunsView_Runs Absent if the control plane gave no answer
+type RunsView_Runs struct {
+	Items []RunRow `json:"items"`
+
+	// Truncated There are older runs, which are not listed
+	Truncated bool `json:"truncated"`
+}
 
 // SSOLogout defines model for SSOLogout.
 type SSOLogout struct {
@@ -2345,6 +2572,16 @@ func (c *Client) Registry(ctx context.Context, editors ...RequestEditorFn) (*htt
 // Overview calls GET /api/v1/overview.
 func (c *Client) Overview(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
 	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/api/v1/overview")}, editors...)
+}
+
+// Runs calls GET /api/v1/runs.
+func (c *Client) Runs(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/api/v1/runs")}, editors...)
+}
+
+// RunDetail calls GET /api/v1/runs/{id}.
+func (c *Client) RunDetail(ctx context.Context, id string, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/api/v1/runs/%s", id)}, editors...)
 }
 
 // Search calls GET /api/v1/search.

@@ -385,6 +385,86 @@ const runs = [
   run(88, 'RuntimeRegressor', 'CRASHED', 26 * HOUR, 25.5 * HOUR, { origin: 'drift' }),
 ];
 
+const keyMetrics = {
+  MCBound: ['accuracy', 'higher', 0.913],
+  RuntimeClass: ['accuracy', 'higher', 0.742],
+  QueueWait: ['rmse', 'lower', 118.2],
+  JPCP: ['rmse', 'lower', 21.4],
+  MACK: ['f1_macro', 'higher', 0.641],
+};
+const inProduction = { MCBound: '9', RuntimeClass: '14', QueueWait: '3', JPCP: '12' };
+const unmeasured = (reason) => ({ state: 'not_measured', reason });
+/** A run as the dashboard composes it; its metric is the model's in Production, moved by so much. */
+const runRow = (r, moved, over = {}) => {
+  const [name, better, from] = keyMetrics[r.model_id] ?? [];
+  const version = inProduction[r.model_id];
+  const noVersion = r.ended_at ? 'the run produced no version' : 'the run has not ended';
+  const metric = !name
+    ? unmeasured('no promotion policy names the model’s key metric')
+    : r.model_version
+      ? { state: 'measured', name, better, value: from + moved }
+      : { ...unmeasured(noVersion), name, better };
+  const verdict = moved === 0 ? 'equal' : moved < 0 === (better === 'lower') ? 'better' : 'worse';
+  return {
+    ...r,
+    cause: { manual: 'manual', drift: 'drift', approval: 'change' }[r.origin],
+    is_dummy: false,
+    is_generated: r.model_version ? false : undefined,
+    requester: { manual: 'idp-a:1002', drift: 'system:drift', approval: 'ci' }[r.origin],
+    approved_by: r.approval_id ? 'idp-a:1001' : undefined,
+    tracker_run_id: r.started_at ? `${r.flow_run_id.replaceAll('-', '')}` : undefined,
+    dispatched_at: r.started_at ?? at(2 * MIN),
+    duration_s: r.ended_at ? (new Date(r.ended_at) - new Date(r.started_at)) / 1000 : undefined,
+    metric,
+    change:
+      metric.state !== 'measured'
+        ? unmeasured(metric.reason)
+        : !version
+          ? unmeasured('the model has no version in Production')
+          : version === r.model_version
+            ? { ...unmeasured('this is the version in Production'), version }
+            : { state: 'measured', version, from, difference: moved, verdict },
+    cost: r.model_version
+      ? { state: 'measured', usd: 11.7, gpu_hours: 0.9, synthetic: false }
+      : unmeasured(`${noVersion}, and cost is recorded by version`),
+    ...over,
+  };
+};
+const runRows = [
+  runRow(runs[2], 0),
+  runRow(runs[0], 0),
+  runRow(runs[1], 0),
+  runRow(runs[5], 0),
+  runRow(runs[3], -0.62),
+  runRow(runs[4], -0.029, { reason: 'macro F1 0.612, needs 0.640' }),
+  runRow(runs[6], 0),
+  runRow(runs[7], 0, { reason: 'The worker gave no sign of life for 10 min' }),
+  runRow(run(89, 'JPCP', 'COMPLETED', 30 * HOUR, 29.4 * HOUR, { model_version: '11', origin: 'manual' }), 1.9, {
+    cost: { state: 'measured', usd: 51.85, gpu_hours: 20.74, synthetic: true },
+  }),
+  runRow(run(90, 'QueueWait', 'COMPLETED', 50 * HOUR, 49.9 * HOUR, { model_version: '2', origin: 'manual' }), 4.1, {
+    is_dummy: true,
+    cause: 'dummy',
+    change: { ...unmeasured('one of the two was a dummy run, on generated rows'), version: '3' },
+    cost: unmeasured('no cost was recorded for version 2'),
+  }),
+];
+const record = (r) =>
+  r.tracker_run_id && r.model_version
+    ? {
+        state: 'measured',
+        experiment_id: '3',
+        params: {
+          model_name: r.model_id,
+          dataset: r.dataset_name,
+          estimator: 'gbt',
+          trees: r.model_version === '13' ? '400' : '300',
+          seed: '7',
+        },
+        metrics: { [r.metric.name ?? 'rmse']: r.metric.value ?? 1, baseline_rmse: 88.6, mae: 14.2 },
+      }
+    : unmeasured('the run has recorded nothing at the tracker');
+
 const promotion = (n, model_, state, ago) => ({
   id: uuid(n),
   model: model_,
@@ -931,6 +1011,19 @@ export function answer(method, path, query, body, role) {
     return { flow_run_id: uuid(99), status_url: '', model_id: a.model_id, approval_id: a.id, status: a.status };
   }
   if ((p = m(/^\/approvals\/([^/]+)$/, cp))) return approvals.find((x) => x.id === p[0]);
+  if (path === '/api/v1/runs') {
+    const items = process.env.MANY_RUNS
+      ? Array.from({ length: Number(process.env.MANY_RUNS) }, (_, i) => ({
+          ...runRows[i % runRows.length],
+          flow_run_id: `019ab3f7-7c1e-7000-8000-${String(i).padStart(12, '0')}`,
+        }))
+      : runRows;
+    return { runs: { items, truncated: false }, _as_of: at(1200) };
+  }
+  if ((p = m(/^\/api\/v1\/runs\/([^/]+)$/, path))) {
+    const r = runRows.find((x) => x.flow_run_id === p[0]);
+    return r && { run: r, record: record(r), _as_of: at(1200) };
+  }
   if (cp === '/runs')
     return { items: runs.filter((r) => !query.get('model') || r.model_id === query.get('model')), next_cursor: null };
   if ((p = m(/^\/retrain\/([^/]+)$/, cp))) {

@@ -21,7 +21,8 @@ import { Panel } from './components/panel';
 import { Toasts } from './components/toast';
 import { Shell } from './shell/shell';
 import type { Crumb } from './shell/topbar';
-import { alertStates, approvalTabs, modelTabs, registryViews, runTabs } from './router-params';
+import { shortenHash } from './format/numbers';
+import { alertStates, approvalTabs, modelTabs, registryViews, runCauses, runTabs, runViews } from './router-params';
 import { queryClient } from './state/live';
 import { defaultRange, isRangeKey, type RangeKey } from './state/range';
 import { text } from './text';
@@ -180,9 +181,38 @@ const approvalsRoute = createRoute({
 const runsRoute = createRoute({
   getParentRoute: parent,
   path: '/runs',
-  validateSearch: params((s) => ({ state: oneOf(runTabs, s.state), id: textParam(s.id), q: textParam(s.q) })),
+  validateSearch: params((s) => ({
+    state: oneOf(runTabs, s.state),
+    as: oneOf(runViews, s.as),
+    id: textParam(s.id),
+    q: textParam(s.q),
+    sort: textParam(s.sort),
+    model: listParam(s.model),
+    cause: listParam(s.cause)?.filter((cause) => oneOf(runCauses, cause)),
+    requester: listParam(s.requester),
+  })),
   staticData: { page: { nav: 'runs', crumbs: crumbsOf({ label: groups.models }, { label: nav.runs }) } },
   component: lazyRouteComponent(() => import('./screens/runs/runs'), 'RunsScreen'),
+});
+
+const runRoute = createRoute({
+  getParentRoute: parent,
+  path: '/runs/$id',
+  staticData: {
+    page: {
+      nav: 'runs',
+      crumbs: (params) => [{ label: nav.runs, to: '/runs' }, { label: shortenHash(params.id ?? '') }],
+    },
+  },
+  component: lazyRouteComponent(() => import('./screens/runs/run'), 'RunScreen'),
+});
+
+const compareRunsRoute = createRoute({
+  getParentRoute: parent,
+  path: '/runs/compare',
+  validateSearch: params((s) => ({ run: listParam(s.run) })),
+  staticData: { page: { nav: 'runs', crumbs: crumbsOf({ label: nav.runs, to: '/runs' }, { label: nav.compare }) } },
+  component: lazyRouteComponent(() => import('./screens/runs/compare'), 'CompareRunsScreen'),
 });
 
 const driftRoute = createRoute({
@@ -346,6 +376,8 @@ export const routeTree = rootRoute.addChildren([
     promoteRoute,
     approvalsRoute,
     runsRoute,
+    runRoute,
+    compareRunsRoute,
     driftRoute,
     alertsRoute,
     moreRoute,

@@ -60,6 +60,8 @@ async function open(path: string): Promise<void> {
   await screen.findByRole('heading', { level: 1 }, { timeout: 8000 });
 }
 
+/** The id of a run of the fixtures. */
+const run = (n: number): string => `018f3a00-0000-7000-8000-${String(n).padStart(12, '0')}`;
 const routes = ['/', '/models', '/models/RuntimeRegressor', '/approvals', '/runs', '/drift', '/alerts', '/gallery'];
 
 describe('screens', () => {
@@ -68,7 +70,11 @@ describe('screens', () => {
     ['/models', 'Registry', 'Drift z 4.18, above 3.0'],
     ['/models/RuntimeRegressor', /RuntimeRegressor/, 'p90_error'],
     ['/approvals', 'Approvals', 'Why high risk'],
-    ['/runs', 'Runs', 'Train and evaluate'],
+    ['/runs', 'Runs', '−2.9 % better'],
+    ['/runs?as=timeline', 'Runs', 'JPCP v13'],
+    [`/runs/${run(84)}`, 'JPCP v13', 'Train and evaluate'],
+    [`/runs?id=${run(84)}`, 'JPCP v13', 'Train and evaluate'],
+    [`/runs/compare?run=${JSON.stringify([run(84), run(89)])}`, 'Compare runs', 'trees'],
     ['/drift', 'Drift', 'decided by z score'],
     ['/alerts', 'Alerts', 'What to do'],
   ])('%s shows its object and what is so', async (path, title, figure) => {

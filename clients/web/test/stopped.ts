@@ -96,6 +96,22 @@ function shaped(view: Doc, mood: Mood, sources: string[]): Doc {
   return mood === 'away' ? withPartial(as(emptied(view)), sources) : as(emptied(view));
 }
 
+/** Returns the view of runs: the control plane has the runs, the tracker knows the version in Production. */
+function runsView(view: Doc, service: Service, mood: Mood): Doc {
+  if (service === 'serving' || mood === 'full' || mood === 'well') return view;
+  if (service === 'control_plane')
+    return mood === 'away'
+      ? withPartial({}, ['runs', 'promotion', 'cost'])
+      : { ...view, runs: { items: [], truncated: false } };
+  const change =
+    mood === 'away'
+      ? { state: 'failed', reason: 'the tracker gave no answer about Production' }
+      : { state: 'not_measured', reason: 'the model has no version in Production' };
+  const items = as<{ items: Doc[] }>(view.runs).items.map((run) => ({ ...run, change }));
+  const out = { ...view, runs: { items, truncated: false } };
+  return mood === 'away' ? withPartial(out, ['tracker']) : out;
+}
+
 const shapes: [RegExp, Service, string[]][] = [
   [/^\/api\/v1\/alerts$/, 'control_plane', ['alerts']],
   [/^\/api\/v1\/llmops\/overview$/, 'control_plane', ['endpoints', 'evals']],
@@ -114,6 +130,7 @@ export function answerWith(url: URL, service: Service, mood: Mood): unknown {
   if (body === undefined) return undefined;
   if (path === '/api/v1/mlops/registry') return registryView(as(body), service, mood);
   if (/^\/api\/v1\/mlops\/model\/[^/]+$/.test(path)) return without(as(body), service, mood, 'detail', 'detail');
+  if (path === '/api/v1/runs') return runsView(as(body), service, mood);
   if (path.endsWith('/series')) {
     const cost = query.get('metric') === 'cost_usd';
     if ((cost ? 'control_plane' : 'serving') !== service || mood === 'full' || mood === 'well') return body;

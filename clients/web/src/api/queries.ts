@@ -3,6 +3,7 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { boundsOf, type TimeRange } from '../state/range';
 import { bodyOf, controlPlane, dashboard, platformFetch, sendJSON, serving } from './client';
+import { Problem } from './problem';
 import type { components as ControlPlane } from './gen/controlplane';
 import type { components as Dashboard } from './gen/dashboard';
 
@@ -122,6 +123,21 @@ export const runsQuery = (model?: string) =>
     queryKey: ['runs', 'list', model ?? ''],
     queryFn: ({ signal }) =>
       bodyOf(controlPlane.GET('/runs', { params: { query: { model, limit: LIST_LIMIT } }, signal })),
+  });
+
+/** The runs with what each did, cost and changed. */
+export const runRowsQuery = queryOptions({
+  queryKey: ['runs', 'rows'],
+  queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/runs', { signal })),
+});
+
+/** A run that was started a moment ago is not in the shared list yet: its absence counts after a few seconds. */
+export const runDetailQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['runs', 'detail', id],
+    queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/runs/{id}', { params: { path: { id } }, signal })),
+    retry: (failures, error) => failures < 3 && error instanceof Problem && [0, 404].includes(error.status),
+    retryDelay: 1500,
   });
 
 export const runQuery = (id: string) =>

@@ -60,6 +60,23 @@ export function storeCluster(name: string): void {
   }
 }
 
+/** Returns the columns that the person chose for a table, or undefined while none were chosen. */
+export function readColumns(table: string): readonly string[] | undefined {
+  try {
+    return localStorage.getItem(`platform.columns.${table}`)?.split(',');
+  } catch {
+    return undefined; // storage is blocked
+  }
+}
+
+export function storeColumns(table: string, columns: readonly string[]): void {
+  try {
+    localStorage.setItem(`platform.columns.${table}`, columns.join(','));
+  } catch {
+    // Storage is blocked: the choice lasts until the page is left.
+  }
+}
+
 export function subscribeToPreferences(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);

@@ -24,6 +24,7 @@ export const shell = {
     search: 'Search',
     snapshot: 'Snapshot',
     promote: 'Promote',
+    compare: 'Compare',
     gallery: 'Components',
   },
   count: { firing: 'firing', waiting: 'waiting', running: 'running' },

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -148,14 +149,32 @@ func (a *API) List(c echo.Context) error {
 	rows, next := wire.CutPage(page, rows, func(r store.ListRunsRow) uuid.UUID { return r.Run.ID })
 	out := api.RunList{Items: make([]api.Run, 0, len(rows)), NextCursor: next}
 	for _, row := range rows {
-		r := row.Run
-		out.Items = append(out.Items, api.Run{
-			FlowRunId: r.FlowRunID, ModelId: r.ModelID, DatasetName: r.DatasetName, Origin: r.Origin, StateType: r.StateType,
-			CommitSha: cmp.Or(row.TrainedCommit, r.CommitSha), ApprovalId: r.ApprovalID, ModelVersion: r.ModelVersion,
-			StartedAt: wire.UTC(r.StartedAt), EndedAt: wire.UTC(r.EndedAt),
-		})
+		item, err := toRun(row)
+		if err != nil {
+			return err
+		}
+		out.Items = append(out.Items, item)
 	}
 	return c.JSON(http.StatusOK, out)
+}
+
+func toRun(row store.ListRunsRow) (api.Run, error) {
+	r := row.Run
+	dispatched := r.DispatchedAt.UTC()
+	out := api.Run{
+		FlowRunId: r.FlowRunID, ModelId: r.ModelID, DatasetName: r.DatasetName, Origin: r.Origin, StateType: r.StateType,
+		CommitSha: cmp.Or(row.TrainedCommit, r.CommitSha), ApprovalId: r.ApprovalID, ModelVersion: r.ModelVersion,
+		StartedAt: wire.UTC(r.StartedAt), EndedAt: wire.UTC(r.EndedAt),
+		IsDummy: &r.IsDummy, IsGenerated: row.IsGenerated, RequestedBy: &r.RequestedBy, Requesters: &r.Requesters,
+		DispatchedAt: &dispatched, Reason: r.Reason, TrackerRunId: r.TrackerRunID,
+	}
+	if row.Metrics == nil {
+		return out, nil
+	}
+	if err := json.Unmarshal(row.Metrics, &out.Metrics); err != nil {
+		return out, fmt.Errorf("metrics of %s version %s: %w", r.ModelID, wire.Deref(r.ModelVersion), err)
+	}
+	return out, nil
 }
 
 func notFound() error {

@@ -7,6 +7,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -140,7 +141,7 @@ func (q *Queries) InsertRun(ctx context.Context, arg InsertRunParams) (int64, er
 }
 
 const listRuns = `-- name: ListRuns :many
-select r.flow_run_id, r.id, r.tenant, r.model_id, r.dataset_name, r.is_dummy, r.origin, r.approval_id, r.requested_by, r.request_id, r.commit_sha, r.state_type, r.state_name, r.terminal, r.model_version, r.tracker_run_id, r.reason, r.dispatched_at, r.started_at, r.ended_at, r.checked_at, r.unknown_since, r.requesters, r.person_unknown, v.commit_sha as trained_commit
+select r.flow_run_id, r.id, r.tenant, r.model_id, r.dataset_name, r.is_dummy, r.origin, r.approval_id, r.requested_by, r.request_id, r.commit_sha, r.state_type, r.state_name, r.terminal, r.model_version, r.tracker_run_id, r.reason, r.dispatched_at, r.started_at, r.ended_at, r.checked_at, r.unknown_since, r.requesters, r.person_unknown, v.commit_sha as trained_commit, v.is_generated, v.metrics
 from runs r
 left join versions v on v.model_id = r.model_id and v.version = r.model_version and v.flow_run_id = r.flow_run_id
 where r.tenant = $1
@@ -162,6 +163,8 @@ type ListRunsParams struct {
 type ListRunsRow struct {
 	Run           Run
 	TrainedCommit *string
+	IsGenerated   *bool
+	Metrics       json.RawMessage
 }
 
 // A run keeps the commit that it was asked for, by which its pushers are found; its version tells the one it was trained from.
@@ -206,6 +209,8 @@ func (q *Queries) ListRuns(ctx context.Context, arg ListRunsParams) ([]ListRunsR
 			&i.Run.Requesters,
 			&i.Run.PersonUnknown,
 			&i.TrainedCommit,
+			&i.IsGenerated,
+			&i.Metrics,
 		); err != nil {
 			return nil, err
 		}

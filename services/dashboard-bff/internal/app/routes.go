@@ -42,6 +42,8 @@ func (p *parts) addRoutes(e *echo.Echo) {
 	view("/api/v1/mlops/model/:name", p.views.Model, viewer())
 	view("/api/v1/mlops/model/:name/series", p.views.Series, viewer())
 	view("/api/v1/mlops/promotion/:name", p.views.Promotion, viewer())
+	view("/api/v1/runs", p.views.Runs, viewer())
+	view("/api/v1/runs/:id", p.views.Run, viewer())
 
 	view("/api/v1/facility/overview", p.facility.Overview, viewer())
 	view("/api/v1/facility/queue", p.facility.Queue, viewer())

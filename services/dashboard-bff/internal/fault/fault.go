@@ -25,6 +25,7 @@ var (
 	UnknownProvider         = problem.Kind{Code: "unknown_provider", Status: http.StatusNotFound, Title: "Unknown identity provider"}
 	ModelNotFound           = problem.Kind{Code: "model_not_found", Status: http.StatusNotFound, Title: "Unknown model"}
 	JobNotFound             = problem.Kind{Code: "job_not_found", Status: http.StatusNotFound, Title: "Unknown job"}
+	RunNotFound             = problem.Kind{Code: "run_not_found", Status: http.StatusNotFound, Title: "Unknown run"}
 	AlertNotFound           = problem.Kind{Code: "alert_not_found", Status: http.StatusNotFound, Title: "Unknown alert"}
 	AlertResolved           = problem.Kind{Code: "alert_resolved", Status: http.StatusConflict, Title: "Alert resolved"}
 	ConfigChanged           = problem.Kind{Code: "config_changed", Status: http.StatusPreconditionFailed, Title: "Configuration changed meanwhile"}

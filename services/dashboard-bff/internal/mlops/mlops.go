@@ -1,4 +1,5 @@
-// Package mlops holds the views of models: overview, registry, one model, its series and its promotion gate.
+// Package mlops holds the views of models: overview, registry, one model, its series and its promotion gate; and of the
+// runs that train them.
 package mlops
 
 import (

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
+	api "github.com/mlp-platform/platform/clients/go/dashboard"
 	"github.com/mlp-platform/platform/clients/go/inference"
 	"github.com/mlp-platform/platform/clients/go/wire"
 	"github.com/mlp-platform/platform/libs/problem"
@@ -38,6 +39,10 @@ type sources struct {
 	gate    compose.Source[string, gateFacts]
 	series  compose.Source[seriesQuery, inference.Series]
 	costs   compose.Source[string, []controlplane.Cost]
+
+	runs     compose.Source[compose.None, runList]
+	runCosts compose.Source[compose.None, map[modelAndVersion]api.RunCost]
+	record   compose.Source[string, api.RunRecord]
 }
 
 // clients fetches the data of the sources.
@@ -65,9 +70,15 @@ func newSources(u *upstream.Clients) sources {
 		gate:    compose.Source[string, gateFacts]{Name: "promotion", Service: upstream.ControlPlane, Call: "gate", Fetch: c.gate},
 		series:  compose.Source[seriesQuery, inference.Series]{Name: "drift", Service: upstream.Serving, Call: "series", Fetch: c.series},
 		costs:   compose.Source[string, []controlplane.Cost]{Name: "cost", Service: upstream.ControlPlane, Call: "list costs", Fetch: c.listCosts},
+
+		runs:     controlSource("runs", "list runs", c.listRuns),
+		runCosts: controlSource("cost", "costs of runs", c.listRunCosts),
+		record:   compose.Source[string, api.RunRecord]{Name: "tracker", Service: upstream.Tracker, Call: "run", Fetch: c.readRecord},
 	}
 	s.drift.Budget, s.drift.Pace = listBudget, 2
 	s.tracker.Budget, s.tracker.Pace = listBudget, 1
+	s.runs.Budget, s.runs.Pace = listBudget, 1
+	s.runCosts.Budget, s.runCosts.Pace = listBudget, 1
 	return s
 }
 

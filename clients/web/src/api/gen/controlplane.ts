@@ -1653,6 +1653,26 @@ export interface components {
             started_at: string | null;
             /** Format: date-time */
             ended_at: string | null;
+            /** @description On generated rows */
+            is_dummy?: boolean;
+            /** @description The version was trained on generated rows, whether or not the run is a dummy; absent without a version */
+            is_generated?: boolean;
+            /** @description Who asked for the run; for an approved change, who approved it */
+            requested_by?: string;
+            /** @description All who count as having asked for it, including those who pushed its commit */
+            requesters?: string[];
+            /**
+             * Format: date-time
+             * @description When it was handed to the orchestrator
+             */
+            dispatched_at?: string;
+            /** @description Why it ended as it did */
+            reason?: string | null;
+            tracker_run_id?: string | null;
+            /** @description Of the version, as the trainer reported it; absent without a version */
+            metrics?: {
+                [key: string]: number;
+            };
         };
         RunList: {
             items: components["schemas"]["Run"][];

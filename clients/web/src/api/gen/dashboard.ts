@@ -417,6 +417,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Training runs, newest first, with key metric, cause and cost (viewer) */
+        get: operations["runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One run with its parameters and metrics (viewer) */
+        get: operations["runDetail"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/mlops/promotion/{name}": {
         parameters: {
             query?: never;
@@ -1232,6 +1266,116 @@ export interface components {
                 [key: string]: string;
             };
         };
+        /**
+         * @description A figure has a value only if it was measured; reason tells why it was not, or what failed. The times of measurement are those of its source in _sources
+         * @enum {string}
+         */
+        FigureState: "measured" | "not_measured" | "failed";
+        /** @description The metric that the model's promotion policy judges by */
+        RunMetric: {
+            state: components["schemas"]["FigureState"];
+            reason?: string;
+            name?: string;
+            /**
+             * @description The metric's direction, from the policy's operator
+             * @enum {string}
+             */
+            better?: "lower" | "higher";
+            /** Format: double */
+            value?: number;
+        };
+        /** @description The key metric against that of the version in Production */
+        RunChange: {
+            state: components["schemas"]["FigureState"];
+            reason?: string;
+            /** @description The version in Production */
+            version?: string;
+            /**
+             * Format: double
+             * @description Its metric
+             */
+            from?: number;
+            /**
+             * Format: double
+             * @description The run's metric less that of Production
+             */
+            difference?: number;
+            /** @enum {string} */
+            verdict?: "better" | "worse" | "equal";
+        };
+        RunCost: {
+            state: components["schemas"]["FigureState"];
+            reason?: string;
+            /** Format: double */
+            usd?: number;
+            /** Format: double */
+            gpu_hours?: number;
+            /** @description Estimated for a mock scheduler, not billed */
+            synthetic?: boolean;
+        };
+        /** @enum {string} */
+        RunCause: "change" | "drift" | "manual" | "dummy" | "other";
+        RunRow: {
+            flow_run_id: string;
+            model_id: string;
+            dataset_name: string;
+            /** @description As the control plane records it */
+            origin: string;
+            cause: components["schemas"]["RunCause"];
+            state_type: string;
+            /** @description Why it ended as it did */
+            reason?: string;
+            /** @description On generated rows */
+            is_dummy: boolean;
+            /** @description The version was trained on generated rows */
+            is_generated?: boolean;
+            /** @description Who asked for it */
+            requester?: string;
+            approved_by?: string;
+            commit_sha: string | null;
+            /** Format: uuid */
+            approval_id: string | null;
+            model_version: string | null;
+            tracker_run_id?: string;
+            /** Format: date-time */
+            dispatched_at?: string;
+            /** Format: date-time */
+            started_at: string | null;
+            /** Format: date-time */
+            ended_at: string | null;
+            /**
+             * Format: double
+             * @description From start to end; absent while it runs, and if it never started
+             */
+            duration_s?: number;
+            metric: components["schemas"]["RunMetric"];
+            change: components["schemas"]["RunChange"];
+            cost: components["schemas"]["RunCost"];
+        };
+        RunsView: components["schemas"]["Freshness"] & {
+            /** @description Absent if the control plane gave no answer */
+            runs?: {
+                items: components["schemas"]["RunRow"][];
+                /** @description There are older runs, which are not listed */
+                truncated: boolean;
+            };
+        };
+        /** @description What the tracker recorded of a run */
+        RunRecord: {
+            state: components["schemas"]["FigureState"];
+            reason?: string;
+            experiment_id?: string;
+            params?: {
+                [key: string]: string;
+            };
+            metrics?: {
+                [key: string]: number;
+            };
+        };
+        RunView: components["schemas"]["Freshness"] & {
+            run?: components["schemas"]["RunRow"];
+            record?: components["schemas"]["RunRecord"];
+        };
         AliasMove: {
             alias: string;
             version?: number | null;
@@ -1857,6 +2001,15 @@ export type ModelCost = components['schemas']['ModelCost'];
 export type ModelDrift = components['schemas']['ModelDrift'];
 export type ModelTraffic = components['schemas']['ModelTraffic'];
 export type ModelVersion = components['schemas']['ModelVersion'];
+export type FigureState = components['schemas']['FigureState'];
+export type RunMetric = components['schemas']['RunMetric'];
+export type RunChange = components['schemas']['RunChange'];
+export type RunCost = components['schemas']['RunCost'];
+export type RunCause = components['schemas']['RunCause'];
+export type RunRow = components['schemas']['RunRow'];
+export type RunsView = components['schemas']['RunsView'];
+export type RunRecord = components['schemas']['RunRecord'];
+export type RunView = components['schemas']['RunView'];
 export type AliasMove = components['schemas']['AliasMove'];
 export type GateCheck = components['schemas']['GateCheck'];
 export type GateMetric = components['schemas']['GateMetric'];
@@ -2498,6 +2651,53 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Series"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    runs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The newest 5,000 runs */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunsView"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    runDetail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The orchestrator's id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The run */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunView"];
                 };
             };
             304: components["responses"]["NotModified"];

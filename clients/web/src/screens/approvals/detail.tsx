@@ -113,7 +113,7 @@ export function ApprovalDetail({
             approval.prefect_run_id
               ? [
                   words.facts.run,
-                  <Link className="link" to="/runs" search={{ id: approval.prefect_run_id }}>
+                  <Link className="link" to="/runs/$id" params={{ id: approval.prefect_run_id }}>
                     {shortenHash(approval.prefect_run_id)}
                   </Link>,
                 ]

@@ -378,7 +378,7 @@ function JobDialog({ id, cluster, onClose }: { id: string; cluster: string | und
             [
               w.flow,
               job.flowRunId ? (
-                <Link className="link" to="/runs" search={{ id: job.flowRunId }}>
+                <Link className="link" to="/runs/$id" params={{ id: job.flowRunId }}>
                   {w.openRun}
                 </Link>
               ) : (

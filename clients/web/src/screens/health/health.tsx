@@ -1,18 +1,16 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { sendJSON } from '../../api/client';
 import type { components } from '../../api/gen/dashboard';
 import { flagsQuery, healthQuery, selfQuery } from '../../api/queries';
-import { explainProblem } from '../../components/blank';
 import { Button } from '../../components/button';
 import { PageHead } from '../../components/page';
 import { QueryPanel } from '../../components/panel';
 import { Figures } from '../../components/stat';
 import { Impossible, NotMeasured, severityOf, State, type StateKind } from '../../components/state';
 import { DataTable, type Column } from '../../components/table';
-import { notify } from '../../components/toast';
 import { formatCount, formatRate } from '../../format/numbers';
 import { given, mapFigure, measured, read } from '../../state/figure';
+import { openTool } from '../../state/tools';
 import { text } from '../../text';
 
 const words = text.health;
@@ -23,24 +21,6 @@ type Dependency = components['schemas']['Dependency'];
 const kinds: Record<string, StateKind> = { ok: 'ok', degraded: 'warn', down: 'critical', unknown: 'unknown' };
 /** Tools that have pages of their own, reachable through the proxy's second origin. */
 const tools = new Set(['tracker', 'orchestrator', 'serving', 'metrics_store', 'dashboards']);
-
-/** Opens a tool in a new tab. The tab is made at once: after a wait browsers take it for a pop-up. */
-async function openTool(service: string): Promise<void> {
-  const tab = window.open('about:blank', '_blank');
-  try {
-    const { url } = await sendJSON<{ url: string }>('POST', '/api/proxy-ticket', { service });
-    if (!tab) {
-      notify(words.services.popup, 'warn');
-      return;
-    }
-    tab.opener = null;
-    tab.location.replace(url);
-  } catch (error) {
-    tab?.close();
-    const { title, hint } = explainProblem(error);
-    notify(`${title}. ${hint}`, 'critical');
-  }
-}
 
 function useServiceColumns(): Column<Service>[] {
   const proxyOff = useQuery(flagsQuery).data?.flags.toolProxy === false;

@@ -261,7 +261,7 @@ function RunningPanel() {
               const started = parseTime(run.started_at);
               return (
                 <li key={run.flow_run_id}>
-                  <Link to="/runs" search={{ id: run.flow_run_id }}>
+                  <Link to="/runs/$id" params={{ id: run.flow_run_id }}>
                     <Icon name={started ? 'running' : 'unknown'} className={started ? 'st-running' : 'st-unknown'} />
                     <span className="grow">
                       <span className="row">

@@ -57,7 +57,7 @@ export function RetrainDialog({
         done: words.done(name),
         topics: ['runs', 'overview', 'model'],
       })}
-      onDone={(run) => void navigate({ to: '/runs', search: { id: run.flow_run_id } })}
+      onDone={(run) => void navigate({ to: '/runs/$id', params: { id: run.flow_run_id } })}
     >
       <p className="muted">{words.hint}</p>
       {!fixed && (

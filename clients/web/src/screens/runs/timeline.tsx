@@ -4,28 +4,12 @@ import { Icon, type StateKind } from '../../components/icon';
 import { DAY, formatDateTime, formatDay, formatDuration, formatHour, HOUR, MINUTE, parseTime } from '../../format/time';
 import { activeStates } from '../../shell/counts';
 import { text } from '../../text';
+import { runKinds, stateOf } from './rows';
 
 export type Run = components['schemas']['Run'];
 export type Approval = components['schemas']['Approval'];
 
 const words = text.runs;
-
-export const runKinds: Record<string, StateKind> = {
-  RUNNING: 'running',
-  CANCELLING: 'running',
-  COMPLETED: 'ok',
-  FAILED: 'critical',
-  CRASHED: 'critical',
-  LOST: 'critical',
-  CANCELLED: 'unknown',
-  PENDING: 'unknown',
-  SCHEDULED: 'unknown',
-  PAUSED: 'warn',
-};
-
-export function stateOf(run: Run): string {
-  return run.state_type.toUpperCase();
-}
 
 interface Bar {
   kind: 'a' | 'q' | 't' | 'f' | 'r' | 'w' | 'c';
@@ -44,7 +28,7 @@ export function phasesOf(run: Run, approval: Approval | undefined, now: number):
   const state = stateOf(run);
   if (requested !== undefined && approved !== undefined)
     bars.push({ kind: 'a', from: requested, to: approved, label: words.phases.approval });
-  const queuedFrom = approved ?? started;
+  const queuedFrom = approved ?? parseTime(run.dispatched_at)?.getTime() ?? started;
   const active = activeStates.has(state);
   if (queuedFrom !== undefined && (started === undefined ? active : started > queuedFrom))
     bars.push({ kind: 'q', from: queuedFrom, to: started ?? now, label: words.phases.queue });
@@ -88,7 +72,7 @@ export function lanesOf(
         kind: 'warn',
         title: approval.model_id,
         sub: `${words.via[approval.origin] ?? approval.origin}, ${words.waits}`,
-        bars: [{ kind: 'w', from, to: now, label: `${words.phases.waiting} ${formatDuration(now - from)}` }],
+        bars: [{ kind: 'w', from, to: now, label: words.phases.waiting }],
         to: { approval: approval.id },
       };
     });
@@ -140,19 +124,7 @@ export function axisTicks(from: number, to: number): number[] {
 }
 
 /** Runs as bars on one time axis, phase by phase. */
-export function Timeline({
-  lanes,
-  from,
-  to,
-  now,
-  current,
-}: {
-  lanes: readonly Lane[];
-  from: number;
-  to: number;
-  now: number;
-  current?: string;
-}) {
+export function Timeline({ lanes, from, to, now }: { lanes: readonly Lane[]; from: number; to: number; now: number }) {
   const place = (at: number): number => Math.min(100, Math.max(0, ((at - from) / (to - from)) * 100));
   const ticks = axisTicks(from, to);
   const long = to - from > 2 * DAY;
@@ -172,54 +144,42 @@ export function Timeline({
         </span>
       </div>
       {lanes.map((lane) => (
-        <LaneRow
-          key={lane.key}
-          lane={lane}
-          ticks={ticks}
-          place={place}
-          now={now}
-          selected={lane.key === current}
-          from={from}
-        />
+        <LaneRow key={lane.key} lane={lane} ticks={ticks} place={place} now={now} from={from} />
       ))}
     </div>
   );
 }
+
+/** A bar of this share of the lane has room for its name and duration, in percent. */
+const DURATION_FITS = 24;
 
 function LaneRow({
   lane,
   ticks,
   place,
   now,
-  selected,
   from,
 }: {
   lane: Lane;
   ticks: readonly number[];
   place: (at: number) => number;
   now: number;
-  selected: boolean;
   from: number;
 }) {
   const bars = lane.bars.filter((bar) => bar.to >= from);
+  // The duration stands on the bar or, where that is too narrow, beside the lane's last one, which is the work itself.
+  const main = bars.at(-1);
+  const mainWidth = main ? place(main.to) - place(main.from) : 0;
   const summary = bars
     .map((bar) => `${bar.label} ${formatDateTime(new Date(bar.from))}, ${formatDuration(bar.to - bar.from)}`)
     .join('; ');
   return (
     <>
-      <div className={selected ? 'who sel' : 'who'}>
+      <div className="who">
         <Icon name={lane.kind} small className={`st-${lane.kind}`} />
         <span className="grow trunc">
           {'run' in lane.to ? (
-            <Link
-              from="/runs"
-              to="/runs"
-              search={(prev) => ({ ...prev, id: 'run' in lane.to ? lane.to.run : undefined })}
-              resetScroll={false}
-              replace
-              aria-current={selected ? 'true' : undefined}
-              activeProps={{}}
-            >
+            <Link to="/runs/$id" params={{ id: lane.to.run }}>
               {lane.title}
             </Link>
           ) : (
@@ -232,7 +192,7 @@ function LaneRow({
           </span>
         </span>
       </div>
-      <div className={selected ? 'lane sel' : 'lane'} role="img" aria-label={summary || lane.sub}>
+      <div className="lane" role="img" aria-label={summary || lane.sub}>
         {ticks.map((tick) => (
           <i key={tick} className="tick" style={{ left: `${place(tick)}%` }} />
         ))}
@@ -255,9 +215,18 @@ function LaneRow({
               title={`${bar.label}: ${formatDateTime(new Date(bar.from))}, ${formatDuration(bar.to - bar.from)}`}
             >
               {width > 6 && bar.label}
+              {width > DURATION_FITS && ` ${formatDuration(bar.to - bar.from)}`}
             </div>
           );
         })}
+        {main && mainWidth <= DURATION_FITS && (
+          <span
+            className={place(main.to) > 95 ? 'gdur before' : 'gdur'}
+            style={{ left: `${place(main.to) > 95 ? place(bars[0]?.from ?? main.from) : place(main.to)}%` }}
+          >
+            {formatDuration(main.to - main.from)}
+          </span>
+        )}
       </div>
     </>
   );

@@ -19,7 +19,7 @@ order by flow_run_id limit @max_rows;
 
 -- name: ListRuns :many
 -- A run keeps the commit that it was asked for, by which its pushers are found; its version tells the one it was trained from.
-select sqlc.embed(r), v.commit_sha as trained_commit
+select sqlc.embed(r), v.commit_sha as trained_commit, v.is_generated, v.metrics
 from runs r
 left join versions v on v.model_id = r.model_id and v.version = r.model_version and v.flow_run_id = r.flow_run_id
 where r.tenant = @tenant
