@@ -20,7 +20,7 @@ printf '%s' "$version" | grep -qxE '(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0
 	die 2 "'$version' is not a semantic version such as 1.2.3 or 1.2.3-rc.1 (without a leading v)"
 
 # Everything that can be refused is refused before the first build.
-for tool in git go gzip jq node openssl python3 sha256sum tar zstd; do have $tool || die 1 "$tool is missing; make release installs it on Debian (as root)"; done
+for tool in git go gzip node openssl python3 sha256sum tar zstd; do have "$tool" || die 1 "$tool is missing; make release installs it on Debian (as root)"; done
 commit=$(git rev-parse HEAD) || die 1 "git cannot read this checkout, and a release is made of a commit; see above"
 changes=$(git status --porcelain)
 [ -z "$changes" ] || [ "${RELEASE_DIRTY:-}" = true ] ||
@@ -60,6 +60,7 @@ GOFLAGS="-buildvcs=false -trimpath$parallel" GOTOOLCHAIN=go$go_version
 export GOFLAGS GOTOOLCHAIN
 module=github.com/mlp-platform/platform
 ldflags="-s -w -buildid="
+cyclonedx=$(scripts/tool.sh cyclonedx-gomod)
 for variable in libs/service.Version services/evidence-api.Version clients/svc-cli/internal/app.Version; do
 	ldflags="$ldflags -X $module/$variable=$version"
 done
@@ -102,6 +103,12 @@ pack() {
 	say "$2 $(($(wc -c <"$files/$2") / 1000000)) MB"
 }
 
+# sbom PROGRAM NAME: the Go modules in a program, as NAME.cdx.json. The modules of this repository have the release's version.
+sbom() {
+	"$cyclonedx" bin -json -std -noserial -notimestamp -version "v$version" -output "$work/sbom.json" "$1"
+	sed "s/(devel)/v$version/g" "$work/sbom.json" >"$files/$2.cdx.json"
+}
+
 platform_archive() {
 	name=platform_${version}_linux_amd64
 	to=$work/$name
@@ -121,9 +128,14 @@ platform_archive() {
 		SHELL=/bin/zsh "$to/bin/$program" --show-completion >"$to/completions/_$program"
 		SHELL=/usr/bin/fish "$to/bin/$program" --show-completion >"$to/completions/$program.fish"
 	done
+	mkdir -p "$to/man/man1"
+	for program in mlp svc; do go run -ldflags "$ldflags" "./clients/$program-cli/cmd/$program-man" >"$to/man/man1/$program.1"; done
 	cp README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE NOTICE THIRD_PARTY_LICENSES.md "$to/"
 	# From git, so that no stray file of this checkout gets in.
 	git ls-files -z docs | xargs -0 cp --parents -t "$to"
+	for program in "$to"/bin/*; do
+		case "$program" in *.so.* | */postgres) ;; *) sbom "$program" "$name.${program##*/}" ;; esac
+	done
 	pack "$name" "$name.tar.zst"
 }
 

@@ -63,7 +63,6 @@ have npm || need "npm, for the web UI and ONNX Runtime" npm
 if [ "$goal" = release ]; then
 	have zstd || need "zstd, which packs the archive" zstd
 	have openssl || need "openssl, which signs" openssl
-	have jq || need "jq, which edits the lists of modules" jq
 	python3 -m pip --version >/dev/null 2>&1 || need "pip, for PostgreSQL" python3-pip
 elif [ "$goal" != run ]; then
 	have postgres || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || need "a Postgres server for the tests" postgresql
