@@ -80,6 +80,7 @@ if [ "$goal" = e2e ] || [ "$goal" = e2e-full ]; then
 	have iptables || need "iptables, which the container engine uses" iptables
 	have ip || need "ip, which gives the container engine a network" iproute2
 fi
+[ "$goal" != e2e-full ] || have mmdebstrap || need "mmdebstrap, which makes the bare machine that a release is tried on" mmdebstrap
 
 apt() { DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -qq -y -o DPkg::Lock::Timeout=600 --no-install-recommends "$@"; }
 install_packages() {
