@@ -3,7 +3,8 @@
 # usage: [RELEASE_KEY=key.pem] scripts/release.sh VERSION [DIR]
 #
 # DIR is dist/ unless given; what an earlier release wrote there is replaced. RELEASE_KEY names an ECDSA P-256 key in
-# PEM form that signs SHA256SUMS; without it nothing is signed. RELEASE_DIRTY=true allows uncommitted changes, for tests.
+# PEM form that signs SHA256SUMS; without it nothing is signed. For tests, RELEASE_DIRTY=true allows uncommitted changes,
+# and RELEASE_SYSTEMS lists the systems that mlp, svc and assistant are built for, such as "linux/amd64 windows/arm64".
 # make release installs what this needs. The same commit, Go, C compiler and zstd give the same bytes, except for the
 # signature. Exit codes: 0 written, 1 failed, 2 wrong arguments.
 set -eu
@@ -33,6 +34,10 @@ ort=.cache/onnxruntime/libonnxruntime.so.1
 [ -x "$postgres/bin/postgres" ] && [ -f "$ort" ] || die 1 "PostgreSQL or ONNX Runtime is not in .cache; run make release, or scripts/setup.sh release"
 [ -f services/dashboard-bff/internal/webui/site/.stamp ] && [ -f services/dashboard-bff/internal/docs/pages/README.md ] ||
 	die 1 "the pages of the dashboard are not built; run make release, or scripts/web.sh and scripts/pages.sh"
+systems=${RELEASE_SYSTEMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}
+for system in $systems; do
+	case "$system" in linux/amd64 | linux/arm64 | darwin/amd64 | darwin/arm64 | windows/amd64 | windows/arm64) ;; *) die 1 "RELEASE_SYSTEMS has $system, which no program is released for; use linux, darwin or windows with /amd64 or /arm64" ;; esac
+done
 key=${RELEASE_KEY:-}
 if [ -n "$key" ]; then
 	[ -r "$key" ] || die 1 "RELEASE_KEY=$key cannot be read"
@@ -139,7 +144,39 @@ platform_archive() {
 	pack "$name" "$name.tar.zst"
 }
 
+# single_archives OS ARCH: mlp, svc and assistant, each in an archive without C code in it.
+single_archives() {
+	os=$1 arch=$2 suffix='' form=tar.gz
+	[ "$os" != windows ] || suffix=.exe form=zip
+	say "building mlp, svc and assistant for $os/$arch"
+	CGO_ENABLED=0
+	export CGO_ENABLED
+	common=$ldflags
+	# macOS identifies a program by a number that the linker derives from the build id.
+	[ "$os" != darwin ] || ldflags=$(printf '%s' "$ldflags" | sed 's/ -buildid=//')
+	GOOS=$os GOARCH=$arch build "$work/$os-$arch" ./clients/mlp-cli/cmd/mlp ./clients/svc-cli/cmd/svc ./services/assistant/cmd/assistant
+	ldflags=$common
+	for program in mlp svc assistant; do
+		name=${program}_${version}_${os}_$arch
+		to=$work/$name
+		mkdir "$to"
+		mv "$work/$os-$arch/$program$suffix" "$to/"
+		cp LICENSE NOTICE THIRD_PARTY_LICENSES.md "$to/"
+		if [ "$program" = assistant ]; then
+			cp docs/assistant.md "$to/"
+		else
+			cp "docs/$program.md" "$to/"
+			[ "$os" = windows ] || cp "$platform/man/man1/$program.1" "$platform/completions/$program.bash" "$platform/completions/_$program" "$platform/completions/$program.fish" "$to/"
+		fi
+		sbom "$to/$program$suffix" "$name"
+		pack "$name" "$name.$form"
+		rm -r "$to"
+	done
+}
+
 platform_archive
+platform=$to
+for system in $systems; do single_archives "${system%/*}" "${system#*/}"; done
 
 scripts/notes.sh "$version" >"$files/RELEASE_NOTES.md"
 cp scripts/verify.sh "$files/verify.sh"
