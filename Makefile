@@ -33,6 +33,13 @@ build: setup ## build every binary into bin/
 		./clients/svc-cli/cmd/svc ./services/assistant/cmd/assistant ./services/control-plane/cmd/control-plane ./services/dashboard-bff/cmd/dashboard-bff ./services/evidence-api/cmd/evidence-api ./services/inference/cmd/inference ./services/inference/cmd/bus-bridge ./services/trainer/cmd/trainer ./services/standalone/cmd/stack
 	@cp -uf .cache/onnxruntime/libonnxruntime.so.1 bin/
 
+.PHONY: release
+release: ## write the archives of a version, its notes, digests and lists of modules to dist/: make release VERSION=1.2.3
+	@scripts/setup.sh release
+	@scripts/web.sh
+	@scripts/pages.sh
+	@scripts/release.sh '$(if $(filter command,$(origin VERSION)),$(VERSION))'
+
 .PHONY: run
 run: build ## start the whole platform here (first start trains the samples); Ctrl-C or make stop ends it
 	@exec bin/platform

@@ -20,6 +20,7 @@ vendored() {
 	printf 'Redoc\t%s\t%s\n' "$(sed -n '1s/^redoc \([^ ]*\) .*/\1/p' $redoc/VERSION.txt)" $redoc
 	printf 'rules of gitleaks\t%s\t%s\n' "$(sed -n 's/^\/\/ gitleaksFile is the rule file of gitleaks \([^,]*\),.*/\1/p' $gitleaks.go)" $gitleaks
 	printf 'ONNX Runtime\t%s\te2e/tools/licenses/onnxruntime\n' "$(sed -n 's/^ort_version=//p' scripts/setup.sh)"
+	printf 'PostgreSQL\t%s\te2e/tools/licenses/postgresql\n' "$(sed -n 's/^postgres_version=//p' scripts/setup.sh)"
 }
 
 # components prints name, version and the folder with the license, between tabs.

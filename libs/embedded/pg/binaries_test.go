@@ -82,3 +82,58 @@ func TestOpenForEveryUser(t *testing.T) {
 		t.Error("made a directory below a file")
 	}
 }
+
+// release makes a folder as a release has it: a program, and beside it a server that reports this version.
+func release(t *testing.T, version string) (program, bin string) {
+	t.Helper()
+	dir := t.TempDir()
+	program, bin = filepath.Join(dir, "platform"), filepath.Join(dir, besideProgram)
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{
+		program:                        "",
+		filepath.Join(bin, "initdb"):   "",
+		filepath.Join(bin, "postgres"): "#!/bin/sh\n" + version + "\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := executable
+	executable = func() (string, error) { return program, nil }
+	t.Cleanup(func() { executable = old })
+	return program, bin
+}
+
+// New data is served by the release's own server, whatever is installed; data of another version by an installed one.
+func TestServerOfTheRelease(t *testing.T) {
+	_, bin := release(t, "echo 'postgres (PostgreSQL) 99.1'")
+	_, installed, err := FindBinaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for major, want := range map[int]int{0: 99, 99: 99, installed: installed} {
+		b, err := chooseBinaries(major, "/data", t.TempDir(), false, &bytes.Buffer{})
+		if err != nil || b.major != want || (b.dir == bin) != (want == 99) {
+			t.Errorf("data of version %d: got %+v, %v; want version %d", major, b, err, want)
+		}
+	}
+}
+
+// A server of the release that cannot run is named, with the reason, when there is no other.
+func TestServerOfTheReleaseDoesNotRun(t *testing.T) {
+	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+	old := places
+	places = nil
+	defer func() { places = old }()
+	program, bin := release(t, "echo no libz.so.1 >&2; exit 127")
+	t.Setenv("PATH", filepath.Dir(program))
+	_, err := chooseBinaries(0, "/data", t.TempDir(), false, &bytes.Buffer{})
+	expectError(t, err, bin, "does not run here", "exit status 127", "no libz.so.1")
+	if err := os.Chmod(filepath.Dir(program), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err = chooseBinaries(0, "/data", t.TempDir(), true, &bytes.Buffer{})
+	expectError(t, err, bin, "only root can enter", "ordinary user")
+}

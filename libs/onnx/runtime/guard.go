@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	ort "github.com/yalue/onnxruntime_go"
+	"github.com/mlp-platform/platform/libs/onnx/runtime/internal/ort"
 )
 
 // ErrOverran is returned by Run when it took longer than Options.RunLimit and was ended.

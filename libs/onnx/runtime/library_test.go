@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	ort "github.com/yalue/onnxruntime_go"
+	"github.com/mlp-platform/platform/libs/onnx/runtime/internal/ort"
 )
 
 func writeFile(t *testing.T, path, text string) string {

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	ort "github.com/yalue/onnxruntime_go"
+	"github.com/mlp-platform/platform/libs/onnx/runtime/internal/ort"
 )
 
 // ErrClosed is returned by Run after Close.

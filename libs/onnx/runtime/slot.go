@@ -5,7 +5,7 @@ import (
 	goruntime "runtime"
 	"sync"
 
-	ort "github.com/yalue/onnxruntime_go"
+	"github.com/mlp-platform/platform/libs/onnx/runtime/internal/ort"
 )
 
 // maxSlotRows limits the batches that get slots; it is the serving side's largest micro-batch. Larger batches allocate

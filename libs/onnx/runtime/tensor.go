@@ -3,7 +3,7 @@ package runtime
 import (
 	"fmt"
 
-	ort "github.com/yalue/onnxruntime_go"
+	"github.com/mlp-platform/platform/libs/onnx/runtime/internal/ort"
 )
 
 // Element types as Info.Type names them.

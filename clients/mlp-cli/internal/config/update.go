@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -60,11 +59,11 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		return nil, fault.New("config_unwritable", "cannot lock the configuration file: %v", err)
 	}
 	for {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
+		locked, err := tryLock(file)
+		if locked {
 			return func() { file.Close() }, nil
 		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+		if err != nil {
 			file.Close()
 			return nil, fault.New("config_unwritable", "cannot lock the configuration file: %v", err)
 		}

@@ -99,7 +99,7 @@ func (p *platform) banner() {
   bin/mlp models info RuntimeRegressor
   for f in %s/RuntimeRegressor-job-*.json; do bin/mlp predict RuntimeRegressor -f @$f; done
   bin/mlp retrain JPCP --follow
-Stop with Ctrl-C, or from another shell: make stop`,
+Stop with Ctrl-C, or from another shell: bin/platform stop`,
 		p.cfg.dashboardURL(), p.cfg.controlPlaneURL(), p.cfg.inferenceURL(), p.towerLaunch(), p.cfg.assistantURL(), p.cfg.trackerURL(), p.cfg.orchestratorURL(), p.repo, p.path("credentials.json"),
 		p.con.Bold("Next:"), p.path("samples"))
 }
