@@ -16,7 +16,8 @@ say() { printf 'release: %s\n' "$*" >&2; }
 die() { code=$1; shift; say "$@"; exit "$code"; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-[ $# -ge 1 ] && [ $# -le 2 ] && [ -n "$version" ] && [ -n "$out" ] || die 2 "no version given; use: make release VERSION=1.2.3, or scripts/release.sh VERSION [DIR]"
+[ $# -le 2 ] && [ -n "$out" ] || die 2 "too many arguments, or an empty one; use: scripts/release.sh VERSION [DIR]"
+[ -n "$version" ] || die 2 "no version given; use: make release VERSION=1.2.3, or scripts/release.sh VERSION [DIR]"
 printf '%s' "$version" | grep -qxE '(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?' ||
 	die 2 "'$version' is not a semantic version such as 1.2.3 or 1.2.3-rc.1 (without a leading v)"
 

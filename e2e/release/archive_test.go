@@ -21,7 +21,7 @@ import (
 // bare are the Debian packages of the machine: what the programs need, and the tools of the walk.
 const bare = "libc6,libstdc++6,libgcc-s1,zlib1g,dash,coreutils,sed,grep,tar,zstd,busybox"
 
-// enter runs the walk as the user nobody in a root directory, in namespaces with loopback and no other network, and
+// enter runs the walk as an ordinary user in a root directory, in namespaces with loopback and no other network, and
 // without other processes; they all end with it. Its arguments: root, archive, walk, both of them below root.
 const enter = `
 mount -t proc proc "$0/proc"

@@ -170,7 +170,7 @@ func TestReleaseRefuses(t *testing.T) {
 		"1.0":            "'1.0' is not a semantic version",
 		"01.0.0":         "'01.0.0' is not a semantic version",
 		"1.0.0/../x":     "is not a semantic version",
-		"1.0.0 dist two": "no version given",
+		"1.0.0 dist two": "too many arguments",
 	} {
 		if code, _, stderr := script(t, "release.sh", strings.Fields(args)...); code != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("release.sh %s: exit %d, %q; want 2, %q", args, code, stderr, want)

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mlp-platform/platform/libs/onnx/runtime/internal/ort"
+	ort "github.com/yalue/onnxruntime_go"
 )
 
 // ErrOverran is returned by Run when it took longer than Options.RunLimit and was ended.

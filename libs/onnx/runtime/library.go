@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mlp-platform/platform/libs/onnx/runtime/internal/ort"
+	ort "github.com/yalue/onnxruntime_go"
 )
 
 // ErrMissing means that no usable ONNX Runtime library was found. Models cannot be opened until Init succeeds; Init may
@@ -38,9 +38,6 @@ var (
 func Init(libPath string, dataDirs ...string) error {
 	initMu.Lock()
 	defer initMu.Unlock()
-	if !ort.Available {
-		return fmt.Errorf("%w: this program was built without the binding to it, so it can run no models; use the one in the platform's archive for Linux", ErrMissing)
-	}
 	if ort.IsInitialized() {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/libs/onnx/runtime/internal/ort"
+	ort "github.com/yalue/onnxruntime_go"
 )
 
 func writeFile(t *testing.T, path, text string) string {

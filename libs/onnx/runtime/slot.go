@@ -5,7 +5,7 @@ import (
 	goruntime "runtime"
 	"sync"
 
-	"github.com/mlp-platform/platform/libs/onnx/runtime/internal/ort"
+	ort "github.com/yalue/onnxruntime_go"
 )
 
 // maxSlotRows limits the batches that get slots; it is the serving side's largest micro-batch. Larger batches allocate

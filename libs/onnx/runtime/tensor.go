@@ -3,7 +3,7 @@ package runtime
 import (
 	"fmt"
 
-	"github.com/mlp-platform/platform/libs/onnx/runtime/internal/ort"
+	ort "github.com/yalue/onnxruntime_go"
 )
 
 // Element types as Info.Type names them.

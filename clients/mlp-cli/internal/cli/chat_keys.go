@@ -8,8 +8,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
@@ -113,7 +111,7 @@ func (t *typedLines) next(keys *keys, show func()) (string, error) {
 // forget discards what was typed before a prompt, but keeps an EOF.
 func (t *typedLines) forget(in io.Reader) {
 	if f, ok := in.(*os.File); ok {
-		_ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) // no terminal has nothing to drop
+		_ = discardInput(f) // no terminal has nothing to drop
 	}
 	select {
 	case l := <-t.lines:

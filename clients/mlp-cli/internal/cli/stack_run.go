@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
@@ -68,13 +67,10 @@ func isCheckout(dir string) bool {
 	return true
 }
 
-// command prepares one run of the script, in a separate process group: Ctrl-C reaches it through the context alone,
-// and ends it with all processes that it started.
+// command prepares one run of the script.
 func (s *stack) command(ctx context.Context, line ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(s.root, stackScript), line...) //nolint:gosec // the checkout's own script
 	cmd.Dir = s.root
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 20 * time.Second
 	return cmd
 }
@@ -99,6 +95,9 @@ func (s *stack) output(ctx context.Context, line ...string) (string, error) {
 // execute runs the script; its last error message becomes the fault's message, and earlier ones are printed.
 func (s *stack) execute(ctx context.Context, out io.Writer, line ...string) error {
 	cmd := s.command(ctx, line...)
+	if err := ownGroup(cmd); err != nil {
+		return err
+	}
 	stdout := &recordingWriter{w: out}
 	cmd.Stdout = stdout
 	talk, err := cmd.StderrPipe()

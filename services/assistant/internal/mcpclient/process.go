@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,7 +19,7 @@ var inherited = []string{"PATH", "HOME", "TMPDIR", "LANG", "TZ"}
 // start runs the server's command in a separate process group, so that its children end with it.
 func (s *Server) start() (link, error) {
 	cmd := exec.Command(s.Command, s.Args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ownGroup(cmd)
 	cmd.Env = []string{}
 	for _, name := range inherited {
 		if v, ok := os.LookupEnv(name); ok {
@@ -59,8 +58,6 @@ func stop(cmd *exec.Cmd, stdin io.Closer) {
 	_ = cmd.Wait() // its exit status no longer matters
 	killGroup(cmd) // its remaining children
 }
-
-func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
 // tail keeps the end of the written text.
 type tail struct {

@@ -151,10 +151,10 @@ func (c Config) run(ctx context.Context, argv []string, work, in, out string) er
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}
 	}
-	if err := ownGroup(cmd); err != nil {
-		return err
-	}
-	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
+	// A separate process group, so that a kill reaches the workers that the command started. If the trainer dies before
+	// it can do that, the kernel kills the command itself.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killDelay
 	lines := &lineLog{log: c.Log.With(slog.String("command", argv[0])), ctx: context.WithoutCancel(ctx)}
 	cmd.Stdout, cmd.Stderr = lines, lines
@@ -166,7 +166,7 @@ func (c Config) run(ctx context.Context, argv []string, work, in, out string) er
 		err = nil // the command succeeded; its remaining children still hold its output
 	}
 	// Workers that outlive the command would train for nothing.
-	if kerr := killGroup(cmd.Process.Pid); kerr != nil && !errors.Is(kerr, syscall.ESRCH) {
+	if kerr := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); kerr != nil && !errors.Is(kerr, syscall.ESRCH) {
 		c.Log.WarnContext(ctx, "processes of the command not killed", slog.Any("err", kerr))
 	}
 	lines.flush()
