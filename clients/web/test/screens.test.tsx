@@ -79,7 +79,7 @@ describe('screens', () => {
     ['/alerts', 'Alerts', 'What to do'],
   ])('%s shows its object and what is so', async (path, title, figure) => {
     await open(path);
-    expect(screen.getByRole('heading', { level: 1, name: title })).toBeTruthy();
+    expect(await screen.findByRole('heading', { level: 1, name: title }, { timeout: 8000 })).toBeTruthy();
     await waitFor(() => expect(screen.getAllByText(figure).length).toBeGreaterThan(0), { timeout: 8000 });
     expect(screen.queryByText('This panel could not be drawn')).toBeNull();
   });

@@ -86,6 +86,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     count: isVirtual ? sorted.length : 0,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_HEIGHT,
+    // On a phone a row is a record, of a height that only it knows; by the estimate rows would be skipped.
+    measureElement: (element) => element.getBoundingClientRect().height || ROW_HEIGHT,
     overscan: 12,
   });
   const items = virtual.getVirtualItems();
@@ -224,6 +226,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                   onSelect ? selected?.has(key) === true : current !== undefined ? key === current : undefined
                 }
                 isTabStop={key === tabKey}
+                measure={isVirtual ? virtual.measureElement : undefined}
                 acts={acts}
               />
             );
@@ -253,6 +256,7 @@ interface TableRowProps<Row> {
   picks: boolean;
   isSelected: boolean | undefined;
   isTabStop: boolean;
+  measure?: (element: HTMLElement | null) => void;
   acts: RowActs<Row>;
 }
 
@@ -266,10 +270,13 @@ function PlainTableRow<Row>({
   picks,
   isSelected,
   isTabStop,
+  measure,
   acts,
 }: TableRowProps<Row>) {
   return (
     <tr
+      ref={measure}
+      data-index={index}
       data-key={rowKey}
       aria-rowindex={index + 2}
       aria-selected={isSelected}

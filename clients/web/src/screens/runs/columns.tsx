@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { Chip, GeneratedChip } from '../../components/chip';
 import { Impossible, NotMeasured, severityOf, State } from '../../components/state';
 import type { Column } from '../../components/table';
-import { formatAmount, formatChange, formatScore, shortenCommit, shortenHash } from '../../format/numbers';
+import { formatAmount, formatChange, formatMoney, formatScore, shortenCommit, shortenHash } from '../../format/numbers';
 import { formatDuration, formatExact, parseTime } from '../../format/time';
 import type { Figure } from '../../state/figure';
 import { useNow } from '../../state/now';
@@ -105,26 +105,26 @@ export function Change({ run }: { run: RunRow }) {
   );
 }
 
+/** The cost; with its unit and the reason in sight where no column says so. */
 export function Cost({ run, unit }: { run: RunRow; unit?: boolean }) {
   const figure = figureOf(run.cost, ({ usd }) => usd);
-  if (figure.kind !== 'measured') {
-    const why = figure.kind === 'loading' ? '' : figure.why;
+  if (figure.kind === 'measured')
     return (
       <>
-        <NotMeasured why={why} />
-        <span className="vh">: {why}</span>
+        {run.cost.synthetic && (
+          <Chip kind="synth" title={words.syntheticTitle}>
+            {words.synthetic}
+          </Chip>
+        )}{' '}
+        {unit ? formatMoney(figure.value) : formatAmount(figure.value)}
       </>
     );
-  }
+  if (unit) return <Reasoned figure={figure}>{() => null}</Reasoned>;
+  const why = figure.kind === 'loading' ? '' : figure.why;
   return (
     <>
-      {run.cost.synthetic && (
-        <Chip kind="synth" title={words.syntheticTitle}>
-          {words.synthetic}
-        </Chip>
-      )}{' '}
-      {unit && 'USD '}
-      {formatAmount(figure.value)}
+      <NotMeasured why={why} />
+      <span className="vh">: {why}</span>
     </>
   );
 }
