@@ -4,7 +4,6 @@
 package tours
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,14 +19,14 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-var pages = []string{"train.md"}
+var pages = []string{"train.md", "cluster.md", "audit.md"}
 
 // maxWords keeps a tour on one page, commands included.
 const maxWords = 500
 
 // Each command of the tours works, and prints what the page shows.
 func TestTours(t *testing.T) {
-	p := harness.New(t, "PLATFORM_SEED=false")
+	p := harness.New(t, "PLATFORM_SEED=false", "KUBECONFIG=") // the sample cluster
 	p.Start(t, time.Minute)
 	for _, page := range pages {
 		t.Run(strings.TrimSuffix(page, ".md"), func(t *testing.T) { follow(t, p, page) })
@@ -127,7 +127,7 @@ func newReader(t *testing.T, p *harness.Platform, page string) *reader {
 func (r *reader) run(t *testing.T, b block) (out string, failedLine int, err error) {
 	t.Helper()
 	state, failed := filepath.Join(r.notes, "state"), filepath.Join(r.notes, "failed")
-	before := fmt.Sprintf("set -E; [ ! -e %[1]s ] || . %[1]s; trap 'echo $LINENO >%[2]s' ERR", state, failed)
+	before := fmt.Sprintf("set -E; [ ! -e %[1]s ] || . %[1]s; trap 'echo $LINENO ${BASH_LINENO[*]} >%[2]s' ERR; rm -f %[2]s", state, failed)
 	after := fmt.Sprintf("{ declare -px; declare -f; printf 'cd %%q\\n' \"$PWD\"; } >%s", state)
 	// The commands have the page's name and line numbers in bash's own messages.
 	script := filepath.Join(r.notes, r.page)
@@ -140,11 +140,27 @@ func (r *reader) run(t *testing.T, b block) (out string, failedLine int, err err
 	cmd := exec.CommandContext(ctx, "bash", "-eu", script)
 	cmd.Dir, cmd.Env = r.dir, r.env
 	raw, err := cmd.CombinedOutput()
-	failedLine = b.line
+	failedLine = b.line // unless bash ended without a failed command, as for an unset variable
 	if note, readErr := os.ReadFile(failed); readErr == nil {
-		_, _ = fmt.Fscan(bytes.NewReader(note), &failedLine)
+		failedLine = lineOfPage(t, string(note))
 	}
 	return string(raw), failedLine, err
+}
+
+// lineOfPage returns the line of the outermost command that failed. A note has the line of the innermost one, the lines of
+// the calls of functions that led to it, innermost first, and 0.
+func lineOfPage(t *testing.T, note string) int {
+	t.Helper()
+	lines := strings.Fields(note)
+	at := lines[0]
+	if len(lines) > 2 {
+		at = lines[len(lines)-2]
+	}
+	line, err := strconv.Atoi(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
 }
 
 var spaces = regexp.MustCompile(`[ \t]+`)
