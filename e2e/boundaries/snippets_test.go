@@ -19,6 +19,11 @@ func TestDocumentedCommandsAreRun(t *testing.T) {
 	if err != nil || len(pages) < 10 {
 		t.Fatalf("found %d pages, %v; want 10 or more", len(pages), err)
 	}
+	tours, err := filepath.Glob("../../docs/tours/*.md")
+	if err != nil || len(tours) == 0 {
+		t.Fatalf("found %d tours, %v; want some", len(tours), err)
+	}
+	pages = append(pages, tours...)
 	run, excused := 0, 0
 	for _, page := range pages {
 		text, err := os.ReadFile(page)

@@ -148,7 +148,7 @@ func TestTreeListsWhatCanBeRead(t *testing.T) {
 	root := sample(t)
 	for name, text := range map[string]string{
 		"docs/inference.md": "Text first\n\n## Serving `models` *fast*\n", "docs/events.md": "```\n# no heading\n```\n\nEvents\n======\n",
-		"docs/decisions/0001-x.md": "# 1. X\n", "docs/guides/start.md": "no heading\n",
+		"docs/decisions/0001-x.md": "# 1. X\n", "docs/guides/start.md": "no heading\n", "docs/tours/train.md": "# I train models\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755); err != nil {
 			t.Fatal(err)
@@ -165,8 +165,9 @@ func TestTreeListsWhatCanBeRead(t *testing.T) {
 	}
 	want := []api.DocsSection{
 		{Key: "guides", Title: "Guides", Files: []api.DocsFile{
-			{Path: "README.md", Title: "The project"}, {Path: "docs/.hidden.md", Title: "Hidden but allowed"}, {Path: "docs/a/b/deep.md", Title: "Deep"},
-			{Path: "docs/full.md", Title: "full"}, {Path: "docs/guide.md", Title: "A guide"}, {Path: "docs/guides/start.md", Title: "start"},
+			{Path: "README.md", Title: "The project"}, {Path: "docs/tours/train.md", Title: "I train models"},
+			{Path: "docs/.hidden.md", Title: "Hidden but allowed"}, {Path: "docs/a/b/deep.md", Title: "Deep"}, {Path: "docs/full.md", Title: "full"},
+			{Path: "docs/guide.md", Title: "A guide"}, {Path: "docs/guides/start.md", Title: "start"},
 		}},
 		{Key: "services", Title: "Services and commands", Files: []api.DocsFile{{Path: "docs/inference.md", Title: "Serving models fast"}}},
 		{Key: "reference", Title: "Reference", Files: []api.DocsFile{{Path: "docs/events.md", Title: "Events"}}},

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strconv"
@@ -161,15 +162,20 @@ func anchorOf(title string, used map[string]int) string {
 	return anchor + "-" + strconv.Itoa(n)
 }
 
-// sortPages orders the pages of a section: README.md first, then by path.
+// sortPages orders the pages of a section: README.md first, then the tours, then the others, each by path.
 func sortPages(pages []Page) {
 	slices.SortStableFunc(pages, func(a, b Page) int {
-		if first := a.Path == "README.md"; first != (b.Path == "README.md") {
-			if first {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.Path, b.Path)
+		return cmp.Or(cmp.Compare(rankOf(a.Path), rankOf(b.Path)), strings.Compare(a.Path, b.Path))
 	})
+}
+
+// rankOf puts the pages for newcomers before the others.
+func rankOf(name string) int {
+	switch {
+	case name == "README.md":
+		return 0
+	case strings.HasPrefix(name, "docs/tours/"):
+		return 1
+	}
+	return 2
 }
