@@ -95,7 +95,6 @@ export const runs = {
   inProduction: 'Production',
   synthetic: 'estimate',
   syntheticTitle: 'Estimated for a mock scheduler. Nothing was billed, and no sum includes it.',
-  failedFigure: 'no answer',
   compare: {
     do: 'Compare',
     few: 'Select two runs or more',
