@@ -146,7 +146,6 @@ export const runs = {
     model: 'Model',
     dataset: 'Data set',
     commit: 'Commit',
-    origin: 'Origin',
     state: 'State',
     started: 'Started',
     ended_: 'Ended',
