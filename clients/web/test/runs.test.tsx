@@ -121,6 +121,17 @@ describe('the list', () => {
     }
   });
 
+  it('has a run that waits for a worker among the newest', () => {
+    const waiting = run({
+      flow_run_id: 'waiting',
+      started_at: null,
+      ended_at: null,
+      dispatched_at: '2026-11-30T11:00:00Z',
+    });
+    const ids = sortRows([base, waiting], columnsOf(defaultColumns), '-started').map((each) => each.flow_run_id);
+    expect(ids).toEqual(['waiting', 'r1']);
+  });
+
   it('sorts by every column that it shows', () => {
     expect(columnsOf(defaultColumns).filter((column) => !column.sort)).toEqual([]);
   });

@@ -95,7 +95,6 @@ export const runs = {
   inProduction: 'Production',
   synthetic: 'estimate',
   syntheticTitle: 'Estimated for a mock scheduler. Nothing was billed, and no sum includes it.',
-  failedFigure: 'no answer',
   compare: {
     do: 'Compare',
     few: 'Select two runs or more',
@@ -147,7 +146,6 @@ export const runs = {
     model: 'Model',
     dataset: 'Data set',
     commit: 'Commit',
-    origin: 'Origin',
     state: 'State',
     started: 'Started',
     ended_: 'Ended',

@@ -210,7 +210,8 @@ const optional: Record<Choice, Column<RunRow>> = {
     key: 'started',
     header: names.started,
     className: 'wide-s',
-    sort: (run) => parseTime(run.started_at)?.getTime(),
+    // One that waits for a worker stands where it will start, not behind thousands that have.
+    sort: (run) => parseTime(run.started_at ?? run.dispatched_at)?.getTime(),
     cell: (run) => (
       <span className="muted">
         <Started run={run} />
