@@ -109,13 +109,16 @@ pack() {
 	say "$2 $(($(wc -c <"$files/$2") / 1000000)) MB"
 }
 
-# sbom PROGRAM NAME: the Go modules in a program, as NAME.cdx.json. The modules of this repository have the release's version.
+# sbom PROGRAM NAME: the Go modules in a program for $os/$arch, as NAME.cdx.json. The modules of this repository have the
+# release's version.
 sbom() {
-	"$cyclonedx" bin -json -std -noserial -notimestamp -version "v$version" -output "$work/sbom.json" "$1"
+	# The tool takes the system from the environment, not from the program.
+	GOOS=$os GOARCH=$arch "$cyclonedx" bin -json -std -noserial -notimestamp -version "v$version" -output "$work/sbom.json" "$1"
 	sed "s/(devel)/v$version/g" "$work/sbom.json" >"$files/$2.cdx.json"
 }
 
 platform_archive() {
+	os=linux arch=amd64
 	name=platform_${version}_linux_amd64
 	to=$work/$name
 	say "building the programs of $name"
