@@ -33,6 +33,7 @@ var roleMatrix = map[string]access{
 	"GET /api/proxy/{service}/{path}": {role: "viewer", operator: true}, "POST /api/proxy/{service}/{path}": {role: "admin", operator: true},
 	"POST /api/proxy-ticket": {role: "viewer"}, "GET /api/docs/tree": {role: "viewer"}, "GET /api/docs/content": {role: "viewer"},
 	"GET /api/v1/overview": {role: "viewer"}, "GET /api/v1/stream": {role: "viewer", stream: true},
+	"GET /api/v1/runs": {role: "viewer"}, "GET /api/v1/runs/{id}": {role: "viewer"},
 	"GET /api/v1/mlops/registry": {role: "viewer"}, "GET /api/v1/mlops/model/{name}": {role: "viewer"},
 	"GET /api/v1/mlops/model/{name}/series": {role: "viewer"}, "GET /api/v1/mlops/promotion/{name}": {role: "viewer"},
 	"GET /api/v1/facility/overview": {role: "viewer"}, "GET /api/v1/facility/queue": {role: "viewer"}, "GET /api/v1/facility/job/{job_id}": {role: "viewer"},
