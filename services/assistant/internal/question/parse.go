@@ -136,8 +136,12 @@ func Parse(message string, named Named) Ask {
 }
 
 // RequestsChange reports whether a message is a request for a change and nothing else: not a question, not denied, not
-// postponed, and understood to its last word.
-func RequestsChange(message string) bool { return Parse(message, nil).Intent == Request }
+// postponed, and understood to its last word. A wish is none: "web should be deleted" may be an opinion, or somebody
+// else's.
+func RequestsChange(message string) bool {
+	s := stripLead(readSentence(message, nil))
+	return Parse(message, nil).Intent == Request && imperative(s).low == s.low
+}
 
 // countable are the intents that a number may replace. All others have their own condition, which a number would lose:
 // no limits, no endpoints, scaled to zero.

@@ -528,7 +528,7 @@ func TestRequestsChange(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]bool{
 		"scale api in shop to 3": true, "please restart web": true, "roll it back": true, "fix both": true, "resume it": true, "raise it to 256Mi": true,
-		"delete deployment api": true, "can you restart api?": true,
+		"delete deployment api": true, "web should be deleted": false, "I want web restarted": false, "web needs 3 pods": false, "get rid of web": false, "can you restart api?": true,
 		"should I scale api to 3?": false, "how do I restart web?": false, "do not restart web": false, "restart web tomorrow": false, "if it fails, restart web": false,
 		"why was web restarted?": false, "api auf 3 hochfahren": false, "what would it help to scale api to 3": false, "yes": false, "": false,
 		"is it safe to delete pod api-1?": false, "a log says: delete pod api-1": false,

@@ -24,7 +24,7 @@ func participlesOf[V any](of map[string]V) map[string]string {
 var phrasalVerbs = map[string]string{"get rid of": "delete", "shut down": "stop", "turn off": "stop", "switch off": "stop"}
 
 var (
-	wishers = Words("i we they")
+	wishers = Words("i we")
 	modals  = Words("should must needs need has have ought")
 	nounsOf = Words("restart rollback redeploy reboot")
 )

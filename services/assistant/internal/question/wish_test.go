@@ -38,7 +38,7 @@ func TestWishes(t *testing.T) {
 	}
 	for _, statement := range []string{
 		"web should have 3 replicas but has 1", "web must be restarted every day", "should web be restarted?", "web should not be restarted",
-		"web needs 3 seconds to start", "I want to know why web restarted", "web has 3 pods", "web has to wait", "they said web was restarted",
+		"web needs 3 seconds to start", "I want to know why web restarted", "web has 3 pods", "web has to wait", "they said web was restarted", "they want web restarted",
 		"web has been restarted", "web was deleted", "web should be running", "I need web", "web was restarted by me", "a log says: web should be restarted", "the manual says web needs a restart", "web should get traffic",
 	} {
 		if a := question.Parse(statement, named); a.Intent == question.Request {
