@@ -20,6 +20,8 @@ type Choice struct {
 	Requested bool
 	// Program means that a program chose them, without a message from a user.
 	Program bool
+	// Wish means that the user's message was read as a wish, which an approval given in advance does not cover.
+	Wish bool
 	// Fixes are the fixes of the playbooks' findings; their values come from the cluster
 	// itself.
 	Fixes []operation.Operation
@@ -42,6 +44,10 @@ func (v *Verdict) confirmChoice(c Case) {
 	}
 	if c.Choice.Program {
 		v.add(ModelChoice, "a program chose to make this change; no person requested it in a message")
+		return
+	}
+	if c.Choice.Wish {
+		v.add(ModelChoice, "your message was read as a wish, and not as an order")
 		return
 	}
 	if !c.Choice.Requested {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
@@ -45,7 +46,11 @@ func (w *work) request(ctx context.Context, a question.Ask) (turn.Outcome, error
 		w.skip()
 		return turn.Outcome{}, nil
 	}
-	return w.propose(left, len(all)), nil
+	out := w.propose(left, len(all))
+	if a.Wish {
+		out.Choice = &guard.Choice{Wish: true}
+	}
+	return out, nil
 }
 
 // workOut returns the writes of a request, and questions to the user for those that lack a value.

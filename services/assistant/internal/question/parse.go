@@ -25,6 +25,8 @@ type Ask struct {
 	// Perhaps is an ordinary word in the place of a namespace: it counts if that namespace exists.
 	Perhaps    string
 	Everywhere bool
+	// Wish means that the request was worded as a wish: "web should be restarted".
+	Wish bool
 	// Aged is "oldest" or "newest" if the question is for one object of the kind by its age.
 	Aged string
 	// Lacks are the words for what the listed objects lack: "pods without a node".
@@ -95,7 +97,7 @@ func Parse(message string, named Named) Ask {
 	}
 	switch {
 	case requested:
-		a.Changes, a.Intent = changes, Request
+		a.Changes, a.Intent, a.Wish = changes, Request, isWish(request)
 		if s.asks && !polite.MatchString(s.low) {
 			a.Intent = Advice
 		}
@@ -139,8 +141,8 @@ func Parse(message string, named Named) Ask {
 // postponed, and understood to its last word. A wish is none: "web should be deleted" may be an opinion, or somebody
 // else's.
 func RequestsChange(message string) bool {
-	s := stripLead(readSentence(message, nil))
-	return Parse(message, nil).Intent == Request && imperative(s).low == s.low
+	a := Parse(message, nil)
+	return a.Intent == Request && !a.Wish
 }
 
 // countable are the intents that a number may replace. All others have their own condition, which a number would lose:

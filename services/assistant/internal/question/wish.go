@@ -89,6 +89,12 @@ func imperative(s sentence) sentence {
 	return s
 }
 
+// isWish reports whether a request is worded as a wish.
+func isWish(s sentence) bool {
+	s = stripLead(s)
+	return imperative(s).low != s.low
+}
+
 // withoutVerb removes the verb in "should have 3 replicas".
 func withoutVerb(words []word) []word {
 	if len(words) > 0 && (words[0].low == "have" || words[0].low == "run" || words[0].low == "get") {
