@@ -130,8 +130,11 @@ func (w *work) askOne(ctx context.Context, a question.Ask) error {
 		w.say(fmt.Sprintf("This is not limited to %s; say, for example, %s.", report.Code(a.UnreadTime), report.Code("in the last 2 hours")))
 	}
 	w.sink.Status(chat.Investigating, "Matching known problems")
-	if a.Intent == question.Diagnosis && (len(a.Symptoms) == 0 || factExpr.MatchString(a.Words)) && !assertsFault(a) && !question.TellsFault(a.Words) {
-		words := append(t.unread(a.Words), question.SymptomWords(a.Words)...)
+	if a.Intent == question.Diagnosis && !assertsFault(a) && !question.TellsFault(a.Words) {
+		words := t.unread(a.Words)
+		if len(words) > 0 || len(a.Symptoms) == 0 || factExpr.MatchString(a.Words) {
+			words = append(words, question.SymptomWords(a.Words)...)
+		}
 		if len(words) == 0 && factExpr.MatchString(a.Words) { // "which env does web have?": a rule reads the words, and none answers them
 			words = t.contentWords(a.Words)
 		}
@@ -252,6 +255,9 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 	case question.Advice:
 		return w.advise(ctx, a, t)
 	case question.WhoCan:
+		if i := slices.IndexFunc(t.objects, func(r operation.Ref) bool { return judged[r.Kind] }); a.Right.Kind == "" && i >= 0 {
+			a.Right.Kind = strings.ToLower(t.objects[i].Kind) // "who can restart web?"
+		}
 		w.say(report.WhoCan(t.view(), a.Right.Verb, a.Right.Kind))
 	case question.NoProbes:
 		w.say(report.NoProbes(t.view(), a.Words))

@@ -81,8 +81,8 @@ func (w *work) answer(ctx context.Context, a question.Ask) (turn.Outcome, error)
 	if err != nil {
 		return turn.Outcome{}, err
 	}
-	if parts := a.Questions(); len(parts) > 1 {
-		return turn.Outcome{}, w.askEach(ctx, parts)
+	if parts, left := a.Questions(); len(parts) > 1 {
+		return w.askEach(ctx, parts, left)
 	}
 	switch a.Intent {
 	case question.Greeting:

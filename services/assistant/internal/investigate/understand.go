@@ -12,6 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
@@ -203,14 +204,32 @@ func (w *work) splitByNamespace(ctx context.Context, a question.Ask) ([]question
 	return parts, nil
 }
 
-// askEach answers several questions of one message in turn.
-func (w *work) askEach(ctx context.Context, all []question.Ask) error {
+// askEach answers several questions of one message in turn, and then works out the change that it requests, if any.
+func (w *work) askEach(ctx context.Context, all []question.Ask, left []string) (turn.Outcome, error) {
+	var request *question.Ask
 	for _, a := range all {
-		w.say("**" + strings.ToUpper(a.Words[:1]) + a.Words[1:] + "?**")
+		switch {
+		case a.Intent == question.Request:
+			request = &a
+			continue
+		case w.ranInThisTurn():
+			continue // answered before the change
+		}
+		w.say("**" + a.Title() + "**")
 		w.steps, w.spent = nil, spentLogs{}
 		if err := w.ask(ctx, a); err != nil {
-			return err
+			return turn.Outcome{}, err
 		}
 	}
-	return nil
+	if len(left) > 0 && !w.ranInThisTurn() {
+		w.say("Not answered, since they are too many for one message: " + joinCodes(left) + ".")
+	}
+	if request == nil {
+		return turn.Outcome{}, nil
+	}
+	if !w.ranInThisTurn() {
+		w.say("**" + request.Title() + "**")
+		w.steps = nil
+	}
+	return w.request(ctx, *request)
 }

@@ -49,10 +49,11 @@ type Ask struct {
 	// Invalid is a word in the place of a name that is no valid name.
 	Invalid string
 	// Words is the sentence in lower case without punctuation.
-	Words string
-	said  sentence
-	parts []string // of a message with several question marks
-	named Named
+	Words   string
+	said    sentence
+	message string
+	parts   []string // the clauses of a message that has several
+	named   Named
 }
 
 // bareExpr matches a follow-up question without a subject.
@@ -69,8 +70,13 @@ type Right struct{ Verb, Kind string }
 // insteadExpr matches a message that denies a change and then makes another request.
 var insteadExpr = Pattern(`(?is)^(?:please )?(?:do not|don'?t|dont|never) [^,.;]{1,60}[,.;] *(?:but )?(?:(?:just|only) )?((?:tell|show|explain|say|look|check|find|why|what|which|how)\b.+)$`)
 
+// tellExpr matches the polite words before a question: "can you tell me which …".
+var tellExpr = Pattern(`(?i)^(?:(?:please|hey|hi|hello|so|and|also|then|now),? )*(?:(?:can|could|would|will) you )?(?:please )?` +
+	`(?:tell me|let me know|show me|i would like to know|i want to know|i wonder|do you know|any idea)(?: please)?[,:]? ((?:which|what|who|whose|when|where|why) )`)
+
 // Parse parses a message; named may be nil. It never fails: a message that is not understood is Unclear.
 func Parse(message string, named Named) Ask {
+	message = tellExpr.ReplaceAllString(message, "$1")
 	if words, ok := readPasted(message); ok {
 		message = words
 	} else if m := insteadExpr.FindStringSubmatch(message); m != nil {
@@ -90,7 +96,7 @@ func Parse(message string, named Named) Ask {
 	p := findPlaces(s)
 	a := Ask{
 		Kind: p.kind, Mentions: p.mentions, Namespace: p.namespace, Perhaps: p.perhaps, Everywhere: p.everywhere, Within: periodOf(s.low), UnreadTime: unreadTimeOf(s.low), Symptoms: symptomsOf(s.low),
-		Words: request.low, Invalid: findInvalidName(s), said: s, parts: splitQuestions(message), named: named,
+		Words: request.low, Invalid: findInvalidName(s), said: s, message: message, parts: clauses(message), named: named,
 	}
 	if len(s.words) == 0 {
 		return a

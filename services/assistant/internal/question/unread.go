@@ -147,6 +147,8 @@ func readingOf(text string, known Named) string {
 		reading += fmt.Sprint(a.Symptoms, TellsFault(a.Words))
 	case Usage:
 		reading += fmt.Sprintf("%+v", AskedRanking(a))
+	case Restarts: // its table has the most restarts first
+		reading += fmt.Sprint(AskedRanking(a).Ranked && !AskedRanking(a).Least)
 	}
 	return reading
 }
