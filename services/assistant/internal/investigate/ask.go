@@ -425,7 +425,7 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 	if rest != "" {
 		w.say(fmt.Sprintf("I cannot filter by %s, so the list is unfiltered.", report.Code(rest)))
 	}
-	if text, ok := w.call(ctx, op, fmt.Sprintf("The %ss %s:", a.Kind, t.where())); ok && strings.HasPrefix(a.Words, "how many") {
+	if text, ok := w.call(ctx, op, fmt.Sprintf("The %s %s:", report.PluralOf(a.Kind), t.where())); ok && strings.HasPrefix(a.Words, "how many") {
 		w.say(fmt.Sprintf("That is %d rows.", max(0, strings.Count(strings.TrimRight(text, "\n"), "\n"))))
 	}
 	return ctx.Err()

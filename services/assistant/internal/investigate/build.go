@@ -89,12 +89,18 @@ func (b *builder) chosen() []operation.Ref {
 	switch {
 	case len(fit) > 0:
 		return b.unambiguous(fit)
-	case len(b.change.Mentions) > 0:
+	case len(b.change.Mentions) > 0 && len(b.objects) > 0:
 		works := ""
 		if len(kinds) > 0 {
 			works = "; it works on " + strings.ToLower(strings.Join(kinds, ", "))
 		}
+		if b.change.Verb == operation.Suspend {
+			works += fmt.Sprintf(". To stop a workload, scale it to 0: `scale %s to 0`", b.objects[0].Name)
+		}
 		b.miss("%s cannot be changed that way%s.", upperFirst(refTitles(b.objects)), works)
+		return nil
+	case len(b.change.Mentions) > 0:
+		b.miss("%s is a namespace. Name a workload in it, or say `%s all deployments in %s`.", report.Code(b.change.Mentions[0].Name), b.change.Verb, b.change.Mentions[0].Name)
 		return nil
 	case len(kinds) == 0:
 		b.miss("Name the object with its kind, for example `%s deployment api`.", b.change.Verb)

@@ -95,6 +95,8 @@ func (w *work) answer(ctx context.Context, a question.Ask) (turn.Outcome, error)
 			w.say(assentText)
 		}
 		return turn.Outcome{}, nil
+	case question.Order:
+		return turn.Outcome{}, w.order(ctx, a)
 	case question.Held:
 		w.say(heldText)
 		return turn.Outcome{}, nil

@@ -39,7 +39,7 @@ func (w *work) leaveOut(ctx context.Context, a question.Ask) (question.Ask, erro
 	}
 	if len(names) == 0 {
 		if what := question.UnreadExclusion(a.Words); what != "" {
-			w.say("Nothing is left out: I found no namespace, node or other object for " + report.Code(what) + ".")
+			w.say("Nothing is excluded: I found no namespace, node or other object for " + report.Code(what) + ".")
 		}
 		return a, nil
 	}

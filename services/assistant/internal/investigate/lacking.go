@@ -45,14 +45,14 @@ func (w *work) listLacking(a question.Ask, t *topic) bool {
 	}
 	path := report.Code("." + strings.Join(field, "."))
 	if len(lacking) == 0 {
-		w.say(fmt.Sprintf("%s is set in %d of %d %ss %s.", path, all, all, a.Kind, place))
+		w.say(fmt.Sprintf("%s is set in %d of %d %s %s.", path, all, all, report.PluralOf(a.Kind), place))
 		return true
 	}
 	more := ""
 	if len(lacking) > mostLacking {
 		more = fmt.Sprintf("\n- and %d more", len(lacking)-mostLacking)
 	}
-	w.say(fmt.Sprintf("%s is not set in %d of %d %ss %s:\n\n%s%s", path, len(lacking), all, a.Kind, place, strings.Join(lacking[:min(len(lacking), mostLacking)], "\n"), more))
+	w.say(fmt.Sprintf("%s is not set in %d of %d %s %s:\n\n%s%s", path, len(lacking), all, report.PluralOf(a.Kind), place, strings.Join(lacking[:min(len(lacking), mostLacking)], "\n"), more))
 	return true
 }
 
@@ -62,23 +62,34 @@ func (w *work) sayAged(a question.Ask, t *topic) bool {
 		return false
 	}
 	var of *thing
-	all := 0
+	all, ties := 0, 0
 	for _, o := range nameableObjects(t.snap) {
 		at := o.meta.GetCreationTimestamp()
 		if !isKind(a.Kind, o.ref.Kind) || at.IsZero() || !withinNamespace(o.ref, t.namespace) || t.except.Has(o.ref) {
 			continue
 		}
 		all++
+		if of != nil && at.Time.Equal(of.meta.GetCreationTimestamp().Time) {
+			ties++
+		}
 		if of == nil || at.Time.Before(of.meta.GetCreationTimestamp().Time) == (a.Aged == "oldest") && !at.Time.Equal(of.meta.GetCreationTimestamp().Time) {
-			of = &o
+			of, ties = &o, 0
 		}
 	}
 	if of == nil {
 		return false
 	}
+	beside := ""
+	if ties > 0 {
+		beside = fmt.Sprintf(" Created in the same second: %d more.", ties)
+	}
+	place := t.where()
+	if of.ref.Namespace == "" {
+		place = report.Place("", t.except)
+	}
 	at := of.meta.GetCreationTimestamp()
-	w.say(fmt.Sprintf("The %s of %d %ss %s is %s, created at %s (%s ago).", a.Aged, all, a.Kind, t.where(), refTitle(of.ref),
-		at.UTC().Format(time.RFC3339), duration.HumanDuration(t.snap.Taken.Sub(at.Time))))
+	w.say(fmt.Sprintf("The %s of %d %s %s is %s, created at %s (%s ago).%s", a.Aged, all, report.PluralOf(a.Kind), place, refTitle(of.ref),
+		at.UTC().Format(time.RFC3339), duration.HumanDuration(t.snap.Taken.Sub(at.Time)), beside))
 	return true
 }
 

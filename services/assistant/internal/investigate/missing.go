@@ -111,8 +111,8 @@ func askWhich(a question.Ask, t *topic) string {
 	}
 	text := fmt.Sprintf("Name the %s, for example %s.", kind, report.Code("which pods use "+kind+" NAME"))
 	switch {
-	case len(have) == 0 && t.snap.Unread[kind+"s"]:
-		return fmt.Sprintf("Not all %ss could be read, so which there are is not known.", kind)
+	case len(have) == 0 && t.snap.Unread[report.PluralOf(kind)]:
+		return fmt.Sprintf("Not all %s could be read, so which there are is not known.", report.PluralOf(kind))
 	case len(have) == 0:
 		return fmt.Sprintf("I see no %s here.", kind)
 	case more > 0:

@@ -224,7 +224,7 @@ func keepsCause(changes []question.Change, found []engine.Finding) bool {
 
 // effects describe what a verb does to running workloads.
 var effects = map[operation.Verb]string{
-	operation.Scale:        "Pods are added or ended until the number is right; fewer may mean that requests are refused.",
+	operation.Scale:        "Pods are added, if quotas and nodes have room for them (not checked here: ask `quotas` and `capacity`), or ended until the number is right; fewer may mean that requests are refused.",
 	operation.Restart:      "New pods come up and take the place of the old, a few at a time. It helps only where the cause is in the running process.",
 	operation.Undo:         "The pods of the earlier revision come up and take the place of the present ones, a few at a time.",
 	operation.Delete:       "Deletion also removes what the object owns. A workload replaces its deleted pods; a deleted workload does not come back.",

@@ -28,6 +28,7 @@ const examples = `- what is wrong in shop?
 const (
 	assentText      = "That approves nothing, and nothing was changed. A pending change runs only on `yes`, `approve` or `proceed`, each as the whole message, and is dropped with `no`; it may also wait."
 	assentElsewhere = "That approves nothing, and nothing was changed. A pending change is approved or denied with the buttons of its card; it may also wait."
+	unreadOrder     = "I read that as a request for a change and did not understand it, so nothing was changed and no change is proposed. Changes that I understand, for example:\n\n- scale %[1]s to 3\n- restart %[1]s\n- roll back %[1]s\n- set the memory limit of %[1]s to 512Mi\n- set the image of %[1]s to IMAGE:TAG\n- drain NODE, cordon NODE\n\nFor what is wrong with it, ask `what is wrong with %[1]s?`"
 	heldText        = "So nothing is changed and nothing is proposed: changes are made at once or not at all, never on a condition or later. When it is time, say only the change, such as `restart api`."
 )
 
@@ -68,6 +69,9 @@ func (t *topic) short(r operation.Ref) string {
 func refTitles(refs []operation.Ref) string {
 	if len(refs) == 1 {
 		return refTitle(refs[0])
+	}
+	if len(refs) == 0 {
+		return "nothing"
 	}
 	var list []string
 	for i, r := range refs {

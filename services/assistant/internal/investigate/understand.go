@@ -204,6 +204,30 @@ func (w *work) splitByNamespace(ctx context.Context, a question.Ask) ([]question
 	return parts, nil
 }
 
+// order answers what seems a request for a change. A misspelt one is read as a question about that change.
+func (w *work) order(ctx context.Context, a question.Ask) error {
+	understood, _, err := w.understand(ctx, a)
+	if err != nil {
+		return err
+	}
+	if understood.Intent != question.Order {
+		return w.ask(ctx, understood)
+	}
+	name := "NAME"
+	all, err := w.snapshot(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, m := range a.Mentions {
+		if all != nil && len(objectsNamed(all, a.Namespace, m)) > 0 && !hasNamespace(all, m.Name) {
+			name = m.Name
+			break
+		}
+	}
+	w.say(fmt.Sprintf(unreadOrder, name))
+	return nil
+}
+
 // askEach answers several questions of one message in turn, and then works out the change that it requests, if any.
 func (w *work) askEach(ctx context.Context, all []question.Ask, left []string) (turn.Outcome, error) {
 	var request *question.Ask

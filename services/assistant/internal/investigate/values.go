@@ -55,8 +55,12 @@ func (b *builder) one(r operation.Ref) {
 	case operation.SetEnv:
 		b.env(r, op)
 	case operation.Label, operation.Annotate:
-		op.Set = b.change.Set
-		b.add(op, "%s gets what was named.", name)
+		if len(b.change.Set)+len(b.change.Remove) == 0 {
+			b.miss("Name the %[1]s and its value, for example `%[1]s %[2]s team=web`, or `%[1]s %[2]s team-` to remove it.", strings.TrimSuffix(string(b.change.Verb), "e"), r.Name)
+			return
+		}
+		op.Set, op.Remove = b.change.Set, b.change.Remove
+		b.add(op, "%s gets or loses what was named.", name)
 	case operation.Expose:
 		op.Port = b.change.Port
 		b.add(op, "%s gets a service.", name)
@@ -67,7 +71,7 @@ func (b *builder) one(r operation.Ref) {
 		}
 		b.add(op, "%s gets an autoscaler.", name)
 	case operation.Taint:
-		b.taint(op, name)
+		b.taint(r, op)
 	case operation.Drain:
 		op.Namespace, op.IgnoreDaemonSets = "", true // their pods stay, and would refuse every drain
 		b.add(op, "%s is cordoned and its pods are evicted; those of daemon sets stay.", name)
@@ -300,7 +304,7 @@ func (b *builder) env(r operation.Ref, op operation.Operation) {
 	b.add(op, "%s gets new pods with the variables as you said.", upperFirst(refTitle(r)))
 }
 
-func (b *builder) taint(op operation.Operation, name string) {
+func (b *builder) taint(r operation.Ref, op operation.Operation) {
 	op.Namespace = ""
 	for _, t := range b.change.Taints {
 		if removed, ok := strings.CutSuffix(t, "-"); ok {
@@ -309,7 +313,20 @@ func (b *builder) taint(op operation.Operation, name string) {
 			op.Taints = append(op.Taints, t)
 		}
 	}
-	b.add(op, "%s gets other taints.", name)
+	if len(b.change.Taints) == 0 { // "remove the taint from worker-01"
+		for i := range b.snap.Nodes {
+			for _, t := range b.snap.Nodes[i].Spec.Taints {
+				if b.snap.Nodes[i].Name == r.Name && !strings.HasPrefix(t.Key, "node.kubernetes.io/") {
+					op.RemoveTaints = append(op.RemoveTaints, t.Key+":"+string(t.Effect))
+				}
+			}
+		}
+		if !b.change.Untaint || len(op.RemoveTaints) == 0 {
+			b.miss("%s has no taint that a person set. Name the taint, for example `taint %s key=value:NoSchedule`.", upperFirst(refTitle(r)), r.Name)
+			return
+		}
+	}
+	b.add(op, "%s gets other taints.", upperFirst(refTitle(r)))
 }
 
 // fix repairs what is wrong, if the playbooks know the values.

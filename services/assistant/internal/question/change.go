@@ -38,6 +38,7 @@ type Change struct {
 	Set       map[string]string
 	Remove    []string
 	Taints    []string
+	Untaint   bool // Taints are removed; if none is named, all that people set
 	Container string
 	Port      int
 }
@@ -239,6 +240,7 @@ func parseChange(s sentence) (c Change, ok bool) {
 		switch n := c.value(rest, taken, i); {
 		case n > 0:
 			i += n - 1
+		case c.Verb == "" && i+1 < len(rest) && rest[i+1].low == "of" && !w.known && !w.quoted && kindOf(w.low) == "": // "fix the port of web"
 		case w.quoted && operation.ValidName(w.low), isName(w) && (w.known || !plainWordExpr.MatchString(w.low)), c.standsForObject(rest, taken, i):
 			c.name(rest, taken, i)
 		case strings.Contains(w.low, "/") && c.slash(w.low):
@@ -390,6 +392,9 @@ func (c *Change) value(rest []word, taken []bool, i int) int {
 		return 3
 	case variableExpr.MatchString(w.text) && (c.Verb == operation.Delete):
 		c.Remove = append(c.Remove, w.text)
+		return 1
+	case c.Verb == operation.Label && len(w.low) > 1 && strings.HasSuffix(w.low, "-"):
+		c.Remove = append(c.Remove, strings.TrimSuffix(w.text, "-"))
 		return 1
 	case w.low == "by" && isAmountWord(next(1).low):
 		c.Step = 1 // or less, depending on the verb
@@ -572,6 +577,7 @@ func (c *Change) decide(s sentence) bool {
 }
 
 func (c *Change) removeTaints() {
+	c.Untaint = true
 	for i, t := range c.Taints {
 		if !strings.HasSuffix(t, "-") {
 			c.Taints[i] = t + "-"

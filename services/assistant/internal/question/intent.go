@@ -18,6 +18,7 @@ const (
 	Line             // a kubectl line
 	Request          // a change, to be proposed
 	Held             // a change that is denied, postponed or conditional: nothing is proposed
+	Order            // what seems a request for a change, and is not understood
 	Advice           // what a change would do, or whether to make it
 	Diagnosis        // what is wrong, and why
 
@@ -68,7 +69,7 @@ const (
 
 // intentNames are the names of the intents in the vocabulary and the manual, in their order.
 var intentNames = [...]string{
-	"unclear", "greeting", "assent", "line", "request", "held", "advice", "diagnosis", "overview", "health", "unhealthy_pods", "warnings",
+	"unclear", "greeting", "assent", "line", "request", "held", "order", "advice", "diagnosis", "overview", "health", "unhealthy_pods", "warnings",
 	"restarts", "starts", "usage", "capacity", "quotas", "no_limits", "no_probes", "events", "empty_services", "external", "error_logs", "error_rate", "latency",
 	"recent_changes", "images", "idle", "env_secrets", "drain_plan", "who_can", "secrets", "keys", "users", "number", "clock", "manual", "runbook", "reach", "certificates", "applications", "releases", "dependencies", "prices", "list", "describe", "logs", "history",
 }

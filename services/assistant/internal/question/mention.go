@@ -24,7 +24,8 @@ type place struct {
 	// perhaps is an ordinary word in the place of a namespace.
 	perhaps    string
 	everywhere bool
-	kind       string // the last kind word without a name
+	kind       string // the kind that the sentence asks for: of the kind words without a name, the first after an interrogative, else the last
+	headed     bool   // kind is after an interrogative
 	pronoun    bool
 	several    bool
 }
@@ -64,8 +65,8 @@ func findPlaces(s sentence) place {
 		}
 		if kind := kindOf(w.low); kind != "" && !w.quoted {
 			where := kind == "namespace" && p.everywhere && p.kind != "" // "pods in all namespaces"
-			if !belongsToName(s.words, taken, i, func(at int) bool { return isNameAt(s.words, taken, at) }) && !where {
-				p.kind = kind
+			if !belongsToName(s.words, taken, i, func(at int) bool { return isNameAt(s.words, taken, at) }) && !where && !p.headed {
+				p.kind, p.headed = kind, isHead(s.words[:i])
 			}
 			continue
 		}
@@ -73,6 +74,24 @@ func findPlaces(s sentence) place {
 	}
 	return p
 }
+
+// isHead reports whether the word after some words is what a question asks for: "which pods", "the oldest pod".
+func isHead(before []word) bool {
+	for _, w := range slices.Backward(before) {
+		switch {
+		case heads[w.low] || agedExpr.MatchString(w.low):
+			return true
+		case !articles[w.low] && !adjectives[w.low]:
+			return false
+		}
+	}
+	return false
+}
+
+var (
+	heads      = Words("which what any list")
+	adjectives = Words("other of my all many kind kinds there")
+)
 
 // hostOf returns the host of a URL, as people paste it; otherwise "".
 func hostOf(low string) string {

@@ -68,7 +68,7 @@ var bareExpr = Pattern(`^(` + wordlist.AnyOf(
 type Right struct{ Verb, Kind string }
 
 // insteadExpr matches a message that denies a change and then makes another request.
-var insteadExpr = Pattern(`(?is)^(?:please )?(?:do not|don'?t|dont|never) [^,.;]{1,60}[,.;] *(?:but )?(?:(?:just|only) )?((?:tell|show|explain|say|look|check|find|why|what|which|how)\b.+)$`)
+var insteadExpr = Pattern(`(?is)^(?:please )?(?:do not|don'?t|dont|never) [^,.;]{1,60}[,.;] *(?:but )?(?:(?:just|only) )?((?:tell|show|explain|say|look|check|find|why|what|which|how|is|are|does)\b.+)$`)
 
 // tellExpr matches the polite words before a question: "can you tell me which …".
 var tellExpr = Pattern(`(?i)^(?:(?:please|hey|hi|hello|so|and|also|then|now),? )*(?:(?:can|could|would|will) you )?(?:please )?` +
@@ -111,6 +111,9 @@ func Parse(message string, named Named) Ask {
 		a.Intent = Held
 	default:
 		a.Intent = questionIntent(s, p)
+		if (a.Intent == Diagnosis || a.Intent == Describe || a.Intent == Unclear) && isOrder(request) {
+			a.Intent = Order
+		}
 		if a.Intent != Assent && asksAdvice(s) && a.Intent != DrainPlan && a.Intent != WhoCan && a.Intent != RecentChanges {
 			a.Intent, a.Changes = Advice, advisedChanges(request)
 		}

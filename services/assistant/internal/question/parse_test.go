@@ -446,7 +446,7 @@ func TestValues(t *testing.T) {
 		"upgrade web to v2.3.1-rc.1":                                   {Verb: operation.SetImage, Tag: "v2.3.1-rc.1", Mentions: []question.Mention{{Name: "web", Sure: true}}},
 		"go back to revision 4":                                        {Verb: operation.Undo, Revision: 4},
 		"delete namespace media":                                       {Verb: operation.Delete, Mentions: []question.Mention{{Kind: "namespace", Name: "media", Sure: true}}},
-		"remove the taint dedicated=gpu:NoSchedule from node worker-1": {Verb: operation.Taint, Taints: []string{"dedicated=gpu:NoSchedule-"}, Kind: "node", Mentions: []question.Mention{{Kind: "node", Name: "worker-1", Sure: true}}},
+		"remove the taint dedicated=gpu:NoSchedule from node worker-1": {Verb: operation.Taint, Taints: []string{"dedicated=gpu:NoSchedule-"}, Untaint: true, Kind: "node", Mentions: []question.Mention{{Kind: "node", Name: "worker-1", Sure: true}}},
 		"fix the service":                                              {Kind: "service", Symptoms: []question.Symptom{question.Traffic}},
 	} {
 		a := question.Parse(sentence, inCluster)

@@ -176,9 +176,15 @@ func (a Ask) independent(parts []string) (all []Ask, left []string) {
 	return all, left
 }
 
-// lacksSubject reports whether a question names nothing.
+// lacksSubject reports whether a question names nothing. An ordinary word that the cluster does not know is no name.
 func (a Ask) lacksSubject() bool {
-	return len(a.Mentions) == 0 && a.Namespace == "" && a.Perhaps == "" && !a.Everywhere
+	names := func(m Mention) bool { return m.Sure || a.named == nil || a.named(m.Name) }
+	return !slices.ContainsFunc(a.Mentions, names) && a.Namespace == "" && a.Perhaps == "" && !a.Everywhere
+}
+
+// pointsBack reports whether a question has a pronoun.
+func (a Ask) pointsBack() bool {
+	return a.Leans || slices.ContainsFunc(a.said.words, func(w word) bool { return pronouns[w.low] && !w.quoted })
 }
 
 // inherit gives each part that names nothing the subject of the nearest part before it, or else of the next:
@@ -188,13 +194,13 @@ func inherit(all []Ask) {
 		if !all[i].lacksSubject() {
 			continue
 		}
-		pronoun := all[i].Leans
+		pronoun := all[i].pointsBack()
 		for _, from := range slices.Concat(reversed(all[:i]), all[i+1:]) {
 			if from.lacksSubject() {
 				continue
 			}
 			all[i].Namespace, all[i].Perhaps, all[i].Everywhere = from.Namespace, from.Perhaps, from.Everywhere
-			if pronoun || all[i].Kind == "" {
+			if pronoun || all[i].Kind == "" && len(all[i].Mentions) == 0 || all[i].Intent == Logs {
 				all[i].Mentions = slices.Clone(from.Mentions)
 			}
 			for c := range all[i].Changes {

@@ -18,6 +18,7 @@ var vocabularyFile []byte
 type vocabulary struct {
 	Words    map[string][]string // with the same meaning in patterns, by name
 	Intents  []entry
+	Orders   []struct{ Say, As string }
 	Symptoms []entry
 	Kinds    map[string][]string // the words for each kind
 }
@@ -33,6 +34,8 @@ var (
 	vocab = readVocabulary(vocabularyFile)
 	// rules are tried in order.
 	rules = vocab.rules()
+	// orders are applied in order.
+	orders = vocab.orders()
 	// symptoms are looked for in order; a sentence may name several.
 	symptoms = vocab.symptoms()
 	// kinds maps every word for a kind to that kind, and pairs those of two words to one word for it.
@@ -58,6 +61,14 @@ func (v vocabulary) rules() []rule {
 			panic(fmt.Sprintf("vocabulary.yaml: there is no intent %q", e.Intent))
 		}
 		all = append(all, rule{Intent(at), v.compile(e.Any), v.compile(e.Not)})
+	}
+	return all
+}
+
+func (v vocabulary) orders() []order {
+	var all []order
+	for _, o := range v.Orders {
+		all = append(all, order{Pattern("(?i)" + o.Say), o.As})
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package question
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,8 +21,35 @@ func participlesOf[V any](of map[string]V) map[string]string {
 	return forms
 }
 
-// phrasalVerbs are verbs of two or three words, each with the verb of change that has its meaning.
-var phrasalVerbs = map[string]string{"get rid of": "delete", "shut down": "stop", "turn off": "stop", "switch off": "stop"}
+// order is a request in other words: request is the one it stands for, with the groups of say.
+type order struct {
+	say     *regexp.Regexp
+	request string
+}
+
+// reworded applies the orders of the vocabulary to a sentence.
+func reworded(s sentence) sentence {
+	if slices.ContainsFunc(s.words, func(w word) bool { return w.quoted || w.spoken }) {
+		return s
+	}
+	for _, o := range orders {
+		if text := s.text(); o.say.MatchString(text) {
+			asks := s.asks
+			s = readSentence(o.say.ReplaceAllString(text, o.request), s.named)
+			s.asks = asks
+		}
+	}
+	return s
+}
+
+// text returns the words of a sentence as written.
+func (s sentence) text() string {
+	texts := make([]string, len(s.words))
+	for i, w := range s.words {
+		texts[i] = w.text
+	}
+	return strings.Join(texts, " ")
+}
 
 var (
 	wishers = Words("i we")
@@ -35,10 +63,9 @@ func imperative(s sentence) sentence {
 	if s.asks || len(s.words) < 2 {
 		return s
 	}
-	for phrase, verb := range phrasalVerbs {
-		if rest := len(strings.Fields(phrase)); strings.HasPrefix(s.low, phrase+" ") {
-			return s.reordered(verb, s.words[rest:])
-		}
+	s = reworded(s)
+	if len(s.words) == 3 && s.words[0].known && s.words[1].low == "to" && countExpr.MatchString(s.words[2].low) {
+		return s.reordered("scale", s.words)
 	}
 	words, wished := s.words, false
 	if wishers[words[0].low] {
@@ -125,4 +152,34 @@ func isReplicas(low string) bool {
 func (s sentence) reordered(verb string, rest []word) sentence {
 	s.words = append([]word{{text: verb, low: verb}}, rest...)
 	return s.from(0)
+}
+
+// lightVerbs are the function words that are verbs of orders: "take the label off web".
+var lightVerbs = Words("give make put let take turn move bring go run use")
+
+// isOrder reports whether a sentence that no rule understands is most likely an order: it begins with a verb and its
+// object, and neither asks nor complains.
+func isOrder(s sentence) bool {
+	s = stripLead(s)
+	if s.asks || len(s.words) < 2 || badExpr.MatchString(s.low) || negatedExpr.MatchString(s.low) || whyExpr.MatchString(s.low) {
+		return false
+	}
+	first, next := s.words[0], s.words[1]
+	_, changes := verbs[first.low]
+	if !changes && !lightVerbs[first.low] && symptomsOf(s.low) != nil && !quantityWords(s) {
+		return false
+	}
+	switch {
+	case first.known, first.quoted, kindOf(first.low) != "", asking[first.low], interrogatives[first.low], auxiliaries[first.low], isAmount(first.low), strings.HasSuffix(first.low, "s"),
+		IsFunctionWord(first.low) && !lightVerbs[first.low]:
+		return false
+	case next.known, articles[next.low] && !restricting[next.low], severals[next.low]:
+		return len(s.words) > 2 || next.known
+	}
+	return changes && first.low != "rollout" && kindOf(next.low) != ""
+}
+
+// quantityWords reports whether a sentence has an amount, so that "memory" in it is no symptom.
+func quantityWords(s sentence) bool {
+	return slices.ContainsFunc(s.words, func(w word) bool { return isAmountWord(w.low) })
 }

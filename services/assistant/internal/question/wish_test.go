@@ -23,6 +23,18 @@ func TestWishes(t *testing.T) {
 		"get rid of deployment web":               "delete deployment web",
 		"the image of web should be set to web:2": "set the image of web to web:2",
 		"web and api should be restarted":         "restart web and api",
+		"give web one more copy":                  "add 1 replica to web",
+		"another pod for web":                     "add 1 replica to web",
+		"give web 2 more pods":                    "add 2 replicas to web",
+		"web to 5":                                "scale web to 5",
+		"put web back to the version before":      "roll back web",
+		"let web have 512Mi of memory":            "give web 512Mi of memory",
+		"web should only get 500m cpu":            "give web 500m cpu",
+		"turn web off":                            "stop web",
+		"take the label tier off web":             "label web tier-",
+		"move everything off api":                 "drain api",
+		"stop scheduling on api":                  "cordon api",
+		"give web 512Mi instead of 1Gi memory":    "give web 512Mi",
 	} {
 		got, want := question.Parse(wish, named), question.Parse(request, named)
 		if got.Intent != question.Request || len(got.Changes) != len(want.Changes) {
@@ -43,6 +55,22 @@ func TestWishes(t *testing.T) {
 	} {
 		if a := question.Parse(statement, named); a.Intent == question.Request {
 			t.Errorf("%q is a request for %+v", statement, a.Changes)
+		}
+	}
+}
+
+// TestOrders: what seems an order and is not understood gets no answer about something else.
+func TestOrders(t *testing.T) {
+	t.Parallel()
+	named := func(name string) bool { return name == "web" || name == "api" }
+	for _, order := range []string{"halve web", "double the replicas of web", "kick the web pod", "let web breathe a bit: 512Mi", "put the pod of web on worker-2", "restart everything but web"} {
+		if a := question.Parse(order, named); a.Intent != question.Order {
+			t.Errorf("%q is %v; want an order", order, a.Intent)
+		}
+	}
+	for _, other := range []string{"web is slow", "web crashes", "customers complain about web", "people get kicked from web", "check web", "is web ok", "look at web", "the web is down", "debug web", "nobody can reach web", "web", "memory of web", "empty services in shop"} {
+		if a := question.Parse(other, named); a.Intent == question.Order {
+			t.Errorf("%q is an order", other)
 		}
 	}
 }

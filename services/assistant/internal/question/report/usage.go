@@ -25,6 +25,9 @@ type used struct {
 
 // Usage ranks the current usage of pods, with the first of the order in a sentence above the table.
 func Usage(v View, r question.Ranking) string {
+	if v.Snapshot.Usage == nil && r.By == "node" {
+		return "The cluster has no metrics API, or it cannot be read, so current usage is unknown.\n\n" + Capacity(v).String()
+	}
 	if v.Snapshot.Usage == nil {
 		return "The cluster has no metrics API, or it cannot be read, so current usage is unknown. Pod requests:\n\n" + requestedTable(v)
 	}

@@ -108,12 +108,18 @@ func plainRow(m metadata) Row {
 	return Row{Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.Version, Cells: []string{m.Name, m.Created}}
 }
 
+// zeroTime is what the API writes for a time that an object does not have.
+const zeroTime = "0001-01-01T00:00:00Z"
+
 // formatCell writes a cell as kubectl does.
 func formatCell(cell any) string {
 	switch v := cell.(type) {
 	case nil:
 		return "<none>"
 	case string:
+		if v == zeroTime {
+			return "<unknown>" // a recording need not have the time
+		}
 		return v
 	case bool:
 		return strconv.FormatBool(v)
