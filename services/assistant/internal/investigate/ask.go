@@ -103,10 +103,11 @@ func (w *work) askOne(ctx context.Context, a question.Ask) error {
 	w.next()
 	if t.snap == nil || t.noNamespace != "" {
 		w.say(describeAbsent(t))
-		if a.Intent != question.Diagnosis || a.Namespace == "" || a.Namespace == w.turn.Scope || strings.ContainsAny(a.Namespace, "-.0123456789") {
+		ordinary := a.Intent == question.Diagnosis || strings.Contains(a.Words+" ", " the "+a.Namespace+" ") // a name has no article
+		if !ordinary || w.turn.Scope == "" || a.Namespace == "" || a.Namespace == w.turn.Scope || strings.ContainsAny(a.Namespace, "-.0123456789") {
 			return nil
 		}
-		// "nothing can be put in the basket" is a complaint about the place of the conversation.
+		// "nothing can be put in the basket" and "is all good in the shop" are about the place of the conversation.
 		a.Namespace, a.Mentions = w.turn.Scope, nil
 		if t, err = w.look(ctx, a); err != nil || t.snap == nil || t.noNamespace != "" {
 			return err
@@ -170,6 +171,10 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 	}
 	if a.Intent == question.Usage && len(t.objects) > 0 && !slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Kind != "Node" }) && !question.AskedRanking(a).Ranked {
 		a.Intent = question.Capacity // "how many cpus has worker-2?"
+	}
+	if a.Intent == question.Images && a.Kind == "node" && len(t.objects) == 0 { // "what kubernetes version do the nodes run?"
+		w.call(ctx, operation.Operation{Verb: operation.List, Kind: a.Kind, Output: "wide"}, "The nodes:")
+		return ctx.Err()
 	}
 	if a.Intent == question.Certificates && len(t.objects) > 0 {
 		a.Intent = question.Diagnosis

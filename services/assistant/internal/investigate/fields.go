@@ -19,7 +19,7 @@ const (
 	// mostFieldObjects limits the objects whose fields one answer shows, and mostFields the fields of each.
 	mostFieldObjects, mostFields = 3, 8
 	// longestValue limits a shown value, in bytes.
-	longestValue = 200
+	longestValue = 600
 	// leastStem is the shortest part of a word that matches a field's name.
 	leastStem = 2
 )
@@ -61,7 +61,7 @@ func (w *work) sayFields(ctx context.Context, t *topic, a question.Ask, words []
 		w.say(fmt.Sprintf("The fields of %s whose names come nearest to %s:\n\n%s", refTitle(r), joinCodes(words), strings.Join(lines, "\n")))
 	}
 	if shown == 0 {
-		if !factExpr.MatchString(a.Words) || len(a.Symptoms) > 0 || !slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return judged[r.Kind] }) {
+		if !factExpr.MatchString(a.Words) || !slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return judged[r.Kind] }) {
 			return false, nil
 		}
 		w.synthesize()

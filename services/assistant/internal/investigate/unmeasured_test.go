@@ -91,5 +91,5 @@ func TestInnocentServices(t *testing.T) {
 	t.Parallel()
 	s := readFixture(t, "", "variable")
 	a := askOnce(t, withoutMetrics(s, map[string]string{"till-1-abcde": strings.Repeat("ERROR upstream request timeout\n", 3), "oven-1-fghij": "INFO ready\n"}), "bakery", "what is wrong?")
-	checkAnswer(t, "what is wrong?", a, []string{"Variables name the services `oven`, which have ready endpoints", "kube-proxy"}, []string{"names it"})
+	checkAnswer(t, "what is wrong?", a, []string{"Variables name the services `oven`, which have ready endpoints", "kube-proxy"}, []string{"the variable `"})
 }

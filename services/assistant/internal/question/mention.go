@@ -159,7 +159,7 @@ func isSuperlative(low string) bool {
 func isAdverb(low string) bool { return strings.HasSuffix(low, "ly") && plainWordExpr.MatchString(low) }
 
 var (
-	amountExpr  = regexp.MustCompile(`^\d+(\.\d+)?(%|x|h|m|s|d|k|g|[kmgtp]i?b?)?$|^(init:)?\d+/\d+$|^p\d{2,3}$|^\dxx$`)
+	amountExpr  = regexp.MustCompile(`^\d+(\.\d+)?(%|x|h|m|s|d|k|g|[kmgtp]i?b?)?$|^(init:)?\d+/\d+$|^p\d{2,3}$|^\d+(st|nd|rd|th)$|^\dxx$`)
 	versionExpr = regexp.MustCompile(`^v?\d+(\.\d+)+([.+_-][\w.+-]*)?$`)
 )
 

@@ -111,7 +111,7 @@ func Parse(message string, named Named) Ask {
 		a.Intent = Held
 	default:
 		a.Intent = questionIntent(s, p)
-		if (a.Intent == Diagnosis || a.Intent == Describe || a.Intent == Unclear) && isOrder(request) {
+		if (a.Intent == Diagnosis || a.Intent == Describe || a.Intent == Unclear || a.Intent == Logs && request.starts("set")) && isOrder(request) {
 			a.Intent = Order
 		}
 		if a.Intent != Assent && asksAdvice(s) && a.Intent != DrainPlan && a.Intent != WhoCan && a.Intent != RecentChanges {
@@ -121,7 +121,7 @@ func Parse(message string, named Named) Ask {
 	if !whyExpr.MatchString(s.low) {
 		a.readNumber(s, p)
 	}
-	if aged := agedExpr.FindString(s.low); aged != "" && a.Kind != "" && (a.Intent == List || a.Intent == Diagnosis || a.Intent == Unclear || a.Intent == Describe) {
+	if aged := agedExpr.FindString(s.low); aged != "" && a.Kind != "" && (a.Intent == List || a.Intent == Starts || a.Intent == Diagnosis || a.Intent == Unclear || a.Intent == Describe) {
 		a.Intent, a.Aged = List, strings.Replace(aged, "youngest", "newest", 1)
 	}
 	if kind, words := lacking(s.low); kind != "" && (a.Intent == List || a.Intent == Diagnosis || a.Intent == Unclear) {

@@ -154,6 +154,9 @@ func (s sentence) reordered(verb string, rest []word) sentence {
 	return s.from(0)
 }
 
+// particles follow the verb of an order: "turn off web".
+var particles = Words("off on up down back away out")
+
 // lightVerbs are the function words that are verbs of orders: "take the label off web".
 var lightVerbs = Words("give make put let take turn move bring go run use")
 
@@ -170,10 +173,12 @@ func isOrder(s sentence) bool {
 		return false
 	}
 	switch {
-	case first.known, first.quoted, kindOf(first.low) != "", asking[first.low], interrogatives[first.low], auxiliaries[first.low], isAmount(first.low), strings.HasSuffix(first.low, "s"),
+	case first.known, first.quoted, kindOf(first.low) != "", asking[first.low] && first.low != "give", interrogatives[first.low], auxiliaries[first.low], isAmount(first.low), strings.HasSuffix(first.low, "s"),
 		IsFunctionWord(first.low) && !lightVerbs[first.low]:
 		return false
-	case next.known, articles[next.low] && !restricting[next.low], severals[next.low]:
+	case first.low == "give" && !next.known && !(articles[next.low] && len(s.words) > 2 && s.words[2].known):
+		return false // "give me the pods"
+	case next.known, articles[next.low] && !restricting[next.low], severals[next.low], lightVerbs[first.low] && particles[next.low]:
 		return len(s.words) > 2 || next.known
 	}
 	return changes && first.low != "rollout" && kindOf(next.low) != ""

@@ -11,30 +11,32 @@ func TestWishes(t *testing.T) {
 	t.Parallel()
 	named := func(name string) bool { return name == "web" || name == "api" }
 	for wish, request := range map[string]string{
-		"I want web restarted":                    "restart web",
-		"we need web to be restarted":             "restart web",
-		"web should be restarted":                 "restart web",
-		"web needs to be scaled to 3":             "scale web to 3",
-		"web should have 3 replicas":              "scale web to 3",
-		"web needs 3 pods":                        "scale web to 3",
-		"3 replicas for web please":               "scale web to 3 please",
-		"web needs a restart":                     "restart web",
-		"I would like the deployment web gone":    "delete the deployment web",
-		"get rid of deployment web":               "delete deployment web",
-		"the image of web should be set to web:2": "set the image of web to web:2",
-		"web and api should be restarted":         "restart web and api",
-		"give web one more copy":                  "add 1 replica to web",
-		"another pod for web":                     "add 1 replica to web",
-		"give web 2 more pods":                    "add 2 replicas to web",
-		"web to 5":                                "scale web to 5",
-		"put web back to the version before":      "roll back web",
-		"let web have 512Mi of memory":            "give web 512Mi of memory",
-		"web should only get 500m cpu":            "give web 500m cpu",
-		"turn web off":                            "stop web",
-		"take the label tier off web":             "label web tier-",
-		"move everything off api":                 "drain api",
-		"stop scheduling on api":                  "cordon api",
-		"give web 512Mi instead of 1Gi memory":    "give web 512Mi",
+		"I want web restarted":                     "restart web",
+		"we need web to be restarted":              "restart web",
+		"web should be restarted":                  "restart web",
+		"web needs to be scaled to 3":              "scale web to 3",
+		"web should have 3 replicas":               "scale web to 3",
+		"web needs 3 pods":                         "scale web to 3",
+		"3 replicas for web please":                "scale web to 3 please",
+		"web needs a restart":                      "restart web",
+		"I would like the deployment web gone":     "delete the deployment web",
+		"get rid of deployment web":                "delete deployment web",
+		"the image of web should be set to web:2":  "set the image of web to web:2",
+		"web and api should be restarted":          "restart web and api",
+		"give web a bit more memory, say 500Mi":    "give web 500Mi memory",
+		"roll web back to the version from before": "roll back web",
+		"give web one more copy":                   "add 1 replica to web",
+		"another pod for web":                      "add 1 replica to web",
+		"give web 2 more pods":                     "add 2 replicas to web",
+		"web to 5":                                 "scale web to 5",
+		"put web back to the version before":       "roll back web",
+		"let web have 512Mi of memory":             "give web 512Mi of memory",
+		"web should only get 500m cpu":             "give web 500m cpu",
+		"turn web off":                             "stop web",
+		"take the label tier off web":              "label web tier-",
+		"move everything off api":                  "drain api",
+		"stop scheduling on api":                   "cordon api",
+		"give web 512Mi instead of 1Gi memory":     "give web 512Mi",
 	} {
 		got, want := question.Parse(wish, named), question.Parse(request, named)
 		if got.Intent != question.Request || len(got.Changes) != len(want.Changes) {
@@ -63,7 +65,7 @@ func TestWishes(t *testing.T) {
 func TestOrders(t *testing.T) {
 	t.Parallel()
 	named := func(name string) bool { return name == "web" || name == "api" }
-	for _, order := range []string{"halve web", "double the replicas of web", "kick the web pod", "let web breathe a bit: 512Mi", "put the pod of web on worker-2", "restart everything but web"} {
+	for _, order := range []string{"halve web", "double the replicas of web", "kick the web pod", "let web breathe a bit: 512Mi", "put the pod of web on worker-2", "restart everything but web", "turn off web for now and keep the rest"} {
 		if a := question.Parse(order, named); a.Intent != question.Order {
 			t.Errorf("%q is %v; want an order", order, a.Intent)
 		}
