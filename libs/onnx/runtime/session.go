@@ -160,8 +160,8 @@ func (s *Session) Run(in []Tensor) ([]Tensor, error) {
 	}
 	out, err := s.run(in)
 	for i := range out {
-		if s.outputs[i].Half {
-			out[i].Floats = roundHalves(out[i].Floats)
+		if n := s.outputs[i].Narrow; n != nil && err == nil {
+			err = n.settle(&out[i])
 		}
 	}
 	return out, err
@@ -203,11 +203,11 @@ func (s *Session) arrange(in []Tensor) ([]Tensor, error) {
 		if err := info.check(&in[i]); err != nil {
 			return nil, err
 		}
-		if info.Half {
+		if info.Narrow != nil {
 			if !copied {
 				in, copied = append([]Tensor(nil), in...), true
 			}
-			in[i].Floats = roundHalves(in[i].Floats)
+			info.Narrow.round(&in[i])
 		}
 		for _, v := range in[i].Strings {
 			if strings.IndexByte(v, 0) >= 0 { // the C side would end the string there, and match another category

@@ -122,22 +122,25 @@ func suitColumn(c *schema.Column, info runtime.Info) error {
 	switch info.Type {
 	case runtime.Float:
 		switch {
-		case info.Half:
-			c.Limit = runtime.MaxHalf
+		case info.Narrow != nil:
+			c.Range = schema.Range{Min: info.Narrow.Min, Max: info.Narrow.Max}
 		case c.Kind != schema.Integer:
-			c.Limit = math.MaxFloat32
+			c.Range = schema.Magnitude(math.MaxFloat32)
 		}
 	case runtime.Int64, runtime.Int32:
 		switch c.Kind {
 		case schema.Number:
 			c.Kind = schema.Integer
 		case schema.Vector:
-			c.Whole, c.Limit = true, 1<<53
+			c.Whole, c.Range = true, schema.Magnitude(1<<53)
 		case schema.Boolean:
 			return nil
 		}
-		if info.Type == runtime.Int32 {
-			c.Limit = math.MaxInt32
+		switch {
+		case info.Narrow != nil:
+			c.Range = schema.Range{Min: info.Narrow.Min, Max: min(info.Narrow.Max, 1<<53)}
+		case info.Type == runtime.Int32:
+			c.Range = schema.Magnitude(math.MaxInt32)
 		}
 	case runtime.Bool:
 		if c.Kind != schema.Boolean {

@@ -25,13 +25,15 @@ var datatypes = map[string]string{
 	runtime.Float: "FP32", runtime.Double: "FP64", runtime.Int64: "INT64", runtime.Int32: "INT32", runtime.Bool: "BOOL", runtime.String: "BYTES",
 }
 
-// half is the protocol's name of floats of half precision, which are single ones everywhere else.
-const half = "FP16"
+// narrowTypes are the protocol's names of element types that are wider ones everywhere else.
+var narrowTypes = map[string]string{
+	"float16": "FP16", "bfloat16": "BF16", "int8": "INT8", "uint8": "UINT8", "int16": "INT16", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64",
+}
 
 // datatypeOf is the protocol's name of a tensor's element type.
 func datatypeOf(info runtime.Info) string {
-	if info.Half {
-		return half
+	if info.Narrow != nil {
+		return narrowTypes[info.Narrow.Name]
 	}
 	return datatypes[info.Type]
 }
@@ -284,16 +286,16 @@ func (a *assembler) decode(t *sent, info runtime.Info, dims []int64, missing boo
 	switch {
 	case t.Data != nil:
 		msg = request.FillJSON(t.Data, t.Shape, &out, missing)
-	case t.Datatype == half:
-		msg = request.FillHalves(t.binary, &out, missing)
+	case info.Narrow != nil && t.Datatype == want:
+		msg = request.FillNarrow(t.binary, info.Narrow, &out, missing)
 	default:
 		msg = request.FillBinary(t.binary, &out, missing)
 	}
 	if msg == "" && read != elem {
 		out, msg = convertFloats(&out, elem)
 	}
-	if msg == "" && info.Half {
-		msg = request.CheckHalves(&out)
+	if msg == "" && info.Narrow != nil {
+		msg = request.CheckNarrow(info.Narrow, want, &out)
 	}
 	if msg != "" {
 		a.fault(msg, at, "data")

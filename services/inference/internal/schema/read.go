@@ -200,9 +200,9 @@ func tensorColumn(in spec, count int) (Column, error) {
 		return c, fmt.Errorf("shape %v is not served; it must be [-1] or [-1, width]", in.Tensor.Shape)
 	}
 	switch t := in.Tensor.Dtype; {
-	case strings.HasPrefix(t, "float"):
+	case strings.HasPrefix(t, "float"), t == "bfloat16":
 		c.Kind = Number
-	case strings.HasPrefix(t, "int"):
+	case strings.HasPrefix(t, "int"), strings.HasPrefix(t, "uint"):
 		c.Kind = Integer
 	case t == "bool":
 		c.Kind = Boolean

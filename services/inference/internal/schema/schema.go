@@ -28,9 +28,8 @@ type Column struct {
 	Kind Kind
 	// Length of a vector; 0 means that the files do not declare it, and the graph must.
 	Length int
-	// Limit is the largest magnitude the model's element type can hold; 0 means that of float64
-	// (Number, Vector) or int64 (Integer).
-	Limit float64
+	// Range is that of the model's element type; the zero value is that of float64 (Number, Vector) or int64 (Integer).
+	Range Range
 	// Whole is set for a vector that takes only integers.
 	Whole bool
 	// Optional is set for a number that a row may lack: it is NaN then.
@@ -39,6 +38,15 @@ type Column struct {
 	Mean, Std float64
 	Known     bool
 }
+
+// Range holds the smallest and largest number of a column.
+type Range struct{ Min, Max float64 }
+
+// Magnitude is the range from −limit to limit.
+func Magnitude(limit float64) Range { return Range{-limit, limit} }
+
+// Has reports whether the range holds v; the zero value holds every number.
+func (r Range) Has(v float64) bool { return r == Range{} || v >= r.Min && v <= r.Max }
 
 // OutputKind is the kind of a model's answer.
 type OutputKind string
