@@ -53,11 +53,11 @@ type Config struct {
 	Notify func(Event)
 }
 
-// Passed remembers the artifacts whose trial has passed, and how many rows a run of each may have. Without an answer there is
-// a trial.
+// Passed remembers the artifacts whose trial has passed, and how large a run of each may be. Without an answer there is a
+// trial.
 type Passed interface {
-	Rows(ctx context.Context, digest, conditions string) (rows int, ok bool)
-	Keep(ctx context.Context, digest, conditions string, rows int)
+	Bounds(ctx context.Context, digest, conditions string) (b model.Bounds, ok bool)
+	Keep(ctx context.Context, digest, conditions string, b model.Bounds)
 }
 
 // Event is a load or, with Reason, a failed one.

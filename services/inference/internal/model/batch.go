@@ -20,7 +20,7 @@ type Batch struct {
 func (m *Model) NewBatch() *Batch {
 	b := &Batch{m: m, tensors: make([]runtime.Tensor, len(m.inputs)), full: make([]runtime.Tensor, len(m.inputs))}
 	for i, in := range m.inputs {
-		n := m.rows * in.width
+		n := m.bounds.Rows * in.width
 		t := &b.full[i]
 		switch in.info.Type {
 		case runtime.Float:

@@ -92,7 +92,7 @@ func (in *input) settle(s *schema.Schema) error {
 		case c.Length > 0:
 			in.width += c.Length
 		case open != nil:
-			return fmt.Errorf("the lengths of %q and %q are stated nowhere", open.Name, c.Name)
+			return &openLengthError{fmt.Sprintf("the lengths of %q and %q are stated neither by the signature nor by the graph", open.Name, c.Name)}
 		default:
 			open = c
 		}
@@ -102,7 +102,7 @@ func (in *input) settle(s *schema.Schema) error {
 		in.width = declared
 	}
 	if open != nil && open.Length == 0 {
-		return fmt.Errorf("the length of vector %q is stated neither by the signature nor by the graph", open.Name)
+		return &openLengthError{fmt.Sprintf("the length of vector %q is stated neither by the signature nor by the graph", open.Name)}
 	}
 	if declared > 0 && declared != in.width {
 		return fmt.Errorf("graph input %q takes %d values a row, the signature has %d", in.info.Name, declared, in.width)
@@ -207,15 +207,19 @@ type unansweredError struct{ reason string }
 
 func (e *unansweredError) Error() string { return e.reason }
 
-// checkTensors refuses inputs of a graph without columns whose size a request would choose: their cost is unknown,
-// since the trial could not try them.
+// openLengthError is why rows cannot have columns: a request chooses their lengths. They can still be sent as tensors.
+type openLengthError struct{ reason string }
+
+func (e *openLengthError) Error() string { return e.reason }
+
+// checkTensors refuses inputs of a graph without columns that cannot be divided into rows.
 func checkTensors(graph []runtime.Info) error {
 	if len(graph) == 0 {
 		return fmt.Errorf("the graph has no inputs")
 	}
 	for _, in := range graph {
-		if len(in.Dims) == 0 || in.Dims[0] > 1 || slices.Contains(in.Dims[1:], -1) {
-			return fmt.Errorf("graph input %q has shape %v; served are [N, …] and [1, …] with every other size fixed", in.Name, in.Dims)
+		if len(in.Dims) == 0 || in.Dims[0] > 1 {
+			return fmt.Errorf("graph input %q has shape %v; served are [N, …] and [1, …]", in.Name, in.Dims)
 		}
 	}
 	return nil

@@ -145,6 +145,16 @@ func (a *assembler) byGraph(byName map[string]*sent) []runtime.Tensor {
 		out[i] = a.decode(byName[info.Name], info, a.m.InputDims(i), a.optional(i))
 		a.refuseMissing(byName[info.Name], &out[i], i)
 	}
+	if a.faults != nil {
+		return nil
+	}
+	shapes := make([][]int64, len(out))
+	for i := range out {
+		shapes[i] = out[i].Dims
+	}
+	if msg := a.m.CheckLengths(shapes); msg != "" {
+		a.fault(msg, "shape")
+	}
 	return out
 }
 
@@ -257,7 +267,7 @@ func (a *assembler) decode(t *sent, info runtime.Info, dims []int64, missing boo
 	}
 	shape, ok := matchShape(t.Shape, dims)
 	if !ok {
-		a.fault(fmt.Sprintf("the tensor %q has the shape %v, the model takes %v (-1 is the number of rows)", problem.Shorten(t.Name), t.Shape, dims), at, "shape")
+		a.fault(fmt.Sprintf("the tensor %q has the shape %v, the model takes %v (-1 is open: the number of rows first)", problem.Shorten(t.Name), t.Shape, dims), at, "shape")
 		return out
 	}
 	rows := shape[0]
@@ -273,13 +283,13 @@ func (a *assembler) decode(t *sent, info runtime.Info, dims []int64, missing boo
 		return out
 	}
 	a.rows = rows
-	n := int64(1)
+	n, size := int64(1), int64(max(len(t.Data), len(t.binary)))
 	for _, d := range shape {
-		n *= d // the rows are bounded here, the other sizes by the model
-	}
-	if size := int64(max(len(t.Data), len(t.binary))); n > size { // each value has at least one byte; allocate no more than was sent
-		a.fault(fmt.Sprintf("the shape %v has %d values, the data have only %d bytes", t.Shape, n, size), at, "data")
-		return out
+		if d > 0 && n > size/d { // each value has at least one byte; allocate no more than was sent
+			a.fault(fmt.Sprintf("the shape %v has more values than the data's %d bytes", t.Shape, size), at, "data")
+			return out
+		}
+		n *= d
 	}
 	out = model.NewTensor(read, shape)
 	var msg string
@@ -314,7 +324,7 @@ func matchShape(shape, dims []int64) ([]int64, bool) {
 		return nil, false
 	}
 	for i := 1; i < len(dims); i++ {
-		if shape[i] != dims[i] {
+		if shape[i] != dims[i] && (dims[i] >= 0 || shape[i] < 1) {
 			return nil, false
 		}
 	}

@@ -89,8 +89,8 @@ type Source interface {
 // Result is a model that may be opened here.
 type Result struct {
 	Files    model.Files // the bytes that were tried
-	Rows     int         // of one run, at most
-	PeakRSS  int64       // most memory that the process had, in bytes
+	Bounds   model.Bounds
+	PeakRSS  int64 // most memory that the process had, in bytes
 	Duration time.Duration
 }
 
@@ -321,8 +321,10 @@ func converse(in io.Writer, answers *answers, src Source, req request) (Result, 
 		return res, refuse("%s", a.Reason)
 	case a.Rows < 1 || a.Rows > max(req.Rows, 1):
 		return res, refuse("the trial answered %d rows of %d", a.Rows, req.Rows)
+	case a.Length < 0 || a.Length > model.MaxLength:
+		return res, refuse("the trial answered a size of %d", a.Length)
 	}
-	res.Rows = a.Rows
+	res.Bounds = model.Bounds{Rows: a.Rows, Length: a.Length}
 	return res, nil
 }
 

@@ -36,6 +36,7 @@ type fileHeader struct {
 type answer struct {
 	Want   string `json:"want,omitempty"`
 	Rows   int    `json:"rows,omitempty"`
+	Length int    `json:"length,omitempty"` // of open sizes
 	Reason string `json:"reason,omitempty"`
 	Memory bool   `json:"memory,omitempty"` // the reason is the limit of memory
 }
