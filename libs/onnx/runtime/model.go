@@ -92,6 +92,10 @@ func parseModel(data []byte, read func(name string) ([]byte, error)) (model, err
 		return model{}, err
 	}
 	m.texts = knownTexts(g, m.inputs)
+	missing := findMissing(g, m.inputs)
+	for i := range m.inputs {
+		m.inputs[i].Missing = missing[m.inputs[i].Name]
+	}
 	return m, nil
 }
 

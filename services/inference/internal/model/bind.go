@@ -118,7 +118,7 @@ func suitColumn(c *schema.Column, info runtime.Info) error {
 	if (c.Kind == schema.Category) != (info.Type == runtime.String) {
 		return bad()
 	}
-	c.Optional = c.Optional && (info.Type == runtime.Float || info.Type == runtime.Double)
+	c.Optional = (c.Optional || c.Unstated && info.Missing) && (info.Type == runtime.Float || info.Type == runtime.Double)
 	switch info.Type {
 	case runtime.Float:
 		switch {

@@ -195,7 +195,17 @@ func (m *Model) settle(o Options) (err error) {
 	if err := m.bind(); err != nil {
 		return err
 	}
-	return m.warmUp(o)
+	err = m.warmUp(o)
+	var unanswered *unansweredError
+	if errors.As(err, &unanswered) && m.tensorsOnly == "" { // the graph declares other outputs than it has
+		m.tensorsOnly = unanswered.Error()
+		if err := m.bind(); err != nil {
+			return err
+		}
+		m.output.answer, m.output.probabilities, m.classes = -1, -1, nil
+		return m.warmUp(o)
+	}
+	return err
 }
 
 // bind brings the schema and the graph together.

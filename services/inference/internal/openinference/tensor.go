@@ -224,15 +224,18 @@ func (a *assembler) byMatrix(t *sent) []runtime.Tensor {
 // optional reports whether values may be missing in a column of the graph's input.
 func (a *assembler) optional(input int) bool {
 	columns := a.m.Schema().Columns
-	return len(columns) > 0 && slices.ContainsFunc(a.m.Feeds(input), func(c int) bool { return columns[c].Optional })
+	if len(columns) == 0 {
+		return a.m.Inputs()[input].Missing
+	}
+	return slices.ContainsFunc(a.m.Feeds(input), func(c int) bool { return columns[c].Optional })
 }
 
 // refuseMissing refuses missing values in columns that require them.
 func (a *assembler) refuseMissing(t *sent, values *runtime.Tensor, input int) {
-	if a.faults != nil || !a.optional(input) {
+	columns, at := a.m.Schema().Columns, 0
+	if a.faults != nil || len(columns) == 0 || !a.optional(input) {
 		return
 	}
-	columns, at := a.m.Schema().Columns, 0
 	for row := range a.rows {
 		for _, c := range a.m.Feeds(input) {
 			for range columnWidth(&columns[c]) {

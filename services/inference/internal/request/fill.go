@@ -88,7 +88,10 @@ func fillVector(sc *scanner, col *schema.Column, dst []float64, f *Faults) {
 	n := 0
 	for ; sc.next() != ']'; n++ {
 		raw := sc.value()
-		v, msg := parseNumber(raw, col.Range)
+		v, msg := math.NaN(), ""
+		if raw[0] != 'n' || !col.Optional {
+			v, msg = parseNumber(raw, col.Range)
+		}
 		if msg == "" && col.Whole && v != math.Trunc(v) {
 			msg = "expected a whole number"
 		}

@@ -176,6 +176,7 @@ func tableColumn(in spec) (Column, error) {
 	default:
 		return c, fmt.Errorf("type %q is not served", in.Type)
 	}
+	c.Unstated = in.Required == nil
 	c.Optional = in.Required != nil && !*in.Required && c.Kind == Number // a float has a missing value, NaN; others do not
 	if in.Name == "" {
 		return c, errors.New("the column has no name")
@@ -188,7 +189,7 @@ func isNumeric(t string) bool {
 }
 
 func tensorColumn(in spec, count int) (Column, error) {
-	c := Column{Name: in.Name}
+	c := Column{Name: in.Name, Unstated: true}
 	switch {
 	case in.Tensor == nil:
 		return c, errors.New("tensor-spec is missing")

@@ -32,8 +32,10 @@ type Column struct {
 	Range Range
 	// Whole is set for a vector that takes only integers.
 	Whole bool
-	// Optional is set for a number that a row may lack: it is NaN then.
+	// Optional is set for a number that a row may lack, and for a vector whose values it may lack: they are NaN then.
 	Optional bool
+	// Unstated is set if the files do not say whether it is Optional, and the graph may.
+	Unstated bool
 	// Mean and Std are those of the training rows; Known is set if the files have them.
 	Mean, Std float64
 	Known     bool
