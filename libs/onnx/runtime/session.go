@@ -20,6 +20,7 @@ var ErrClosed = errors.New("model is closed")
 type Options struct {
 	// Threads that one run may use; 0 means 1, which is best for many small concurrent runs.
 	Threads int
+	Engine  Engine
 	// RunLimit ends a run that takes longer; 0 means no limit.
 	RunLimit time.Duration
 	// Clock is the clock of RunLimit, never faster than real time; nil: real time.
@@ -83,6 +84,9 @@ func OpenBytes(data []byte, o Options) (*Session, error) {
 		opts.AddSessionConfigEntry("session.inter_op.allow_spinning", "0"),
 	); err != nil {
 		return nil, fmt.Errorf("session options: %w", err)
+	}
+	if err := o.Engine.apply(opts); err != nil {
+		return nil, err
 	}
 	session, err := ort.NewDynamicAdvancedSessionWithONNXData(m.data, tensorNames(m.inputs), tensorNames(m.outputs), opts)
 	if err != nil {

@@ -41,7 +41,8 @@ type Config struct {
 	Patience  time.Duration // how long Refresh waits for the loads that it starts
 	RunLimit  time.Duration // of one run; a copy that takes longer is taken out
 	Threads   int           // of one run of a model
-	Sessions  int           // runs of one copy at a time
+	Engine    runtime.Engine
+	Sessions  int // runs of one copy at a time
 	BatchRows int
 	BatchWait time.Duration
 	Waiting   int // requests of one model that may be inside at once

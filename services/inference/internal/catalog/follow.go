@@ -291,7 +291,7 @@ func (c *Catalog) openModel(ctx context.Context, v tracker.ModelVersion, a artif
 	if m != nil || err != nil {
 		return FlavorPython, m, err
 	}
-	o := model.Options{Threads: c.cfg.Threads, Rows: c.cfg.BatchRows, RunLimit: c.cfg.RunLimit, Overran: overran}
+	o := model.Options{Threads: c.cfg.Threads, Engine: c.cfg.Engine, Rows: c.cfg.BatchRows, RunLimit: c.cfg.RunLimit, Overran: overran}
 	if m = c.openPassed(ctx, a, o); m != nil {
 		return FlavorONNX, m, nil
 	}

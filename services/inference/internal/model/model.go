@@ -84,6 +84,7 @@ const MaxGraph = 2<<30 - 1
 // Options of an open model.
 type Options struct {
 	Threads int // of one run
+	Engine  runtime.Engine
 	Rows    int // of one run, at most
 	// RunLimit ends a run that takes longer, warm-up included; 0 means no limit.
 	RunLimit time.Duration
@@ -120,7 +121,7 @@ func Open(dir fs.FS, o Options) (*Model, error) {
 	if o.Tried {
 		o.Clock, warm = startLater()
 	}
-	session, err := runtime.OpenBytes(data, runtime.Options{Threads: o.Threads, RunLimit: o.RunLimit, Clock: o.Clock, Overran: o.Overran, ReadFile: func(name string) ([]byte, error) {
+	session, err := runtime.OpenBytes(data, runtime.Options{Threads: o.Threads, Engine: o.Engine, RunLimit: o.RunLimit, Clock: o.Clock, Overran: o.Overran, ReadFile: func(name string) ([]byte, error) {
 		return readGraph(dir, path.Join(path.Dir(s.GraphFile), name))
 	}})
 	if err != nil {

@@ -90,7 +90,7 @@ func try(in *bufio.Reader, out io.Writer, req request) answer {
 		}
 		return wantFile(in, out, name)
 	}}
-	m, err := model.Open(folder, model.Options{Threads: req.Threads, Rows: req.Rows, RunLimit: req.RunLimit, Clock: processorTime, Sweep: sweepTime,
+	m, err := model.Open(folder, model.Options{Threads: req.Threads, Engine: req.Engine, Rows: req.Rows, RunLimit: req.RunLimit, Clock: processorTime, Sweep: sweepTime,
 		// The rest is for opening the model.
 		SweepLengths: time.Duration(req.Seconds) * time.Second / 2})
 	if err != nil {
