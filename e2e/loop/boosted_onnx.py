@@ -20,7 +20,7 @@ wine = load_wine(as_frame=True)
 rng = np.random.default_rng(7)
 x = wine.data.to_numpy(np.float32)[rng.integers(0, len(wine.data), 400)]
 x[rng.random(x.shape) < 0.05] = np.nan
-X, classes = wine.data.to_numpy(np.float32), wine.target.to_numpy()
+X, classes = wine.data.to_numpy(np.float32, copy=True), wine.target.to_numpy()
 X[rng.random(X.shape) < 0.05] = np.nan  # so that the trees learn where missing values go
 for name, model, target, convert in (
     ("xgboost-regressor", xgboost.XGBRegressor(n_estimators=10, max_depth=3), classes * 2.5, convert_xgboost),
