@@ -14,7 +14,7 @@ import (
 type Engine struct {
 	// NoArena gives memory back after each run, instead of keeping it for the next: less memory, slower runs.
 	NoArena bool
-	// Optimization of the graph: "off", "basic", "extended" or "all"; empty means "all".
+	// Optimization of the graph: "off", "basic", "extended" or "all"; empty is the library's default, which is less than all.
 	Optimization string
 	// Providers compute what they can, in this order; the rest is left to the CPU. See ProviderNames.
 	Providers []string

@@ -70,8 +70,8 @@ type Config struct {
 	ORTThreads int `env:"ORT_THREADS" envDefault:"1"`
 	// ORTArena keeps the memory of a run for the next one.
 	ORTArena bool `env:"ORT_ARENA" envDefault:"true"`
-	// ORTOptimization is the optimization of graphs: off, basic, extended or all.
-	ORTOptimization string `env:"ORT_GRAPH_OPTIMIZATION" envDefault:"all"`
+	// ORTOptimization is the optimization of graphs: off, basic, extended or all; empty is the library's default.
+	ORTOptimization string `env:"ORT_GRAPH_OPTIMIZATION"`
 	// ORTProviders are the execution providers, in their order; what they cannot compute is left to the CPU.
 	ORTProviders []string `env:"ORT_PROVIDERS" envDefault:"cpu"`
 	// TimeoutMS is the deadline of a prediction request and of a reload, in milliseconds.
