@@ -213,3 +213,78 @@ func TestServesWideModels(t *testing.T) {
 		t.Errorf("the sum of the columns is %v, want %v", got.Prediction, want)
 	}
 }
+
+// withColumns is an artifact of the graph as the MLflow client saves it, with a signature of numbers.
+func withColumns(t *testing.T, b *graph.Builder, columns ...string) map[string][]byte {
+	t.Helper()
+	onnx, err := b.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature := ""
+	for _, name := range columns {
+		signature += fmt.Sprintf(`{"type": "double", "name": %q, "required": true}, `, name)
+	}
+	mlmodel := "flavors:\n  onnx:\n    data: model.onnx\n"
+	if len(columns) > 0 {
+		mlmodel += "signature:\n  inputs: '[" + strings.TrimSuffix(signature, ", ") + "]'\n"
+	}
+	return map[string][]byte{"model.onnx": onnx, "MLmodel": []byte(mlmodel)}
+}
+
+// Where the files do not say whether values may be missing, the graph does: it has a rule for them, or it has none.
+func TestMissingValuesByTheGraph(t *testing.T) {
+	t.Parallel()
+	build := func(rule bool) *graph.Builder {
+		b := graph.New("m", "fixture", "1")
+		x := b.Input("x", graph.Float, -1, 2)
+		if rule {
+			x = b.Node("Where", "filled", []string{b.Node("IsNaN", "missing", []string{x}), b.Floats("seven", []float32{7}, 1), x})
+		}
+		b.Node("Identity", "y", []string{x})
+		b.Output("y", graph.Float, -1, 2)
+		return b
+	}
+	reg := fixturetest.NewRegistry(t)
+	reg.Alias("rule", "Production", reg.Register("rule", withColumns(t, build(true)), nil))
+	reg.Alias("none", "Production", reg.Register("none", withColumns(t, build(false)), nil))
+	i := start(t, reg)
+	body := `{"inputs": [{"name": "x", "datatype": "FP32", "shape": [2, 2], "data": [1, null, null, 2]}]}`
+	if got := i.infer("/v2/models/rule/infer", body).Outputs[0].Data; !cmp.Equal(got, []any{1.0, 7.0, 7.0, 2.0}) {
+		t.Errorf("null where the graph has a rule: %v, want 1 7 7 2", got)
+	}
+	if s, out := i.Post("/v2/models/none/infer", body); s != http.StatusBadRequest || !strings.Contains(out, "value 1: expected a number, got null") {
+		t.Errorf("null where the graph has none: %d %s, want 400", s, out)
+	}
+	head := `{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "parameters": {"binary_data_size": 8}}]}`
+	raw := head + string(floatBytes(float32(math.NaN()), 2))
+	for name, want := range map[string]int{"rule": http.StatusOK, "none": http.StatusBadRequest} {
+		if s, _, out := i.Do(http.MethodPost, "/v2/models/"+name+"/infer", raw, "Inference-Header-Content-Length", strconv.Itoa(len(head))); s != want {
+			t.Errorf("NaN, %s: %d %s, want %d", name, s, out, want)
+		}
+	}
+}
+
+// A converter may declare one value a row for a regressor of several targets. The rows say what it is: tensors alone are
+// served, and wherever the model is listed it says why.
+func TestOutputWiderThanDeclared(t *testing.T) {
+	t.Parallel()
+	b := graph.New("m", "fixture", "1")
+	b.Node("MatMul", "variable", []string{b.Input("X", graph.Float, -1, 2), b.Floats("w", []float32{1, 2, 3, 4, 5, 6}, 2, 3)})
+	b.Output("variable", graph.Float, -1, 1)
+	reg := fixturetest.NewRegistry(t)
+	reg.Alias("targets", "Production", reg.Register("targets", withColumns(t, b, "a", "b"), nil))
+	i := start(t, reg)
+	got := i.infer("/v2/models/targets/infer", `{"inputs": [{"name": "X", "datatype": "FP32", "shape": [2, 2], "data": [1, 0, 0, 1]}]}`)
+	want := []tensor{{Name: "variable", Datatype: "FP32", Shape: []int64{2, 3}, Data: []any{1.0, 2.0, 3.0, 4.0, 5.0, 6.0}}}
+	if diff := cmp.Diff(want, got.Outputs); diff != "" {
+		t.Errorf("the answer differs:\n%s", diff)
+	}
+	const says = "its output variable has 3 values a row"
+	if s, out := i.Get("/models"); s != http.StatusOK || !strings.Contains(out, says) {
+		t.Errorf("GET /models: %d %s, want %q", s, out, says)
+	}
+	if s, out := i.Post("/predict/targets", `{"features": {"a": 1, "b": 0}}`); s != http.StatusNotFound || !strings.Contains(out, says) {
+		t.Errorf("/predict: %d %s, want 404 with %q", s, out, says)
+	}
+}

@@ -256,18 +256,27 @@ func (e V2IndexEntryState) Valid() bool {
 
 // Defines values for V2TensorDatatype.
 const (
-	V2TensorDatatypeBOOL  V2TensorDatatype = "BOOL"
-	V2TensorDatatypeBYTES V2TensorDatatype = "BYTES"
-	V2TensorDatatypeFP16  V2TensorDatatype = "FP16"
-	V2TensorDatatypeFP32  V2TensorDatatype = "FP32"
-	V2TensorDatatypeFP64  V2TensorDatatype = "FP64"
-	V2TensorDatatypeINT32 V2TensorDatatype = "INT32"
-	V2TensorDatatypeINT64 V2TensorDatatype = "INT64"
+	V2TensorDatatypeBF16   V2TensorDatatype = "BF16"
+	V2TensorDatatypeBOOL   V2TensorDatatype = "BOOL"
+	V2TensorDatatypeBYTES  V2TensorDatatype = "BYTES"
+	V2TensorDatatypeFP16   V2TensorDatatype = "FP16"
+	V2TensorDatatypeFP32   V2TensorDatatype = "FP32"
+	V2TensorDatatypeFP64   V2TensorDatatype = "FP64"
+	V2TensorDatatypeINT16  V2TensorDatatype = "INT16"
+	V2TensorDatatypeINT32  V2TensorDatatype = "INT32"
+	V2TensorDatatypeINT64  V2TensorDatatype = "INT64"
+	V2TensorDatatypeINT8   V2TensorDatatype = "INT8"
+	V2TensorDatatypeUINT16 V2TensorDatatype = "UINT16"
+	V2TensorDatatypeUINT32 V2TensorDatatype = "UINT32"
+	V2TensorDatatypeUINT64 V2TensorDatatype = "UINT64"
+	V2TensorDatatypeUINT8  V2TensorDatatype = "UINT8"
 )
 
 // Valid indicates whether the value is a known member of the V2TensorDatatype enum.
 func (e V2TensorDatatype) Valid() bool {
 	switch e {
+	case V2TensorDatatypeBF16:
+		return true
 	case V2TensorDatatypeBOOL:
 		return true
 	case V2TensorDatatypeBYTES:
@@ -278,9 +287,21 @@ func (e V2TensorDatatype) Valid() bool {
 		return true
 	case V2TensorDatatypeFP64:
 		return true
+	case V2TensorDatatypeINT16:
+		return true
 	case V2TensorDatatypeINT32:
 		return true
 	case V2TensorDatatypeINT64:
+		return true
+	case V2TensorDatatypeINT8:
+		return true
+	case V2TensorDatatypeUINT16:
+		return true
+	case V2TensorDatatypeUINT32:
+		return true
+	case V2TensorDatatypeUINT64:
+		return true
+	case V2TensorDatatypeUINT8:
 		return true
 	default:
 		return false
@@ -289,18 +310,27 @@ func (e V2TensorDatatype) Valid() bool {
 
 // Defines values for V2TensorInfoDatatype.
 const (
-	V2TensorInfoDatatypeBOOL  V2TensorInfoDatatype = "BOOL"
-	V2TensorInfoDatatypeBYTES V2TensorInfoDatatype = "BYTES"
-	V2TensorInfoDatatypeFP16  V2TensorInfoDatatype = "FP16"
-	V2TensorInfoDatatypeFP32  V2TensorInfoDatatype = "FP32"
-	V2TensorInfoDatatypeFP64  V2TensorInfoDatatype = "FP64"
-	V2TensorInfoDatatypeINT32 V2TensorInfoDatatype = "INT32"
-	V2TensorInfoDatatypeINT64 V2TensorInfoDatatype = "INT64"
+	V2TensorInfoDatatypeBF16   V2TensorInfoDatatype = "BF16"
+	V2TensorInfoDatatypeBOOL   V2TensorInfoDatatype = "BOOL"
+	V2TensorInfoDatatypeBYTES  V2TensorInfoDatatype = "BYTES"
+	V2TensorInfoDatatypeFP16   V2TensorInfoDatatype = "FP16"
+	V2TensorInfoDatatypeFP32   V2TensorInfoDatatype = "FP32"
+	V2TensorInfoDatatypeFP64   V2TensorInfoDatatype = "FP64"
+	V2TensorInfoDatatypeINT16  V2TensorInfoDatatype = "INT16"
+	V2TensorInfoDatatypeINT32  V2TensorInfoDatatype = "INT32"
+	V2TensorInfoDatatypeINT64  V2TensorInfoDatatype = "INT64"
+	V2TensorInfoDatatypeINT8   V2TensorInfoDatatype = "INT8"
+	V2TensorInfoDatatypeUINT16 V2TensorInfoDatatype = "UINT16"
+	V2TensorInfoDatatypeUINT32 V2TensorInfoDatatype = "UINT32"
+	V2TensorInfoDatatypeUINT64 V2TensorInfoDatatype = "UINT64"
+	V2TensorInfoDatatypeUINT8  V2TensorInfoDatatype = "UINT8"
 )
 
 // Valid indicates whether the value is a known member of the V2TensorInfoDatatype enum.
 func (e V2TensorInfoDatatype) Valid() bool {
 	switch e {
+	case V2TensorInfoDatatypeBF16:
+		return true
 	case V2TensorInfoDatatypeBOOL:
 		return true
 	case V2TensorInfoDatatypeBYTES:
@@ -311,9 +341,21 @@ func (e V2TensorInfoDatatype) Valid() bool {
 		return true
 	case V2TensorInfoDatatypeFP64:
 		return true
+	case V2TensorInfoDatatypeINT16:
+		return true
 	case V2TensorInfoDatatypeINT32:
 		return true
 	case V2TensorInfoDatatypeINT64:
+		return true
+	case V2TensorInfoDatatypeINT8:
+		return true
+	case V2TensorInfoDatatypeUINT16:
+		return true
+	case V2TensorInfoDatatypeUINT32:
+		return true
+	case V2TensorInfoDatatypeUINT64:
+		return true
+	case V2TensorInfoDatatypeUINT8:
 		return true
 	default:
 		return false

@@ -47,8 +47,8 @@ func parseModel(data []byte, read func(name string) ([]byte, error)) (model, err
 		return model{}, err
 	}
 	labels := removeZipMaps(g)
-	halves := castHalves(g)
-	if changed || len(labels) > 0 || len(halves) > 0 {
+	narrow := castNarrows(g)
+	if changed || len(labels) > 0 || len(narrow) > 0 {
 		if size := proto.Size(&mp); size > maxModelBytes {
 			return model{}, fmt.Errorf("the model has %d bytes with the files of its constants; at most %d are served", size, maxModelBytes)
 		}
@@ -65,13 +65,13 @@ func parseModel(data []byte, read func(name string) ([]byte, error)) (model, err
 			continue // a default value, not an input to be given
 		}
 		in, e := describeValue("input", v)
-		in.Half = halves[in.Name]
+		in.Narrow = narrow[in.Name]
 		err = errors.Join(err, e)
 		m.inputs = append(m.inputs, in)
 	}
 	for _, v := range g.Output {
 		out, e := describeValue("output", v)
-		out.Labels, out.Half = labels[out.Name], halves[out.Name]
+		out.Labels, out.Narrow = labels[out.Name], narrow[out.Name]
 		err = errors.Join(err, e)
 		m.outputs = append(m.outputs, out)
 	}
@@ -92,6 +92,10 @@ func parseModel(data []byte, read func(name string) ([]byte, error)) (model, err
 		return model{}, err
 	}
 	m.texts = knownTexts(g, m.inputs)
+	missing := findMissing(g, m.inputs)
+	for i := range m.inputs {
+		m.inputs[i].Missing = missing[m.inputs[i].Name]
+	}
 	return m, nil
 }
 

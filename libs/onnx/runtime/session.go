@@ -20,6 +20,7 @@ var ErrClosed = errors.New("model is closed")
 type Options struct {
 	// Threads that one run may use; 0 means 1, which is best for many small concurrent runs.
 	Threads int
+	Engine  Engine
 	// RunLimit ends a run that takes longer; 0 means no limit.
 	RunLimit time.Duration
 	// Clock is the clock of RunLimit, never faster than real time; nil: real time.
@@ -83,6 +84,9 @@ func OpenBytes(data []byte, o Options) (*Session, error) {
 		opts.AddSessionConfigEntry("session.inter_op.allow_spinning", "0"),
 	); err != nil {
 		return nil, fmt.Errorf("session options: %w", err)
+	}
+	if err := o.Engine.apply(opts); err != nil {
+		return nil, err
 	}
 	session, err := ort.NewDynamicAdvancedSessionWithONNXData(m.data, tensorNames(m.inputs), tensorNames(m.outputs), opts)
 	if err != nil {
@@ -160,8 +164,8 @@ func (s *Session) Run(in []Tensor) ([]Tensor, error) {
 	}
 	out, err := s.run(in)
 	for i := range out {
-		if s.outputs[i].Half {
-			out[i].Floats = roundHalves(out[i].Floats)
+		if n := s.outputs[i].Narrow; n != nil && err == nil {
+			err = n.settle(&out[i])
 		}
 	}
 	return out, err
@@ -203,11 +207,11 @@ func (s *Session) arrange(in []Tensor) ([]Tensor, error) {
 		if err := info.check(&in[i]); err != nil {
 			return nil, err
 		}
-		if info.Half {
+		if info.Narrow != nil {
 			if !copied {
 				in, copied = append([]Tensor(nil), in...), true
 			}
-			in[i].Floats = roundHalves(in[i].Floats)
+			info.Narrow.round(&in[i])
 		}
 		for _, v := range in[i].Strings {
 			if strings.IndexByte(v, 0) >= 0 { // the C side would end the string there, and match another category

@@ -136,8 +136,8 @@ func TestInfoAndNamedInputs(t *testing.T) {
 	t.Parallel()
 	data, want := randomForest(t, 3, 4, true)
 	s := openSession(t, data)
-	if got := fmt.Sprint(s.Inputs(), s.Outputs()); got != "[{c0 float [-1 1] false []} {c1 float [-1 1] false []} {c2 float [-1 1] false []}] [{prediction float [-1 1] false []}]" {
-		t.Fatal(got, `want "[{c0 float [-1 1] false []} {c1 float [-1 1] false []} {c2 float [-1 1] false []}] [{prediction float [-1 1] false []}]"`)
+	if got := fmt.Sprint(s.Inputs(), s.Outputs()); got != "[{c0 float [-1 1] <nil> false []} {c1 float [-1 1] <nil> false []} {c2 float [-1 1] <nil> false []}] [{prediction float [-1 1] <nil> false []}]" {
+		t.Fatal(got, `want "[{c0 float [-1 1] <nil> false []} {c1 float [-1 1] <nil> false []} {c2 float [-1 1] <nil> false []}] [{prediction float [-1 1] <nil> false []}]"`)
 	}
 	col := func(name string, v float32) runtime.Tensor {
 		return runtime.Tensor{Name: name, Floats: []float32{v}, Dims: []int64{1, 1}}
@@ -275,8 +275,8 @@ func TestZipMapIsTakenOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if got := fmt.Sprint(s.Outputs()); got != "[{output_label int64 [-1] false []} {probabilities float [-1 2] false [0 1]}]" {
-		t.Fatal(got, `want "[{output_label int64 [-1] false []} {probabilities float [-1 2] false [0 1]}]"`)
+	if got := fmt.Sprint(s.Outputs()); got != "[{output_label int64 [-1] <nil> false []} {probabilities float [-1 2] <nil> false [0 1]}]" {
+		t.Fatal(got, `want "[{output_label int64 [-1] <nil> false []} {probabilities float [-1 2] <nil> false [0 1]}]"`)
 	}
 	out, err := s.Run([]runtime.Tensor{{Floats: []float32{0.9, 0, 0, 0.1, 0, 0}, Dims: []int64{2, 3}}})
 	if err != nil {

@@ -21,8 +21,10 @@ type Info struct {
 	Name string
 	Type string  // one of the element types above
 	Dims []int64 // −1 where the model leaves the size open, as the first (rows) usually is
-	// Half is set for a Float that the file declares in half precision (float16), whose range and digits it has.
-	Half bool
+	// Narrow is the type that the file declares, where Type is wider; else nil. Values have its range and digits.
+	Narrow *Narrow
+	// Missing is set for an input in which NaN is a missing value to the graph.
+	Missing bool
 	// Labels are the classes whose probabilities an output holds, if a ZipMap declared them; else nil.
 	Labels []string
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -153,7 +154,11 @@ func showStatus(ctx context.Context, env *Env) error {
 		return fault.New("unreachable", "nothing answers: %v; %v", errHealth, errServing).
 			WithHint("start the platform with: make run; or see the addresses: mlp config show")
 	}
-	doc := map[string]any{"services": services, "models": models, "pending_approvals": pending, "errors": errs}
+	refused := []inference.LoadFailure{}
+	if servingHealth.Failed != nil {
+		refused = *servingHealth.Failed
+	}
+	doc := map[string]any{"services": services, "models": models, "not_loaded": refused, "pending_approvals": pending, "errors": errs}
 	gs := output.Grid{Columns: []string{"Service", "Status", "Note"}, Doc: doc}
 	for _, s := range services {
 		gs.Rows = append(gs.Rows, []any{s.Service, styledStatus(s.Status), s.Note})
@@ -165,6 +170,10 @@ func showStatus(ctx context.Context, env *Env) error {
 	if errModels != nil {
 		gm.Empty = "Not known: " + errModels.Error()
 	}
+	gf := output.Grid{Title: "Not loaded", Columns: []string{"Model", "Alias", "Version", "Reason"}}
+	for _, f := range refused {
+		gf.Rows = append(gf.Rows, []any{f.Model, f.Alias, f.Version, f.Reason})
+	}
 	gp := output.Grid{Title: "Pending approvals", Columns: []string{"Model", "Commit", "Message", "Requested"}, Empty: "Nothing is pending."}
 	for _, a := range pending {
 		gp.Rows = append(gp.Rows, []any{a.ModelId, shortSHA(a.CommitSha), a.message(), output.Age(a.RequestedAt)})
@@ -172,5 +181,9 @@ func showStatus(ctx context.Context, env *Env) error {
 	if errPending != nil {
 		gp.Empty = "Not known: " + errPending.Error()
 	}
-	return env.Printer().Print(gs, gm, gp)
+	grids := []output.Grid{gs, gm, gp}
+	if len(refused) > 0 {
+		grids = slices.Insert(grids, 2, gf)
+	}
+	return env.Printer().Print(grids...)
 }

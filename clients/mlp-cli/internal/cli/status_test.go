@@ -200,3 +200,25 @@ func TestDriftDocument(t *testing.T) {
 		t.Errorf(`%v; want ok && v == nil && psi["status"] == "INSUFFICIENT" && fmt.Sprint(doc[0]["recent"]) == "[]"`, doc[0])
 	}
 }
+
+// A version that serving refused is listed with the reason; without one, there is no such table.
+func TestStatusListsRefusedModels(t *testing.T) {
+	t.Parallel()
+	run := func(failed, format string) string {
+		url := serveAnswer(t, 200, "application/json", `{"status":"degraded","startup_checks":{},"models":{},"failed":`+failed+`}`)
+		return runMLP(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url, "SERVING_URL": url}, "", "--output", format, "status").out
+	}
+	const failed = `[{"model":"PHOTOS","alias":"Production","version":"3","reason":"the operator Loop is not served"}]`
+	if out := run(failed, "table"); !strings.Contains(out, "Not loaded") || !strings.Contains(out, "the operator Loop is not served") {
+		t.Errorf("the tables lack the reason:\n%s", out)
+	}
+	if out := run("[]", "table"); strings.Contains(out, "Not loaded") {
+		t.Errorf("nothing was refused:\n%s", out)
+	}
+	var doc struct {
+		NotLoaded []map[string]string `json:"not_loaded"`
+	}
+	if err := json.Unmarshal([]byte(run(failed, "json")), &doc); err != nil || len(doc.NotLoaded) != 1 || doc.NotLoaded[0]["version"] != "3" {
+		t.Errorf("the document has %v, %v; want version 3", doc.NotLoaded, err)
+	}
+}

@@ -17,6 +17,7 @@ import (
 
 	api "github.com/mlp-platform/platform/clients/go/inference"
 	"github.com/mlp-platform/platform/libs/auth"
+	onnx "github.com/mlp-platform/platform/libs/onnx/runtime"
 	"github.com/mlp-platform/platform/libs/outbox/admin"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
@@ -199,6 +200,11 @@ func newCatalog(cfg Config, p catalogParts) (*catalog.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !slices.Equal(cfg.ORTProviders, []string{"cpu"}) && onnx.Init("") == nil { // without a library, each load says so
+		if err := cfg.engine().CheckLibrary(); err != nil {
+			return nil, fmt.Errorf("ORT_PROVIDERS: %w", err)
+		}
+	}
 	python, err := newPyfunc(cfg, p.log)
 	if err != nil {
 		return nil, err
@@ -208,7 +214,7 @@ func newCatalog(cfg Config, p catalogParts) (*catalog.Catalog, error) {
 		Tracker: client, Artifacts: artifacts, Trials: trials, Pyfunc: python, Metrics: p.metrics, Log: p.log, Aliases: aliases, Resident: cfg.ModelsResidentMax, Admissions: p.admissions,
 		Passed: passed.New(p.pool, p.log),
 		Poll:   time.Duration(cfg.ReloadPollSeconds) * time.Second, Patience: cfg.timeout(),
-		RunLimit: time.Duration(cfg.RunTimeoutMS) * time.Millisecond, Threads: cfg.ORTThreads, Sessions: cfg.sessions(runtime.GOMAXPROCS(0)),
+		RunLimit: time.Duration(cfg.RunTimeoutMS) * time.Millisecond, Threads: cfg.ORTThreads, Engine: cfg.engine(), Sessions: cfg.sessions(runtime.GOMAXPROCS(0)),
 		BatchRows: cfg.BatchMax, BatchWait: time.Duration(cfg.BatchWaitUS) * time.Microsecond, Waiting: cfg.MaxInflight + cfg.QueueMax,
 		Notify: func(e catalog.Event) {
 			p.events.Put(announce.Load(announce.Loaded{Model: e.Model, Alias: e.Alias, Version: e.Version, Reason: e.Reason, Replica: replica}))

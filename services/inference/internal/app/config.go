@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/onnx/runtime"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
 	"github.com/mlp-platform/platform/services/inference/internal/direct"
@@ -67,6 +68,12 @@ type Config struct {
 	PyfuncCommand string `env:"PYFUNC_COMMAND"`
 	// ORTThreads may work on one run of a model.
 	ORTThreads int `env:"ORT_THREADS" envDefault:"1"`
+	// ORTArena keeps the memory of a run for the next one.
+	ORTArena bool `env:"ORT_ARENA" envDefault:"true"`
+	// ORTOptimization is the optimization of graphs: off, basic, extended or all; empty is the library's default.
+	ORTOptimization string `env:"ORT_GRAPH_OPTIMIZATION"`
+	// ORTProviders are the execution providers, in their order; what they cannot compute is left to the CPU.
+	ORTProviders []string `env:"ORT_PROVIDERS" envDefault:"cpu"`
 	// TimeoutMS is the deadline of a prediction request and of a reload, in milliseconds.
 	TimeoutMS int `env:"INFERENCE_TIMEOUT_MS" envDefault:"30000"`
 	// RunTimeoutMS limits one run of a model, in milliseconds; a copy that takes longer is taken out of service.
@@ -134,6 +141,9 @@ func (c *Config) Validate() error {
 	if _, err := pyfunc.ParseCommand(c.PyfuncCommand); err != nil {
 		fault("PYFUNC_COMMAND: %w", err)
 	}
+	if err := c.engine().Check(); err != nil {
+		fault("ORT_GRAPH_OPTIMIZATION, ORT_PROVIDERS: %w", err)
+	}
 	for _, v := range []struct {
 		name      string
 		value     int
@@ -193,6 +203,11 @@ func (c *Config) Validate() error {
 		fault("INFERENCE_ALLOWED_HOSTS: every host is served only with credentials (INFERENCE_CREDENTIALS_JSON)")
 	}
 	return errors.Join(faults...)
+}
+
+// engine selects how ONNX Runtime computes.
+func (c *Config) engine() runtime.Engine {
+	return runtime.Engine{NoArena: !c.ORTArena, Optimization: c.ORTOptimization, Providers: c.ORTProviders}
 }
 
 // gateRequired reports whether Production serves admitted versions only.

@@ -41,7 +41,8 @@ type Config struct {
 	Patience  time.Duration // how long Refresh waits for the loads that it starts
 	RunLimit  time.Duration // of one run; a copy that takes longer is taken out
 	Threads   int           // of one run of a model
-	Sessions  int           // runs of one copy at a time
+	Engine    runtime.Engine
+	Sessions  int // runs of one copy at a time
 	BatchRows int
 	BatchWait time.Duration
 	Waiting   int // requests of one model that may be inside at once
@@ -53,11 +54,11 @@ type Config struct {
 	Notify func(Event)
 }
 
-// Passed remembers the artifacts whose trial has passed, and how many rows a run of each may have. Without an answer there is
-// a trial.
+// Passed remembers the artifacts whose trial has passed, and how large a run of each may be. Without an answer there is a
+// trial.
 type Passed interface {
-	Rows(ctx context.Context, digest, conditions string) (rows int, ok bool)
-	Keep(ctx context.Context, digest, conditions string, rows int)
+	Bounds(ctx context.Context, digest, conditions string) (b model.Bounds, ok bool)
+	Keep(ctx context.Context, digest, conditions string, b model.Bounds)
 }
 
 // Event is a load or, with Reason, a failed one.

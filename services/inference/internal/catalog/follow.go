@@ -291,7 +291,7 @@ func (c *Catalog) openModel(ctx context.Context, v tracker.ModelVersion, a artif
 	if m != nil || err != nil {
 		return FlavorPython, m, err
 	}
-	o := model.Options{Threads: c.cfg.Threads, Rows: c.cfg.BatchRows, RunLimit: c.cfg.RunLimit, Overran: overran}
+	o := model.Options{Threads: c.cfg.Threads, Engine: c.cfg.Engine, Rows: c.cfg.BatchRows, RunLimit: c.cfg.RunLimit, Overran: overran}
 	if m = c.openPassed(ctx, a, o); m != nil {
 		return FlavorONNX, m, nil
 	}
@@ -309,13 +309,13 @@ func (c *Catalog) openModel(ctx context.Context, v tracker.ModelVersion, a artif
 // otherwise every replica would open it in its own process, before a trial.
 func (c *Catalog) openTried(ctx context.Context, digest string, tried trial.Result, o model.Options) (*model.Model, error) {
 	conditions, conditionsErr := c.cfg.Trials.Conditions(o)
-	o.Rows, o.Tried = tried.Rows, true
+	o.Rows, o.Length, o.Tried = tried.Bounds.Rows, tried.Bounds.Length, true
 	m, err := model.Open(tried.Files, o)
 	if err != nil {
 		return nil, err
 	}
 	if conditionsErr == nil && c.cfg.Passed != nil {
-		c.cfg.Passed.Keep(ctx, digest, conditions, tried.Rows)
+		c.cfg.Passed.Keep(ctx, digest, conditions, tried.Bounds)
 	}
 	return m, nil
 }
@@ -330,11 +330,11 @@ func (c *Catalog) openPassed(ctx context.Context, a artifact.Artifact, o model.O
 	if err != nil {
 		return nil // the trial reports why
 	}
-	rows, ok := c.cfg.Passed.Rows(ctx, a.Digest, conditions)
-	if !ok || rows < 1 || rows > max(o.Rows, 1) {
+	b, ok := c.cfg.Passed.Bounds(ctx, a.Digest, conditions)
+	if !ok || b.Rows < 1 || b.Rows > max(o.Rows, 1) {
 		return nil
 	}
-	o.Rows, o.Tried = rows, true
+	o.Rows, o.Length, o.Tried = b.Rows, b.Length, true
 	m, err := model.Open(trial.NewFolder(a), o)
 	if err != nil {
 		c.cfg.Log.WarnContext(ctx, "a model whose trial has passed does not open; it is tried again", slog.String("digest", a.Digest), slog.Any("err", err))

@@ -16,7 +16,9 @@ type keeping struct {
 	kept []string
 }
 
-func (k *keeping) Keep(_ context.Context, digest, _ string, _ int) { k.kept = append(k.kept, digest) }
+func (k *keeping) Keep(_ context.Context, digest, _ string, _ model.Bounds) {
+	k.kept = append(k.kept, digest)
+}
 
 // An artifact that passes its trial and does not open is not remembered.
 func TestPassedIsWhatOpens(t *testing.T) {
@@ -29,7 +31,7 @@ func TestPassedIsWhatOpens(t *testing.T) {
 	c := &Catalog{cfg: Config{Trials: trials, Passed: kept}}
 	o := model.Options{Threads: 1, Rows: 1, RunLimit: time.Minute}
 	good := model.Files(fixturetest.Linear(t, "m", 1, fixturetest.Column{Name: "x", Kind: "number", Weight: 1}))
-	m, err := c.openTried(t.Context(), "good", trial.Result{Files: good, Rows: 1}, o)
+	m, err := c.openTried(t.Context(), "good", trial.Result{Files: good, Bounds: model.Bounds{Rows: 1}}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +39,7 @@ func TestPassedIsWhatOpens(t *testing.T) {
 		t.Error(err)
 	}
 	bad := model.Files{"MLmodel": good["MLmodel"], "platform.json": good["platform.json"], "model.onnx": []byte("no graph")}
-	if _, err := c.openTried(t.Context(), "bad", trial.Result{Files: bad, Rows: 1}, o); err == nil {
+	if _, err := c.openTried(t.Context(), "bad", trial.Result{Files: bad, Bounds: model.Bounds{Rows: 1}}, o); err == nil {
 		t.Error("a file without a graph was opened")
 	}
 	if len(kept.kept) != 1 || kept.kept[0] != "good" {

@@ -20,7 +20,7 @@ type Batch struct {
 func (m *Model) NewBatch() *Batch {
 	b := &Batch{m: m, tensors: make([]runtime.Tensor, len(m.inputs)), full: make([]runtime.Tensor, len(m.inputs))}
 	for i, in := range m.inputs {
-		n := m.rows * in.width
+		n := m.bounds.Rows * in.width
 		t := &b.full[i]
 		switch in.info.Type {
 		case runtime.Float:
@@ -140,7 +140,9 @@ func fillNumbers[T float32 | float64 | int64 | int32](s *schema.Schema, in *inpu
 // row's result.
 func (m *Model) read(outs []runtime.Tensor, results []Result) error {
 	answer := &outs[m.output.answer]
-	if have := max(len(answer.Floats), len(answer.Doubles), len(answer.Int64s), len(answer.Int32s), len(answer.Strings)); have != len(results) {
+	if have := max(len(answer.Floats), len(answer.Doubles), len(answer.Int64s), len(answer.Int32s), len(answer.Strings)); have > len(results) && have%len(results) == 0 {
+		return &unansweredError{fmt.Sprintf("its output %s has %d values a row, whatever the graph declares; an answer is one value a row", answer.Name, have/len(results))}
+	} else if have != len(results) {
 		return fmt.Errorf("output %q has %d values for %d rows", answer.Name, have, len(results))
 	}
 	var probabilities []float64

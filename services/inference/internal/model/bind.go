@@ -92,7 +92,7 @@ func (in *input) settle(s *schema.Schema) error {
 		case c.Length > 0:
 			in.width += c.Length
 		case open != nil:
-			return fmt.Errorf("the lengths of %q and %q are stated nowhere", open.Name, c.Name)
+			return &openLengthError{fmt.Sprintf("the lengths of %q and %q are stated neither by the signature nor by the graph", open.Name, c.Name)}
 		default:
 			open = c
 		}
@@ -102,7 +102,7 @@ func (in *input) settle(s *schema.Schema) error {
 		in.width = declared
 	}
 	if open != nil && open.Length == 0 {
-		return fmt.Errorf("the length of vector %q is stated neither by the signature nor by the graph", open.Name)
+		return &openLengthError{fmt.Sprintf("the length of vector %q is stated neither by the signature nor by the graph", open.Name)}
 	}
 	if declared > 0 && declared != in.width {
 		return fmt.Errorf("graph input %q takes %d values a row, the signature has %d", in.info.Name, declared, in.width)
@@ -118,26 +118,29 @@ func suitColumn(c *schema.Column, info runtime.Info) error {
 	if (c.Kind == schema.Category) != (info.Type == runtime.String) {
 		return bad()
 	}
-	c.Optional = c.Optional && (info.Type == runtime.Float || info.Type == runtime.Double)
+	c.Optional = (c.Optional || c.Unstated && info.Missing) && (info.Type == runtime.Float || info.Type == runtime.Double)
 	switch info.Type {
 	case runtime.Float:
 		switch {
-		case info.Half:
-			c.Limit = runtime.MaxHalf
+		case info.Narrow != nil:
+			c.Range = schema.Range{Min: info.Narrow.Min, Max: info.Narrow.Max}
 		case c.Kind != schema.Integer:
-			c.Limit = math.MaxFloat32
+			c.Range = schema.Magnitude(math.MaxFloat32)
 		}
 	case runtime.Int64, runtime.Int32:
 		switch c.Kind {
 		case schema.Number:
 			c.Kind = schema.Integer
 		case schema.Vector:
-			c.Whole, c.Limit = true, 1<<53
+			c.Whole, c.Range = true, schema.Magnitude(1<<53)
 		case schema.Boolean:
 			return nil
 		}
-		if info.Type == runtime.Int32 {
-			c.Limit = math.MaxInt32
+		switch {
+		case info.Narrow != nil:
+			c.Range = schema.Range{Min: info.Narrow.Min, Max: min(info.Narrow.Max, 1<<53)}
+		case info.Type == runtime.Int32:
+			c.Range = schema.Magnitude(math.MaxInt32)
 		}
 	case runtime.Bool:
 		if c.Kind != schema.Boolean {
@@ -204,15 +207,19 @@ type unansweredError struct{ reason string }
 
 func (e *unansweredError) Error() string { return e.reason }
 
-// checkTensors refuses inputs of a graph without columns whose size a request would choose: their cost is unknown,
-// since the trial could not try them.
+// openLengthError is why rows cannot have columns: a request chooses their lengths. They can still be sent as tensors.
+type openLengthError struct{ reason string }
+
+func (e *openLengthError) Error() string { return e.reason }
+
+// checkTensors refuses inputs of a graph without columns that cannot be divided into rows.
 func checkTensors(graph []runtime.Info) error {
 	if len(graph) == 0 {
 		return fmt.Errorf("the graph has no inputs")
 	}
 	for _, in := range graph {
-		if len(in.Dims) == 0 || in.Dims[0] > 1 || slices.Contains(in.Dims[1:], -1) {
-			return fmt.Errorf("graph input %q has shape %v; served are [N, …] and [1, …] with every other size fixed", in.Name, in.Dims)
+		if len(in.Dims) == 0 || in.Dims[0] > 1 {
+			return fmt.Errorf("graph input %q has shape %v; served are [N, …] and [1, …]", in.Name, in.Dims)
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ type Model struct {
 	inputs  []input
 	output  output
 	classes []string // names of the probabilities, in their order; nil without probabilities
-	rows    int      // the most rows the graph takes at once
+	bounds  Bounds
 	// tensorsOnly is why no row can be built from named columns, or no answer from the outputs; such a model has a
 	// schema without columns.
 	tensorsOnly string
@@ -71,12 +71,20 @@ type Result struct {
 	Err                 error // the model failed on this row
 }
 
+// Bounds are the largest run that a model was tried with.
+type Bounds struct {
+	Rows int
+	// Length is the largest size of a row where the graph leaves sizes open; 0 if it leaves none.
+	Length int
+}
+
 // MaxGraph limits the model file, in bytes: the maximum of protocol buffers.
 const MaxGraph = 2<<30 - 1
 
 // Options of an open model.
 type Options struct {
 	Threads int // of one run
+	Engine  runtime.Engine
 	Rows    int // of one run, at most
 	// RunLimit ends a run that takes longer, warm-up included; 0 means no limit.
 	RunLimit time.Duration
@@ -86,10 +94,14 @@ type Options struct {
 	Overran func()
 	// Tried is set for a model that has passed a trial: its warm-up, which is known to end, may take its time.
 	Tried bool
+	// Length is the largest size known from that trial; 0 tries sizes.
+	Length int
 	// Sweep is how long Open may take to try every number of rows, if the graph computes with sizes, so that one
 	// number's cost does not predict the next one's. Rows ends at the last number tried. 0 means that all are known to
 	// be good.
 	Sweep time.Duration
+	// SweepLengths is how long Open may take to try the sizes of a row that the graph leaves open.
+	SweepLengths time.Duration
 }
 
 // Open reads the artifact in dir, checks it and runs it with up to o.Rows rows (warm-up). Nothing in dir is needed
@@ -109,13 +121,13 @@ func Open(dir fs.FS, o Options) (*Model, error) {
 	if o.Tried {
 		o.Clock, warm = startLater()
 	}
-	session, err := runtime.OpenBytes(data, runtime.Options{Threads: o.Threads, RunLimit: o.RunLimit, Clock: o.Clock, Overran: o.Overran, ReadFile: func(name string) ([]byte, error) {
+	session, err := runtime.OpenBytes(data, runtime.Options{Threads: o.Threads, Engine: o.Engine, RunLimit: o.RunLimit, Clock: o.Clock, Overran: o.Overran, ReadFile: func(name string) ([]byte, error) {
 		return readGraph(dir, path.Join(path.Dir(s.GraphFile), name))
 	}})
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{schema: s, session: session, rows: max(o.Rows, 1)}
+	m := &Model{schema: s, session: session, bounds: Bounds{Rows: max(o.Rows, 1)}}
 	if noColumns != nil {
 		m.tensorsOnly = noColumns.Error()
 	}
@@ -144,7 +156,7 @@ func startLater() (clock func() time.Duration, start func()) {
 // FromGraph is a model of named columns that graph computes, tried on a row. Where columns are texts, of which a graph may
 // know none, it may refuse that row.
 func FromGraph(s *schema.Schema, graph Graph, rows int) (*Model, error) {
-	m := &Model{schema: s, session: graph, rows: max(rows, 1)}
+	m := &Model{schema: s, session: graph, bounds: Bounds{Rows: max(rows, 1)}}
 	if err := m.bind(); err != nil {
 		return nil, err
 	}
@@ -184,13 +196,28 @@ func (m *Model) settle(o Options) (err error) {
 	if err := m.bind(); err != nil {
 		return err
 	}
-	return m.warmUp(o)
+	err = m.warmUp(o)
+	var unanswered *unansweredError
+	if errors.As(err, &unanswered) && m.tensorsOnly == "" { // the graph declares other outputs than it has
+		m.tensorsOnly = unanswered.Error()
+		if err := m.bind(); err != nil {
+			return err
+		}
+		m.output.answer, m.output.probabilities, m.classes = -1, -1, nil
+		return m.warmUp(o)
+	}
+	return err
 }
 
 // bind brings the schema and the graph together.
 func (m *Model) bind() (err error) {
 	if m.tensorsOnly == "" {
-		if m.inputs, err = bindInputs(m.schema, m.session.Inputs()); err != nil {
+		m.inputs, err = bindInputs(m.schema, m.session.Inputs())
+		var open *openLengthError
+		switch {
+		case errors.As(err, &open):
+			m.tensorsOnly = open.Error()
+		case err != nil:
 			return fmt.Errorf("signature and graph differ: %w", err)
 		}
 	}
@@ -211,8 +238,11 @@ func (m *Model) bind() (err error) {
 	}
 	for _, in := range m.session.Inputs() {
 		if len(in.Dims) > 0 && in.Dims[0] == 1 {
-			m.rows = 1
+			m.bounds.Rows = 1
 		}
+	}
+	if m.opensSizes() {
+		m.bounds.Rows = 1 // the trial tries each size on one row
 	}
 	m.nameClasses()
 	return nil
@@ -268,7 +298,10 @@ func (m *Model) TextLabels() bool {
 }
 
 // Rows is how many rows one run takes at most.
-func (m *Model) Rows() int { return m.rows }
+func (m *Model) Rows() int { return m.bounds.Rows }
+
+// Bounds are the largest run that the model was tried with.
+func (m *Model) Bounds() Bounds { return m.bounds }
 
 // Close frees the model after its last run.
 func (m *Model) Close() error { return m.session.Close() }

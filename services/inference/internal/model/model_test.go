@@ -226,13 +226,6 @@ func TestModelsThatTakeTensorsAlone(t *testing.T) {
 			t.Errorf("%s: tensors only because %q, %d columns, %d rows a run; want %q, none and 32", c.name, got, len(m.Schema().Columns), m.Rows(), c.want)
 		}
 	}
-	m, err := Open(os.DirFS(writeFiles(t, fixturetest.OpenWidth(t, "m"))), Options{Threads: 1, Rows: 8})
-	if err == nil {
-		err = errors.Join(errors.New("opened"), m.Close())
-	}
-	if want := "every other size fixed"; !strings.Contains(err.Error(), want) {
-		t.Errorf("an open width: %v, want %q in it", err, want)
-	}
 }
 
 // A row of tensors with an answer that is not finite is named; the others of its run are not.

@@ -182,7 +182,7 @@ func (m *Model) Answers(outs []runtime.Tensor, n int) []Result {
 // DescribeTensors describes row i of the graph's inputs for input drift, as Schema.Describe does.
 func (m *Model) DescribeTensors(in []runtime.Tensor, i int, scratch *schema.Row) schema.Input {
 	if m.tensorsOnly != "" {
-		return schema.DescribeNumbers(numbersOf(in, i))
+		return schema.DescribeNumbers(numbersOf(m.session.Inputs(), in, i))
 	}
 	m.schema.Fit(scratch)
 	for k := range m.inputs {
@@ -224,8 +224,8 @@ func valueAt(t *runtime.Tensor, i int) float64 {
 	return 0
 }
 
-// numbersOf yields all numbers of the row, where no columns name them.
-func numbersOf(in []runtime.Tensor, i int) func(yield func(float64) bool) {
+// numbersOf yields all numbers of the row but missing ones, where no columns name them.
+func numbersOf(infos []runtime.Info, in []runtime.Tensor, i int) func(yield func(float64) bool) {
 	return func(yield func(float64) bool) {
 		for k := range in {
 			t := &in[k]
@@ -234,7 +234,11 @@ func numbersOf(in []runtime.Tensor, i int) func(yield func(float64) bool) {
 			}
 			w := width(t.Dims)
 			for j := i * w; j < (i+1)*w; j++ {
-				if !yield(valueAt(t, j)) {
+				v := valueAt(t, j)
+				if infos[k].Missing && math.IsNaN(v) {
+					continue
+				}
+				if !yield(v) {
 					return
 				}
 			}

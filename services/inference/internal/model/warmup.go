@@ -16,6 +16,9 @@ const textsTried = 16
 // warmUp runs a plausible row alone and in the largest batch, so that the first callers do not pay for the library's
 // lazy set-up, and learns how many rows a run may have.
 func (m *Model) warmUp(o Options) error {
+	if m.opensSizes() {
+		return m.tryLengths(o)
+	}
 	run, err := m.acceptedRun()
 	if err != nil {
 		return err
@@ -23,8 +26,8 @@ func (m *Model) warmUp(o Options) error {
 	if o.Sweep > 0 && m.session.ReadsSize() {
 		return m.tryEachSize(run, o)
 	}
-	for _, n := range []int{2, m.rows} {
-		if n > m.rows {
+	for _, n := range []int{2, m.bounds.Rows} {
+		if n > m.bounds.Rows {
 			continue
 		}
 		if err := m.tryBatch(run, n); err != nil {
@@ -89,15 +92,11 @@ func (m *Model) meanRow(attempt int) (row *schema.Row, more bool) {
 
 // tryEachSize runs every number of rows until the time is up. Batches get no larger than the sizes tried.
 func (m *Model) tryEachSize(run func(rows int) error, o Options) error {
-	clock := o.Clock
-	if clock == nil {
-		start := time.Now()
-		clock = func() time.Duration { return time.Since(start) }
-	}
+	clock := o.clock()
 	end := clock() + o.Sweep
-	for n := 2; n <= m.rows; n++ {
+	for n := 2; n <= m.bounds.Rows; n++ {
 		if clock() > end {
-			m.rows = n - 1
+			m.bounds.Rows = n - 1
 			return nil
 		}
 		if err := m.tryBatch(run, n); err != nil {
@@ -105,6 +104,15 @@ func (m *Model) tryEachSize(run func(rows int) error, o Options) error {
 		}
 	}
 	return nil
+}
+
+// clock is o.Clock, or the time since now.
+func (o *Options) clock() func() time.Duration {
+	if o.Clock != nil {
+		return o.Clock
+	}
+	start := time.Now()
+	return func() time.Duration { return time.Since(start) }
 }
 
 // tryBatch runs n rows. A graph that takes no batches gets single rows; one that takes too much for them is refused.
@@ -120,7 +128,7 @@ func (m *Model) tryBatch(run func(rows int) error, n int) error {
 	case runtime.IsOutOfMemory(err):
 		return fmt.Errorf("the model takes too much memory on %d rows: %w", n, err)
 	}
-	m.rows = 1
+	m.bounds.Rows = 1
 	return nil
 }
 
@@ -138,7 +146,7 @@ func (m *Model) zeroTensors(attempt int) (run func(rows int) error, more bool) {
 	return func(rows int) error {
 		in := make([]runtime.Tensor, len(texts))
 		for i, info := range m.session.Inputs() {
-			in[i] = NewTensor(info.Type, append([]int64{int64(rows)}, info.Dims[1:]...))
+			in[i] = NewTensor(info.Type, rowDims(info.Dims, int64(rows), 0))
 			for j := range in[i].Strings {
 				in[i].Strings[j] = texts[i]
 			}

@@ -71,7 +71,7 @@ func appendResponse(dst []byte, slot *catalog.Slot, id string, outs []runtime.Te
 	json = len(dst)
 	for _, w := range wanted {
 		if w.binary {
-			dst = appendBinary(dst, &outs[w.index], slot.Model.Outputs()[w.index].Half)
+			dst = appendBinary(dst, &outs[w.index], slot.Model.Outputs()[w.index].Narrow)
 		}
 	}
 	return dst, json
@@ -122,7 +122,7 @@ func appendTensor(dst []byte, t *runtime.Tensor, info runtime.Info, binary bool)
 	dst = append(dst, ']')
 	if binary {
 		dst = append(dst, `,"parameters":{"binary_data_size":`...)
-		dst = strconv.AppendInt(dst, int64(binarySize(t, info.Half)), 10)
+		dst = strconv.AppendInt(dst, int64(binarySize(t, info.Narrow)), 10)
 		return append(dst, "}}"...)
 	}
 	dst = append(dst, `,"data":[`...)
@@ -154,9 +154,9 @@ func appendList[T any](dst []byte, values []T, each func([]byte, T) []byte) []by
 }
 
 // binarySize returns the number of bytes that appendBinary appends.
-func binarySize(t *runtime.Tensor, halves bool) int {
-	if halves {
-		return 2 * len(t.Floats)
+func binarySize(t *runtime.Tensor, narrow *runtime.Narrow) int {
+	if narrow != nil {
+		return narrow.Bytes * (len(t.Floats) + len(t.Int32s) + len(t.Int64s))
 	}
 	n := 4*len(t.Floats) + 8*len(t.Doubles) + 8*len(t.Int64s) + 4*len(t.Int32s) + len(t.Bools) + 4*len(t.Strings)
 	for _, s := range t.Strings {
@@ -165,14 +165,13 @@ func binarySize(t *runtime.Tensor, halves bool) int {
 	return n
 }
 
-// appendBinary appends a tensor's values, little-endian and in row-major order; a text follows its length. halves
-// writes floats in half precision.
-func appendBinary(dst []byte, t *runtime.Tensor, halves bool) []byte {
+// appendBinary appends a tensor's values, little-endian and in row-major order; a text follows its length. narrow
+// is the type in which the file declares them, if it is another.
+func appendBinary(dst []byte, t *runtime.Tensor, narrow *runtime.Narrow) []byte {
+	if narrow != nil {
+		return narrow.Append(dst, t)
+	}
 	for _, v := range t.Floats {
-		if halves {
-			dst = binary.LittleEndian.AppendUint16(dst, runtime.FloatToHalf(v))
-			continue
-		}
 		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
 	}
 	for _, v := range t.Doubles {

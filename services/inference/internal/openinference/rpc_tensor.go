@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mlp-platform/platform/libs/onnx/runtime"
 	"github.com/mlp-platform/platform/libs/problem"
@@ -148,14 +149,18 @@ func encodeContents(datatype string, c *oippb.InferTensorContents) (raw []byte, 
 		field, n, t.Doubles = "fp64_contents", len(c.Fp64Contents), c.Fp64Contents
 	case "INT64":
 		field, n, t.Int64s = "int64_contents", len(c.Int64Contents), c.Int64Contents
-	case "INT32":
+	case "INT32", "INT16", "INT8":
 		field, n, t.Int32s = "int_contents", len(c.IntContents), c.IntContents
+	case "UINT8", "UINT16", "UINT32":
+		field, n, t.Int64s = "uint_contents", len(c.UintContents), convertSlice[int64](c.UintContents)
+	case "UINT64":
+		field, n, t.Int64s = "uint64_contents", len(c.Uint64Contents), convertSlice[int64](c.Uint64Contents)
 	case "BOOL":
 		field, n, t.Bools = "bool_contents", len(c.BoolContents), c.BoolContents
 	case "BYTES":
 		field, n = "bytes_contents", len(c.BytesContents)
-	case half:
-		return nil, "the protocol has no contents of FP16; send raw_input_contents"
+	case "FP16", "BF16":
+		return nil, "the protocol has no contents of " + datatype + "; send raw_input_contents"
 	default:
 		return []byte{}, "" // the model's check reports the datatype it takes
 	}
@@ -163,8 +168,14 @@ func encodeContents(datatype string, c *oippb.InferTensorContents) (raw []byte, 
 	if all != n {
 		return nil, fmt.Sprintf("%d values are in other members than %s, which is that of %s", all-n, field, datatype)
 	}
+	narrow := runtime.NarrowNamed(strings.ToLower(datatype))
+	if narrow != nil {
+		if msg := request.CheckNarrow(narrow, datatype, &t); msg != "" {
+			return nil, msg
+		}
+	}
 	if datatype != "BYTES" {
-		return appendBinary(make([]byte, 0, binarySize(&t, false)), &t, false), ""
+		return appendBinary(make([]byte, 0, binarySize(&t, narrow)), &t, narrow), ""
 	}
 	raw = []byte{}
 	for _, v := range c.BytesContents {
@@ -188,24 +199,43 @@ func makeMessage(slot *catalog.Slot, id string, outs []runtime.Tensor, wanted []
 	if name, ok := wantedAnswer(slot, wanted); ok {
 		text("answer", name)
 	}
-	halves := slices.ContainsFunc(wanted, func(w wantedOutput) bool { return slot.Model.Outputs()[w.index].Half }) // which have no contents
+	// 16-bit floats have no contents.
+	raw := slices.ContainsFunc(wanted, func(w wantedOutput) bool { return isRawOnly(datatypeOf(slot.Model.Outputs()[w.index])) })
 	for _, w := range wanted {
 		t, info := &outs[w.index], slot.Model.Outputs()[w.index]
 		o := &oippb.ModelInferResponse_InferOutputTensor{Name: info.Name, Datatype: datatypeOf(info), Shape: t.Dims}
-		if w.binary || halves {
-			out.RawOutputContents = append(out.RawOutputContents, appendBinary(make([]byte, 0, binarySize(t, info.Half)), t, info.Half))
+		if w.binary || raw {
+			out.RawOutputContents = append(out.RawOutputContents, appendBinary(make([]byte, 0, binarySize(t, info.Narrow)), t, info.Narrow))
 		} else {
-			o.Contents = contentsOf(t)
+			o.Contents = contentsOf(t, o.Datatype)
 		}
 		out.Outputs = append(out.Outputs, o)
 	}
 	return out
 }
 
-func contentsOf(t *runtime.Tensor) *oippb.InferTensorContents {
+// isRawOnly reports whether the protocol has no typed contents of a data type.
+func isRawOnly(datatype string) bool { return datatype == "FP16" || datatype == "BF16" }
+
+func contentsOf(t *runtime.Tensor, datatype string) *oippb.InferTensorContents {
+	switch datatype {
+	case "UINT8", "UINT16", "UINT32":
+		return &oippb.InferTensorContents{UintContents: append(convertSlice[uint32](t.Int32s), convertSlice[uint32](t.Int64s)...)}
+	case "UINT64":
+		return &oippb.InferTensorContents{Uint64Contents: convertSlice[uint64](t.Int64s)}
+	}
 	c := &oippb.InferTensorContents{BoolContents: t.Bools, IntContents: t.Int32s, Int64Contents: t.Int64s, Fp32Contents: t.Floats, Fp64Contents: t.Doubles}
 	for _, s := range t.Strings {
 		c.BytesContents = append(c.BytesContents, []byte(s))
 	}
 	return c
+}
+
+// convertSlice returns the integers as another type, which must hold them.
+func convertSlice[To, From int32 | int64 | uint32 | uint64](values []From) []To {
+	out := make([]To, len(values))
+	for i, v := range values {
+		out[i] = To(v)
+	}
+	return out
 }

@@ -91,7 +91,7 @@ const maxAnswer = 64 << 20
 
 func answerSize(outs []runtime.Tensor) (bytes int) {
 	for i := range outs {
-		bytes += binarySize(&outs[i], false)
+		bytes += binarySize(&outs[i], nil)
 	}
 	return bytes
 }

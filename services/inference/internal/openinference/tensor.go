@@ -25,13 +25,15 @@ var datatypes = map[string]string{
 	runtime.Float: "FP32", runtime.Double: "FP64", runtime.Int64: "INT64", runtime.Int32: "INT32", runtime.Bool: "BOOL", runtime.String: "BYTES",
 }
 
-// half is the protocol's name of floats of half precision, which are single ones everywhere else.
-const half = "FP16"
+// narrowTypes are the protocol's names of element types that are wider ones everywhere else.
+var narrowTypes = map[string]string{
+	"float16": "FP16", "bfloat16": "BF16", "int8": "INT8", "uint8": "UINT8", "int16": "INT16", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64",
+}
 
 // datatypeOf is the protocol's name of a tensor's element type.
 func datatypeOf(info runtime.Info) string {
-	if info.Half {
-		return half
+	if info.Narrow != nil {
+		return narrowTypes[info.Narrow.Name]
 	}
 	return datatypes[info.Type]
 }
@@ -143,6 +145,16 @@ func (a *assembler) byGraph(byName map[string]*sent) []runtime.Tensor {
 		out[i] = a.decode(byName[info.Name], info, a.m.InputDims(i), a.optional(i))
 		a.refuseMissing(byName[info.Name], &out[i], i)
 	}
+	if a.faults != nil {
+		return nil
+	}
+	shapes := make([][]int64, len(out))
+	for i := range out {
+		shapes[i] = out[i].Dims
+	}
+	if msg := a.m.CheckLengths(shapes); msg != "" {
+		a.fault(msg, "shape")
+	}
 	return out
 }
 
@@ -212,15 +224,18 @@ func (a *assembler) byMatrix(t *sent) []runtime.Tensor {
 // optional reports whether values may be missing in a column of the graph's input.
 func (a *assembler) optional(input int) bool {
 	columns := a.m.Schema().Columns
-	return len(columns) > 0 && slices.ContainsFunc(a.m.Feeds(input), func(c int) bool { return columns[c].Optional })
+	if len(columns) == 0 {
+		return a.m.Inputs()[input].Missing
+	}
+	return slices.ContainsFunc(a.m.Feeds(input), func(c int) bool { return columns[c].Optional })
 }
 
 // refuseMissing refuses missing values in columns that require them.
 func (a *assembler) refuseMissing(t *sent, values *runtime.Tensor, input int) {
-	if a.faults != nil || !a.optional(input) {
+	columns, at := a.m.Schema().Columns, 0
+	if a.faults != nil || len(columns) == 0 || !a.optional(input) {
 		return
 	}
-	columns, at := a.m.Schema().Columns, 0
 	for row := range a.rows {
 		for _, c := range a.m.Feeds(input) {
 			for range columnWidth(&columns[c]) {
@@ -255,7 +270,7 @@ func (a *assembler) decode(t *sent, info runtime.Info, dims []int64, missing boo
 	}
 	shape, ok := matchShape(t.Shape, dims)
 	if !ok {
-		a.fault(fmt.Sprintf("the tensor %q has the shape %v, the model takes %v (-1 is the number of rows)", problem.Shorten(t.Name), t.Shape, dims), at, "shape")
+		a.fault(fmt.Sprintf("the tensor %q has the shape %v, the model takes %v (-1 is open: the number of rows first)", problem.Shorten(t.Name), t.Shape, dims), at, "shape")
 		return out
 	}
 	rows := shape[0]
@@ -271,29 +286,29 @@ func (a *assembler) decode(t *sent, info runtime.Info, dims []int64, missing boo
 		return out
 	}
 	a.rows = rows
-	n := int64(1)
+	n, size := int64(1), int64(max(len(t.Data), len(t.binary)))
 	for _, d := range shape {
-		n *= d // the rows are bounded here, the other sizes by the model
-	}
-	if size := int64(max(len(t.Data), len(t.binary))); n > size { // each value has at least one byte; allocate no more than was sent
-		a.fault(fmt.Sprintf("the shape %v has %d values, the data have only %d bytes", t.Shape, n, size), at, "data")
-		return out
+		if d > 0 && n > size/d { // each value has at least one byte; allocate no more than was sent
+			a.fault(fmt.Sprintf("the shape %v has more values than the data's %d bytes", t.Shape, size), at, "data")
+			return out
+		}
+		n *= d
 	}
 	out = model.NewTensor(read, shape)
 	var msg string
 	switch {
 	case t.Data != nil:
 		msg = request.FillJSON(t.Data, t.Shape, &out, missing)
-	case t.Datatype == half:
-		msg = request.FillHalves(t.binary, &out, missing)
+	case info.Narrow != nil && t.Datatype == want:
+		msg = request.FillNarrow(t.binary, info.Narrow, &out, missing)
 	default:
 		msg = request.FillBinary(t.binary, &out, missing)
 	}
 	if msg == "" && read != elem {
 		out, msg = convertFloats(&out, elem)
 	}
-	if msg == "" && info.Half {
-		msg = request.CheckHalves(&out)
+	if msg == "" && info.Narrow != nil {
+		msg = request.CheckNarrow(info.Narrow, want, &out)
 	}
 	if msg != "" {
 		a.fault(msg, at, "data")
@@ -312,7 +327,7 @@ func matchShape(shape, dims []int64) ([]int64, bool) {
 		return nil, false
 	}
 	for i := 1; i < len(dims); i++ {
-		if shape[i] != dims[i] {
+		if shape[i] != dims[i] && (dims[i] >= 0 || shape[i] < 1) {
 			return nil, false
 		}
 	}

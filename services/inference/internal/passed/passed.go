@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/mlp-platform/platform/services/inference/internal/model"
 	"github.com/mlp-platform/platform/services/inference/internal/store"
 )
 
@@ -31,23 +32,23 @@ type Register struct {
 // New returns a Register that keeps its rows in pool.
 func New(pool *pgxpool.Pool, log *slog.Logger) *Register { return &Register{store.New(pool), log} }
 
-// Rows is how many rows a run of the artifact may have, if it has passed under these conditions.
-func (r *Register) Rows(ctx context.Context, digest, conditions string) (rows int, ok bool) {
+// Bounds are those of the artifact's runs, if it has passed under these conditions.
+func (r *Register) Bounds(ctx context.Context, digest, conditions string) (b model.Bounds, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	n, err := r.queries.UsePassedTrial(ctx, store.UsePassedTrialParams{Digest: digest, Conditions: conditions, UsedAt: time.Now()})
+	row, err := r.queries.UsePassedTrial(ctx, store.UsePassedTrialParams{Digest: digest, Conditions: conditions, UsedAt: time.Now()})
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) && ctx.Err() == nil {
 		r.log.WarnContext(ctx, "passed trials not read; the model is tried again", slog.Any("err", err))
 	}
-	return int(n), err == nil
+	return model.Bounds{Rows: int(row.Rows), Length: int(row.Length)}, err == nil
 }
 
 // Keep remembers that the artifact has passed, in place of its earlier result.
-func (r *Register) Keep(ctx context.Context, digest, conditions string, rows int) {
+func (r *Register) Keep(ctx context.Context, digest, conditions string, b model.Bounds) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	now := time.Now()
-	err := r.queries.SetPassedTrial(ctx, store.SetPassedTrialParams{Digest: digest, Conditions: conditions, Rows: int32(rows), UsedAt: now})
+	err := r.queries.SetPassedTrial(ctx, store.SetPassedTrialParams{Digest: digest, Conditions: conditions, Rows: int32(b.Rows), Length: int32(b.Length), UsedAt: now})
 	if err == nil {
 		err = r.queries.DeleteOldTrials(ctx, now.Add(-kept))
 	}

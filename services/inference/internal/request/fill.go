@@ -88,7 +88,10 @@ func fillVector(sc *scanner, col *schema.Column, dst []float64, f *Faults) {
 	n := 0
 	for ; sc.next() != ']'; n++ {
 		raw := sc.value()
-		v, msg := parseNumber(raw, col.Limit)
+		v, msg := math.NaN(), ""
+		if raw[0] != 'n' || !col.Optional {
+			v, msg = parseNumber(raw, col.Range)
+		}
 		if msg == "" && col.Whole && v != math.Trunc(v) {
 			msg = "expected a whole number"
 		}
@@ -113,11 +116,11 @@ func fillScalar(raw []byte, col *schema.Column, i int, s *schema.Schema, row *sc
 			s.Numbers(row, i)[0] = math.NaN()
 			return ""
 		}
-		v, msg := parseNumber(raw, col.Limit)
+		v, msg := parseNumber(raw, col.Range)
 		s.Numbers(row, i)[0] = v
 		return msg
 	case schema.Integer:
-		v, msg := parseInteger(raw, col.Limit)
+		v, msg := parseInteger(raw, col.Range)
 		*s.Int(row, i) = v
 		return msg
 	case schema.Boolean:
@@ -151,21 +154,21 @@ func viewString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len
 
 const tooLarge = beyond + "the model"
 
-func parseNumber(raw []byte, limit float64) (float64, string) {
+func parseNumber(raw []byte, in schema.Range) (float64, string) {
 	if c := raw[0]; c != '-' && (c < '0' || c > '9') {
 		return 0, "expected a number, got " + kindName(c)
 	}
 	v, err := strconv.ParseFloat(viewString(raw), 64)
-	if err != nil || limit > 0 && math.Abs(v) > limit {
+	if err != nil {
 		return 0, tooLarge
 	}
-	return v, ""
+	return v, checkRange(v, in)
 }
 
 // maxExact is the largest magnitude below which every integer is a float64.
 const maxExact = 1 << 53
 
-func parseInteger(raw []byte, limit float64) (int64, string) {
+func parseInteger(raw []byte, in schema.Range) (int64, string) {
 	if c := raw[0]; c != '-' && (c < '0' || c > '9') {
 		return 0, "expected a whole number, got " + kindName(c)
 	}
@@ -180,10 +183,18 @@ func parseInteger(raw []byte, limit float64) (int64, string) {
 		}
 		v = int64(f)
 	}
-	if limit > 0 && math.Abs(float64(v)) > limit {
-		return 0, tooLarge
+	return v, checkRange(float64(v), in)
+}
+
+// checkRange returns the fault of a value, or "". Below the range of an unsigned type is no number that is too large.
+func checkRange(v float64, in schema.Range) string {
+	switch {
+	case in.Has(v):
+		return ""
+	case v < 0 && in.Min == 0:
+		return "the model takes no number below 0"
 	}
-	return v, ""
+	return tooLarge
 }
 
 // scanner walks JSON that is known to be valid.

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/inference/internal/schema"
 )
 
 // Infer is the body of POST /v2/models/{model}/infer, or its JSON part where binary tensors follow.
@@ -144,7 +145,7 @@ func (r *inferReader) parameters(p *Infer, raw []byte) {
 		case "binary_data_output":
 			p.BinaryOutput = r.boolean(m.Value, "parameters", "binary_data_output")
 		case "timeout":
-			n, msg := parseInteger(m.Value, 0)
+			n, msg := parseInteger(m.Value, schema.Range{})
 			if msg == "" && n < 0 {
 				msg = "expected a number of microseconds, at least 0"
 			}
@@ -225,7 +226,7 @@ func (r *inferReader) inputParameters(in *InferInput, raw []byte, at string) {
 	for _, m := range members(raw) {
 		switch string(m.Name) {
 		case "binary_data_size":
-			n, msg := parseInteger(m.Value, maxExact)
+			n, msg := parseInteger(m.Value, schema.Magnitude(maxExact))
 			if msg != "" || n < 0 {
 				r.fault("expected a number of bytes", "inputs", at, "parameters", "binary_data_size")
 				n = 0
@@ -243,7 +244,7 @@ func (r *inferReader) shape(raw []byte, at string) (out []int64) {
 		return nil
 	}
 	for s := (scanner{b: raw, i: 1}); s.next() != ']'; {
-		n, msg := parseInteger(s.value(), maxExact)
+		n, msg := parseInteger(s.value(), schema.Magnitude(maxExact))
 		if out = append(out, n); msg == "" {
 			msg = CheckShape(out)
 		}

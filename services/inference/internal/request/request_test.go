@@ -15,11 +15,11 @@ import (
 func testSchema(t testing.TB) *schema.Schema {
 	t.Helper()
 	s := &schema.Schema{Columns: []schema.Column{
-		{Name: "procs", Kind: schema.Number, Limit: math.MaxFloat32},
+		{Name: "procs", Kind: schema.Number, Range: schema.Magnitude(math.MaxFloat32)},
 		{Name: "hour", Kind: schema.Integer},
 		{Name: "queue", Kind: schema.Category},
 		{Name: "urgent", Kind: schema.Boolean},
-		{Name: "embedding", Kind: schema.Vector, Length: 3, Limit: math.MaxFloat32},
+		{Name: "embedding", Kind: schema.Vector, Length: 3, Range: schema.Magnitude(math.MaxFloat32)},
 	}}
 	if err := s.Seal(); err != nil {
 		t.Fatal(err)

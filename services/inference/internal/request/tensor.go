@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mlp-platform/platform/libs/onnx/runtime"
+	"github.com/mlp-platform/platform/services/inference/internal/schema"
 )
 
 // FillJSON writes the JSON data of a tensor, flat or nested by its shape, into t, whose slice of the element type has
@@ -18,9 +19,9 @@ func FillJSON(raw []byte, shape []int64, t *runtime.Tensor, missing bool) string
 	case t.Floats != nil:
 		return fillData(raw, shape, t.Floats, orMissing(missing, parseFloat32))
 	case t.Doubles != nil:
-		return fillData(raw, shape, t.Doubles, orMissing(missing, func(v []byte) (float64, string) { return parseNumber(v, 0) }))
+		return fillData(raw, shape, t.Doubles, orMissing(missing, func(v []byte) (float64, string) { return parseNumber(v, schema.Range{}) }))
 	case t.Int64s != nil:
-		return fillData(raw, shape, t.Int64s, func(v []byte) (int64, string) { return parseInteger(v, 0) })
+		return fillData(raw, shape, t.Int64s, func(v []byte) (int64, string) { return parseInteger(v, schema.Range{}) })
 	case t.Int32s != nil:
 		return fillData(raw, shape, t.Int32s, parseInt32)
 	case t.Bools != nil:
@@ -54,7 +55,7 @@ func parseFloat32(raw []byte) (float32, string) {
 }
 
 func parseInt32(raw []byte) (int32, string) {
-	v, msg := parseInteger(raw, 0)
+	v, msg := parseInteger(raw, schema.Range{})
 	if msg == "" && int64(int32(v)) != v {
 		msg = beyond + "INT32"
 	}
@@ -205,28 +206,30 @@ func isFinite(v float64, missing bool) bool {
 	return !math.IsInf(v, 0) && (missing || !math.IsNaN(v))
 }
 
-// FillHalves is FillBinary for floats of half precision, which t holds as single ones.
-func FillHalves(raw []byte, t *runtime.Tensor, missing bool) string {
-	if len(raw) != 2*len(t.Floats) {
-		return fmt.Sprintf("has %d bytes of data, its shape needs %d", len(raw), 2*len(t.Floats))
+// FillNarrow is FillBinary for values of a narrow type, which t holds as wide ones.
+func FillNarrow(raw []byte, n *runtime.Narrow, t *runtime.Tensor, missing bool) string {
+	if values := len(t.Floats) + len(t.Int32s) + len(t.Int64s); len(raw) != n.Bytes*values {
+		return fmt.Sprintf("has %d bytes of data, its shape needs %d", len(raw), n.Bytes*values)
 	}
-	for i := range t.Floats {
-		t.Floats[i] = runtime.HalfToFloat(binary.LittleEndian.Uint16(raw[2*i:]))
-		if !isFinite(float64(t.Floats[i]), missing) {
+	n.Decode(raw, t)
+	for i, v := range t.Floats {
+		if !isFinite(float64(v), missing) {
 			return fmt.Sprintf("value %d%s", i, notFinite)
 		}
 	}
 	return ""
 }
 
-// CheckHalves returns why the single floats do not fit half precision, or "".
-func CheckHalves(t *runtime.Tensor) string {
-	for i, v := range t.Floats {
-		if math.Abs(float64(v)) > runtime.MaxHalf { // false for missing values
-			return fmt.Sprintf("value %d: %sFP16", i, beyond)
-		}
+// CheckNarrow returns why the values do not fit the narrow type, or "".
+func CheckNarrow(n *runtime.Narrow, datatype string, t *runtime.Tensor) string {
+	at := n.Beyond(t)
+	switch {
+	case at < 0:
+		return ""
+	case t.Floats == nil:
+		return fmt.Sprintf("value %d: the number is outside the range of %s", at, datatype)
 	}
-	return ""
+	return fmt.Sprintf("value %d: %s%s", at, beyond, datatype)
 }
 
 // fillBinaryTexts reads texts that each follow their length, a little-endian uint32.

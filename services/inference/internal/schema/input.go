@@ -57,7 +57,9 @@ func (s *Schema) Describe(r *Row) (in Input) {
 	var m moments
 	if i := s.Vector(); i >= 0 {
 		for _, v := range s.Numbers(r, i) {
-			in.add(&m, v, v)
+			if !s.Columns[i].Optional || !math.IsNaN(v) {
+				in.add(&m, v, v)
+			}
 		}
 	} else {
 		for i := range s.Columns {

@@ -176,6 +176,7 @@ func tableColumn(in spec) (Column, error) {
 	default:
 		return c, fmt.Errorf("type %q is not served", in.Type)
 	}
+	c.Unstated = in.Required == nil
 	c.Optional = in.Required != nil && !*in.Required && c.Kind == Number // a float has a missing value, NaN; others do not
 	if in.Name == "" {
 		return c, errors.New("the column has no name")
@@ -188,7 +189,7 @@ func isNumeric(t string) bool {
 }
 
 func tensorColumn(in spec, count int) (Column, error) {
-	c := Column{Name: in.Name}
+	c := Column{Name: in.Name, Unstated: true}
 	switch {
 	case in.Tensor == nil:
 		return c, errors.New("tensor-spec is missing")
@@ -200,9 +201,9 @@ func tensorColumn(in spec, count int) (Column, error) {
 		return c, fmt.Errorf("shape %v is not served; it must be [-1] or [-1, width]", in.Tensor.Shape)
 	}
 	switch t := in.Tensor.Dtype; {
-	case strings.HasPrefix(t, "float"):
+	case strings.HasPrefix(t, "float"), t == "bfloat16":
 		c.Kind = Number
-	case strings.HasPrefix(t, "int"):
+	case strings.HasPrefix(t, "int"), strings.HasPrefix(t, "uint"):
 		c.Kind = Integer
 	case t == "bool":
 		c.Kind = Boolean

@@ -28,17 +28,27 @@ type Column struct {
 	Kind Kind
 	// Length of a vector; 0 means that the files do not declare it, and the graph must.
 	Length int
-	// Limit is the largest magnitude the model's element type can hold; 0 means that of float64
-	// (Number, Vector) or int64 (Integer).
-	Limit float64
+	// Range is that of the model's element type; the zero value is that of float64 (Number, Vector) or int64 (Integer).
+	Range Range
 	// Whole is set for a vector that takes only integers.
 	Whole bool
-	// Optional is set for a number that a row may lack: it is NaN then.
+	// Optional is set for a number that a row may lack, and for a vector whose values it may lack: they are NaN then.
 	Optional bool
+	// Unstated is set if the files do not say whether it is Optional, and the graph may.
+	Unstated bool
 	// Mean and Std are those of the training rows; Known is set if the files have them.
 	Mean, Std float64
 	Known     bool
 }
+
+// Range holds the smallest and largest number of a column.
+type Range struct{ Min, Max float64 }
+
+// Magnitude is the range from −limit to limit.
+func Magnitude(limit float64) Range { return Range{-limit, limit} }
+
+// Has reports whether the range holds v; the zero value holds every number.
+func (r Range) Has(v float64) bool { return r == Range{} || v >= r.Min && v <= r.Max }
 
 // OutputKind is the kind of a model's answer.
 type OutputKind string

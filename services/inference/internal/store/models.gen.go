@@ -58,6 +58,7 @@ type ModelTrial struct {
 	Conditions string
 	Rows       int32
 	UsedAt     time.Time
+	Length     int32
 }
 
 type RefusedInput struct {

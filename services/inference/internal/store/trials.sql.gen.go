@@ -20,15 +20,16 @@ func (q *Queries) DeleteOldTrials(ctx context.Context, before time.Time) error {
 }
 
 const setPassedTrial = `-- name: SetPassedTrial :exec
-insert into model_trials (digest, conditions, rows, used_at)
-values ($1, $2, $3, $4)
-on conflict (digest) do update set conditions = excluded.conditions, rows = excluded.rows, used_at = excluded.used_at
+insert into model_trials (digest, conditions, rows, length, used_at)
+values ($1, $2, $3, $4, $5)
+on conflict (digest) do update set conditions = excluded.conditions, rows = excluded.rows, length = excluded.length, used_at = excluded.used_at
 `
 
 type SetPassedTrialParams struct {
 	Digest     string
 	Conditions string
 	Rows       int32
+	Length     int32
 	UsedAt     time.Time
 }
 
@@ -37,6 +38,7 @@ func (q *Queries) SetPassedTrial(ctx context.Context, arg SetPassedTrialParams) 
 		arg.Digest,
 		arg.Conditions,
 		arg.Rows,
+		arg.Length,
 		arg.UsedAt,
 	)
 	return err
@@ -45,7 +47,7 @@ func (q *Queries) SetPassedTrial(ctx context.Context, arg SetPassedTrialParams) 
 const usePassedTrial = `-- name: UsePassedTrial :one
 update model_trials set used_at = $1
 where digest = $2 and conditions = $3
-returning rows
+returning rows, length
 `
 
 type UsePassedTrialParams struct {
@@ -54,9 +56,14 @@ type UsePassedTrialParams struct {
 	Conditions string
 }
 
-func (q *Queries) UsePassedTrial(ctx context.Context, arg UsePassedTrialParams) (int32, error) {
+type UsePassedTrialRow struct {
+	Rows   int32
+	Length int32
+}
+
+func (q *Queries) UsePassedTrial(ctx context.Context, arg UsePassedTrialParams) (UsePassedTrialRow, error) {
 	row := q.db.QueryRow(ctx, usePassedTrial, arg.UsedAt, arg.Digest, arg.Conditions)
-	var rows int32
-	err := row.Scan(&rows)
-	return rows, err
+	var i UsePassedTrialRow
+	err := row.Scan(&i.Rows, &i.Length)
+	return i, err
 }

@@ -41,8 +41,8 @@ func FuzzAnswers(f *testing.F) {
 			res, err := converse(io.Discard, newAnswers(bytes.NewReader(said)), src, req)
 			var refusal *Refusal
 			switch {
-			case err == nil && (res.Rows < 1 || res.Rows > req.Rows):
-				t.Errorf("got %d rows; want 1 to %d", res.Rows, req.Rows)
+			case err == nil && (res.Bounds.Rows < 1 || res.Bounds.Rows > req.Rows):
+				t.Errorf("got %d rows; want 1 to %d", res.Bounds.Rows, req.Rows)
 			case errors.As(err, &refusal) && (len(refusal.Reason) > maxReason+len("…") || bytes.ContainsAny([]byte(refusal.Reason), "\x00\x1b\n\u202e")):
 				t.Errorf("the reason is %q; want one short, clean line", refusal.Reason)
 			}

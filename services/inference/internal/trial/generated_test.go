@@ -107,8 +107,8 @@ func TestThousandHostileFiles(t *testing.T) {
 		t.Errorf("resident memory reached %d MiB, that of one trial %d; want at most %d and %d", most>>20, largest>>20, ceiling>>20, int64(maxRSS)>>20)
 	}
 	sound := fixturetest.Linear(t, "m", 1, fixturetest.Column{Name: "x", Kind: "number", Weight: 1})
-	if res, err := r.Try(t.Context(), folder(sound), model.Options{Threads: 1, Rows: 32, RunLimit: time.Minute}, false); err != nil || res.Rows != 32 {
-		t.Errorf("a sound model afterwards: %d rows, %v; want 32", res.Rows, err)
+	if res, err := r.Try(t.Context(), folder(sound), model.Options{Threads: 1, Rows: 32, RunLimit: time.Minute}, false); err != nil || res.Bounds.Rows != 32 {
+		t.Errorf("a sound model afterwards: %d rows, %v; want 32", res.Bounds.Rows, err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("trials left %v, %v; want an empty folder", left, err)

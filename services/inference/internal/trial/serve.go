@@ -90,11 +90,14 @@ func try(in *bufio.Reader, out io.Writer, req request) answer {
 		}
 		return wantFile(in, out, name)
 	}}
-	m, err := model.Open(folder, model.Options{Threads: req.Threads, Rows: req.Rows, RunLimit: req.RunLimit, Clock: processorTime, Sweep: sweepTime})
+	m, err := model.Open(folder, model.Options{Threads: req.Threads, Engine: req.Engine, Rows: req.Rows, RunLimit: req.RunLimit, Clock: processorTime, Sweep: sweepTime,
+		// The rest is for opening the model.
+		SweepLengths: time.Duration(req.Seconds) * time.Second / 2})
 	if err != nil {
 		return answer{Reason: err.Error(), Memory: runtime.IsOutOfMemory(err)}
 	}
-	return answer{Rows: m.Rows()} // the process ends with the answer; nothing needs closing
+	b := m.Bounds()
+	return answer{Rows: b.Rows, Length: b.Length} // the process ends with the answer; nothing needs closing
 }
 
 // processorTime returns the processor time of this process, which does nothing but the trial. On a machine under load

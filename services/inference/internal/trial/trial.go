@@ -89,8 +89,8 @@ type Source interface {
 // Result is a model that may be opened here.
 type Result struct {
 	Files    model.Files // the bytes that were tried
-	Rows     int         // of one run, at most
-	PeakRSS  int64       // most memory that the process had, in bytes
+	Bounds   model.Bounds
+	PeakRSS  int64 // most memory that the process had, in bytes
 	Duration time.Duration
 }
 
@@ -108,8 +108,8 @@ func (r *Runner) Conditions(o model.Options) (string, error) {
 	if err := runtime.Init(""); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("platform %s, ONNX Runtime %s %s, %d threads, %d rows, %s a run, %s and %d bytes a trial",
-		service.Version, runtime.LibraryVersion(), goruntime.GOARCH, o.Threads, o.Rows, o.RunLimit, r.cfg.Time, r.cfg.Memory), nil
+	return fmt.Sprintf("platform %s, ONNX Runtime %s %s, %+v, %d threads, %d rows, %s a run, %s and %d bytes a trial",
+		service.Version, runtime.LibraryVersion(), goruntime.GOARCH, o.Engine, o.Threads, o.Rows, o.RunLimit, r.cfg.Time, r.cfg.Memory), nil
 }
 
 // Try runs one trial. It waits while others have the memory, part of which is reserved for known models: those that
@@ -134,7 +134,8 @@ func (r *Runner) Try(ctx context.Context, src Source, o model.Options, known boo
 		return Result{}, err
 	}
 	began := time.Now()
-	req := request{Library: library, Memory: memory, Seconds: int((r.cfg.Time + time.Second - 1) / time.Second), Threads: o.Threads, Rows: o.Rows, RunLimit: o.RunLimit}
+	req := request{Library: library, Memory: memory, Seconds: int((r.cfg.Time + time.Second - 1) / time.Second), Threads: o.Threads, Rows: o.Rows, RunLimit: o.RunLimit,
+		Engine: runtime.Engine{NoArena: o.Engine.NoArena, Optimization: o.Engine.Optimization}}
 	res, err := r.run(ctx, src, req)
 	res.Duration = time.Since(began)
 	return res, err
@@ -321,8 +322,10 @@ func converse(in io.Writer, answers *answers, src Source, req request) (Result, 
 		return res, refuse("%s", a.Reason)
 	case a.Rows < 1 || a.Rows > max(req.Rows, 1):
 		return res, refuse("the trial answered %d rows of %d", a.Rows, req.Rows)
+	case a.Length < 0 || a.Length > model.MaxLength:
+		return res, refuse("the trial answered a size of %d", a.Length)
 	}
-	res.Rows = a.Rows
+	res.Bounds = model.Bounds{Rows: a.Rows, Length: a.Length}
 	return res, nil
 }
 

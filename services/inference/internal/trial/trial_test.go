@@ -65,8 +65,8 @@ func TestTryAcceptsWhatIsServed(t *testing.T) {
 		"trees":  fixturetest.Trees(t, "m", 18, 100, 6),
 	} {
 		res, err := r.Try(t.Context(), files, model.Options{Threads: 1, Rows: 32, RunLimit: 10 * time.Second}, false)
-		if err != nil || res.Rows != 32 || len(res.Files) != 3 {
-			t.Errorf("%s: got %d rows, %d files, %v; want 32 rows, 3 files", name, res.Rows, len(res.Files), err)
+		if err != nil || res.Bounds.Rows != 32 || len(res.Files) != 3 {
+			t.Errorf("%s: got %d rows, %d files, %v; want 32 rows, 3 files", name, res.Bounds.Rows, len(res.Files), err)
 		}
 		t.Logf("%s: %v, peak %d MiB", name, res.Duration, res.PeakRSS>>20)
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"time"
+
+	"github.com/mlp-platform/platform/libs/onnx/runtime"
 )
 
 // Verb is the argument that makes a binary serve a trial; it is in no list of commands.
@@ -17,13 +19,15 @@ var descriptions = []string{"MLmodel", "platform.json"}
 
 // request is the first line that the process reads; the bytes of Files follow in their order.
 type request struct {
-	Library  string        `json:"library"`
-	Memory   int64         `json:"memory"`  // bytes beyond what the process has at its start
-	Seconds  int           `json:"seconds"` // of processor time
-	Threads  int           `json:"threads"`
-	Rows     int           `json:"rows"`
-	RunLimit time.Duration `json:"run_limit"`
-	Files    []fileHeader  `json:"files"`
+	Library string `json:"library"`
+	Memory  int64  `json:"memory"`  // bytes beyond what the process has at its start
+	Seconds int    `json:"seconds"` // of processor time
+	Threads int    `json:"threads"`
+	// Engine has no providers: a trial has neither their devices nor the memory that they map.
+	Engine   runtime.Engine `json:"engine"`
+	Rows     int            `json:"rows"`
+	RunLimit time.Duration  `json:"run_limit"`
+	Files    []fileHeader   `json:"files"`
 }
 
 // fileHeader announces a file. A requested file follows a separate header; its size is −1 if there is none.
@@ -36,6 +40,7 @@ type fileHeader struct {
 type answer struct {
 	Want   string `json:"want,omitempty"`
 	Rows   int    `json:"rows,omitempty"`
+	Length int    `json:"length,omitempty"` // of open sizes
 	Reason string `json:"reason,omitempty"`
 	Memory bool   `json:"memory,omitempty"` // the reason is the limit of memory
 }

@@ -885,7 +885,7 @@ export interface components {
         V2TensorInfo: {
             name: string;
             /** @enum {string} */
-            datatype: "FP16" | "FP32" | "FP64" | "INT64" | "INT32" | "BOOL" | "BYTES";
+            datatype: "FP16" | "BF16" | "FP32" | "FP64" | "INT8" | "INT16" | "INT32" | "INT64" | "UINT8" | "UINT16" | "UINT32" | "UINT64" | "BOOL" | "BYTES";
             shape: number[];
         };
         V2Model: {
@@ -925,7 +925,7 @@ export interface components {
         V2Tensor: {
             name: string;
             /** @enum {string} */
-            datatype: "FP16" | "FP32" | "FP64" | "INT64" | "INT32" | "BOOL" | "BYTES";
+            datatype: "FP16" | "BF16" | "FP32" | "FP64" | "INT8" | "INT16" | "INT32" | "INT64" | "UINT8" | "UINT16" | "UINT32" | "UINT64" | "BOOL" | "BYTES";
             shape: number[];
             /** @description Flat, or nested by the shape; absent if `parameters` has `binary_data_size` */
             data?: unknown[];
