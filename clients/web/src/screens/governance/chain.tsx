@@ -1,4 +1,3 @@
-import { type UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Fragment } from 'react';
 import { checkpointsQuery } from '../../api/queries';
@@ -13,6 +12,8 @@ import { useAllowedQuery, useMe } from '../../state/auth';
 import { useNow } from '../../state/now';
 import { text } from '../../text';
 import { outcomeKind } from '../audit/outcome';
+import type { Reading } from '../../state/query';
+import { orElse, read } from '../../state/figure';
 
 const words = text.governance.ledger;
 
@@ -20,9 +21,12 @@ type View = components['schemas']['GovernanceView'];
 type Entry = components['schemas']['LedgerEntry'];
 
 /** The newest entries, each with the hash that it continues, and the checkpoints between them. */
-export function LedgerPanel({ query }: { query: UseQueryResult<View> }) {
+export function LedgerPanel({ query }: { query: Reading<View> }) {
   const isAdmin = useMe()?.role === 'admin';
-  const checkpoints = useAllowedQuery(checkpointsQuery, 'audit.read').data?.items ?? [];
+  const checkpoints = orElse(
+    read(useAllowedQuery(checkpointsQuery, 'audit.read'), (page) => page.items),
+    [],
+  );
   const now = useNow();
   return (
     <QueryPanel
@@ -39,13 +43,13 @@ export function LedgerPanel({ query }: { query: UseQueryResult<View> }) {
           </Link>
         ) : undefined
       }
-      empty={(view) =>
+      empty={(view, of) =>
         view.audit?.entries.length === 0 ? (
-          <Blank icon="list" title={words.none}>
+          <Blank of={of} icon="list" title={words.none}>
             {words.noneHint}
           </Blank>
         ) : view.audit ? undefined : (
-          <Blank icon="unknown" title={text.governance.verdict.away}>
+          <Blank of={of} icon="unknown" title={text.governance.verdict.away}>
             {text.governance.verdict.awayBody}
           </Blank>
         )

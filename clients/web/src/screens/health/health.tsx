@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { components } from '../../api/gen/dashboard';
 import { flagsQuery, healthQuery, selfQuery } from '../../api/queries';
@@ -9,9 +8,10 @@ import { Figures } from '../../components/stat';
 import { Impossible, NotMeasured, severityOf, State, type StateKind } from '../../components/state';
 import { DataTable, type Column } from '../../components/table';
 import { formatCount, formatRate } from '../../format/numbers';
-import { given, mapFigure, measured, read } from '../../state/figure';
+import { mapFigure, type Figure, read } from '../../state/figure';
 import { openTool } from '../../state/tools';
 import { text } from '../../text';
+import { useQuery } from '../../state/query';
 
 const words = text.health;
 
@@ -173,26 +173,27 @@ export function HealthScreen() {
           )}
         </QueryPanel>
         <QueryPanel title={words.self.title} query={self} skeleton="figures">
-          {({ metrics }) => {
+          {({ metrics }, of) => {
+            const figure = (value: string | null): Figure<string> => mapFigure(of, () => value);
             const { p50, p95, count } = metrics.latencyMs;
             const s = words.self;
             const link = { to: '/documents' as const, search: { path: 'docs/dashboard.md' } };
             return (
               <Figures
                 stats={[
-                  { label: s.requests, value: measured(formatCount(metrics.requests)), note: s.since, link },
-                  { label: s.errors, value: measured(formatCount(metrics.errors)), note: s.errorsNote, link },
+                  { label: s.requests, value: figure(formatCount(metrics.requests)), note: s.since, link },
+                  { label: s.errors, value: figure(formatCount(metrics.errors)), note: s.errorsNote, link },
                   {
                     label: s.clientErrors,
-                    value: measured(formatCount(metrics.clientErrors)),
+                    value: figure(formatCount(metrics.clientErrors)),
                     note: s.clientErrorsNote,
                     link,
                   },
-                  { label: s.limits, value: measured(formatCount(metrics.rateLimitHits)), note: s.limitsNote, link },
+                  { label: s.limits, value: figure(formatCount(metrics.rateLimitHits)), note: s.limitsNote, link },
                   {
                     label: s.latencyFigure,
                     link,
-                    value: mapFigure(given(p95), formatRate),
+                    value: figure(p95 === null ? null : formatRate(p95)),
                     unit: s.ms,
                     note: p50 === null ? s.noRequests : s.latencyNote(formatRate(p50), formatCount(count)),
                   },
