@@ -15,7 +15,7 @@ import (
 // sourceSettings are the services that the dashboard shows figures of, as pages name them, with the variables that hold
 // their addresses.
 var sourceSettings = map[string]string{
-	"tracker": "TRACKING_URI", "serving": "SERVING_URL", "control_plane": "CONTROL_PLANE_URL",
+	"tracker": "TRACKING_URI", "serving": "SERVING_URL", "control_plane": "CONTROL_PLANE_URL", "orchestrator": "ORCHESTRATOR_API_URL",
 }
 
 // TestNoPageClaimsWhatWasNotMeasured stops each source of a dashboard and opens every page in Chromium.
@@ -24,8 +24,9 @@ func TestNoPageClaimsWhatWasNotMeasured(t *testing.T) {
 	gates, env := map[string]*harness.Proxy{}, []string{"DASHBOARD_SOURCE_TIMEOUT=" + sourceTimeout.String()}
 	var names []string
 	for name, variable := range sourceSettings {
-		gates[name] = harness.NewProxy(t, harness.FreePorts(t, 1)[0], w.Env[variable])
-		env = append(env, variable+"="+gates[name].URL)
+		address := strings.TrimSuffix(w.Env[variable], "/api")
+		gates[name] = harness.NewProxy(t, harness.FreePorts(t, 1)[0], address)
+		env = append(env, variable+"="+gates[name].URL+strings.TrimPrefix(w.Env[variable], address))
 		names = append(names, name)
 	}
 	slices.Sort(names)

@@ -38,7 +38,11 @@ export const overviewQuery = queryOptions({
 export const healthQuery = queryOptions({
   queryKey: ['health'],
   meta: { from: 'dashboard' },
-  queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/health', { signal })),
+  // The server shares its probes: their time is that of the figures.
+  queryFn: async ({ signal }) => {
+    const health = await bodyOf(dashboard.GET('/api/health', { signal }));
+    return { ...health, _as_of: health.checked_at };
+  },
   refetchInterval: 15_000,
 });
 

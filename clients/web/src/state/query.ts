@@ -13,7 +13,7 @@ import {
 } from '@tanstack/react-query';
 
 /** Who measures. The browser knows its own choices only. */
-export type Source = 'tracker' | 'serving' | 'control_plane' | 'assistant' | 'dashboard' | 'browser';
+export type Source = 'tracker' | 'serving' | 'control_plane' | 'orchestrator' | 'assistant' | 'dashboard' | 'browser';
 
 declare module '@tanstack/react-query' {
   interface Register {

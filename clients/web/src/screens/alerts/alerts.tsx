@@ -1,3 +1,4 @@
+import { useWatched } from '../../state/watch';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { components } from '../../api/gen/dashboard';
 import { alertsQuery } from '../../api/queries';
@@ -63,6 +64,12 @@ export function AlertsScreen() {
     (next) => set({ id: next }),
   );
   const count = (list: typeof open, of: (inbox: Inbox) => number) => read(list, (data) => of(data.inbox), ['alerts']);
+  const watched = useWatched();
+  const quiet = read(open, (data) => data.inbox.alerts, ['alerts']);
+  const isQuiet = orElse(
+    mapFigure(quiet, (list) => list.every((alert) => alert.state === 'resolved')),
+    false,
+  );
   const known = read(query, (data) => data.inbox.alerts, ['alerts']);
   const filtered = needle !== '' || severity.length > 0 || source.length > 0;
   return (
@@ -70,15 +77,17 @@ export function AlertsScreen() {
       <PageHead
         title={words.title}
         says={[
-          read(
-            open,
-            ({ inbox }) => {
-              const firing = inbox.alerts.filter((alert) => alert.state === 'firing').length;
-              const acked = inbox.alerts.filter((alert) => alert.state === 'acknowledged').length;
-              return firing + acked ? words.sub(firing, acked) : words.quiet;
-            },
-            ['alerts'],
-          ),
+          isQuiet
+            ? mapFigure(watched(quiet), () => words.quiet)
+            : read(
+                open,
+                ({ inbox }) => {
+                  const firing = inbox.alerts.filter((alert) => alert.state === 'firing').length;
+                  const acked = inbox.alerts.filter((alert) => alert.state === 'acknowledged').length;
+                  return firing + acked ? words.sub(firing, acked) : undefined;
+                },
+                ['alerts'],
+              ),
         ]}
         actions={
           <Segments
@@ -145,7 +154,7 @@ export function AlertsScreen() {
                 />
               ) : (
                 <Blank
-                  of={known}
+                  of={state === 'open' ? watched(known) : known}
                   level={2}
                   icon="ok"
                   title={state === 'resolved' ? words.noneResolved : text.overview.alerts.none}

@@ -14,7 +14,6 @@ import { Skeleton } from '../../components/skeleton';
 import { Facts } from '../../components/stat';
 import { State } from '../../components/state';
 import { DataTable, type Column } from '../../components/table';
-import { RelativeTime } from '../../components/time';
 import { formatCount, shortenHash } from '../../format/numbers';
 import { formatExact, parseTime } from '../../format/time';
 import { useMe } from '../../state/auth';
@@ -62,7 +61,7 @@ const columns: Column<Entry>[] = [
     ),
   },
   { key: 'source', header: words.columns.source, drop: 'medium', cell: (row) => row.source },
-  { key: 'at', header: words.columns.at, cell: (row) => <RelativeTime at={row.at} /> },
+  { key: 'at', header: words.columns.at, cell: (row) => formatExact(new Date(row.at)) },
   {
     key: 'hash',
     header: words.columns.hash,

@@ -7,9 +7,8 @@ import { QueryPanel } from '../../components/panel';
 import { NotMeasured, State, type StateKind } from '../../components/state';
 import { RelativeTime } from '../../components/time';
 import { formatCount, shortenHash } from '../../format/numbers';
-import { DAY, formatClock, formatDay, formatExact, parseTime } from '../../format/time';
+import { formatExact, parseTime } from '../../format/time';
 import { useAllowedQuery, useMe } from '../../state/auth';
-import { useNow } from '../../state/now';
 import { text } from '../../text';
 import { outcomeKind } from '../audit/outcome';
 import type { Reading } from '../../state/query';
@@ -27,7 +26,6 @@ export function LedgerPanel({ query }: { query: Reading<View> }) {
     read(useAllowedQuery(checkpointsQuery, 'audit.read'), (page) => page.items),
     [],
   );
-  const now = useNow();
   return (
     <QueryPanel
       title={words.title}
@@ -68,7 +66,7 @@ export function LedgerPanel({ query }: { query: Reading<View> }) {
                   .map((checkpoint) => (
                     <CheckpointRow key={checkpoint.seq} {...checkpoint} />
                   ))}
-                <EntryRow entry={entry} now={now} />
+                <EntryRow entry={entry} />
               </Fragment>
             ))}
             {below && <CheckpointRow {...below} hidden={oldest - below.seq - 1} />}
@@ -79,20 +77,14 @@ export function LedgerPanel({ query }: { query: Reading<View> }) {
   );
 }
 
-function EntryRow({ entry, now }: { entry: Entry; now: Date }) {
+function EntryRow({ entry }: { entry: Entry }) {
   const at = parseTime(entry.ts);
   const kind: StateKind = outcomeKind(entry.outcome);
   return (
     <li>
       <span className="node" />
       <span className="faint">{formatCount(entry.seq)}</span>
-      {at ? (
-        <time dateTime={at.toISOString()} title={formatExact(at)}>
-          {now.getTime() - at.getTime() < DAY ? formatClock(at) : formatDay(at)}
-        </time>
-      ) : (
-        <NotMeasured />
-      )}
+      {at ? <time dateTime={at.toISOString()}>{formatExact(at)}</time> : <NotMeasured />}
       <span className="lw">
         <span className="act">{entry.action}</span>{' '}
         <span className="muted" title={entry.target}>

@@ -11,7 +11,10 @@ import { formatCount, formatRate } from '../../format/numbers';
 import { mapFigure, type Figure, read } from '../../state/figure';
 import { openTool } from '../../state/tools';
 import { text } from '../../text';
+import { healthFrom } from '../../state/watch';
 import { useQuery } from '../../state/query';
+import { useEvidence } from '../../components/evidence';
+import { Show } from '../../components/figure';
 
 const words = text.health;
 
@@ -21,6 +24,13 @@ type Dependency = components['schemas']['Dependency'];
 const kinds: Record<string, StateKind> = { ok: 'ok', degraded: 'warn', down: 'critical', unknown: 'unknown' };
 /** Tools that have pages of their own, reachable through the proxy's second origin. */
 const tools = new Set(['tracker', 'orchestrator', 'serving', 'metrics_store', 'dashboards']);
+
+function HealthState({ row }: { row: Service }) {
+  const of = healthFrom(useEvidence(), row.key, row.status);
+  return (
+    <Show figure={of}>{() => <State kind={kinds[row.status] ?? 'unknown'}>{words.states[row.status]}</State>}</Show>
+  );
+}
 
 function useServiceColumns(): Column<Service>[] {
   const proxyOff = useQuery(flagsQuery).data?.flags.toolProxy === false;
@@ -33,7 +43,7 @@ function useServiceColumns(): Column<Service>[] {
       sort: (row) => severityOf[kinds[row.status] ?? 'unknown'],
       cell: (row) => (
         <>
-          <State kind={kinds[row.status] ?? 'unknown'}>{words.states[row.status]}</State>
+          <HealthState row={row} />
           {row.note && <span className="why">{words.notes[row.note] ?? row.note}</span>}
         </>
       ),
@@ -144,7 +154,7 @@ export function HealthScreen() {
       <div className="stack">
         <QueryPanel
           title={w.title}
-          query={{ ...query, data: query.data && { ...query.data, _as_of: query.data.checked_at } } as typeof query}
+          query={query}
           flush
           skeleton="table"
           note={() => w.note(known.length - bad, known.length)}

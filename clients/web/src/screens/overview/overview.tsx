@@ -13,6 +13,7 @@ import { formatRate, shortenHash } from '../../format/numbers';
 import { formatDuration, parseTime } from '../../format/time';
 import { activeStates } from '../../shell/counts';
 import { countUnknown, explainSilence, mapFigure, read, silentSources, type Figure, orElse } from '../../state/figure';
+import { healthFrom, useWatched } from '../../state/watch';
 import { useNow } from '../../state/now';
 import { useRange } from '../../state/range';
 import { text } from '../../text';
@@ -22,6 +23,7 @@ import type { Run } from '../runs/timeline';
 import { ActivityPanel } from './activity';
 import { LoopStrip } from './loop';
 import { useQueries, useQuery, type Reading } from '../../state/query';
+import { Show } from '../../components/figure';
 
 const words = text.overview;
 /** Charts of the overview add up at most this many models: each is a request. */
@@ -77,6 +79,7 @@ function useSummary(): Figure<string>[] {
 
 function AlertsPanel() {
   const query = useQuery(alertsQuery());
+  const watched = useWatched();
   return (
     <QueryPanel
       title={words.alerts.title}
@@ -91,7 +94,7 @@ function AlertsPanel() {
       }
       empty={(data, of) =>
         data.inbox.alerts.length === 0 ? (
-          <Blank of={of} icon="ok" title={words.alerts.none}>
+          <Blank of={watched(of)} icon="ok" title={words.alerts.none}>
             {words.alerts.noneHint}
           </Blank>
         ) : undefined
@@ -308,7 +311,7 @@ function ServicesPanel() {
         </Link>
       }
     >
-      {(data) => (
+      {(data, of) => (
         <table className="table">
           <thead className="vh">
             <tr>
@@ -326,9 +329,13 @@ function ServicesPanel() {
               .map(([key, service]) => (
                 <tr key={key}>
                   <td>
-                    <State kind={serviceState[service.status] ?? 'unknown'}>
-                      {words.serviceStates[service.status]}
-                    </State>
+                    <Show figure={healthFrom(of, key, service.status)}>
+                      {() => (
+                        <State kind={serviceState[service.status] ?? 'unknown'}>
+                          {words.serviceStates[service.status]}
+                        </State>
+                      )}
+                    </Show>
                   </td>
                   <td className="med">{words.serviceNames[key] ?? key}</td>
                   <td className="num muted fill-cell" title={service.note}>

@@ -19,7 +19,7 @@ import { formatCount, formatZ } from '../../format/numbers';
 import { parseTime } from '../../format/time';
 import { readPreference, storePreference, subscribeToPreferences, type Preferences } from '../../state/preferences';
 import { useRange } from '../../state/range';
-import { countUnknown, read, readLast, orElse, mapFigure, type Figure } from '../../state/figure';
+import { countUnknown, read, readLast, orElse, mapFigure, type Figure, Unknown } from '../../state/figure';
 import { text } from '../../text';
 import { healthOf, readHealth, type RegistryRow } from './health';
 import { useQuery } from '../../state/query';
@@ -36,6 +36,13 @@ function inView(row: RegistryRow, view: string): boolean {
   const { kind } = healthOf(row);
   if (view === 'attention') return kind === 'critical' || kind === 'warn';
   return view === 'unmeasured' ? kind === 'unknown' : true;
+}
+
+/** How many rows a view has; none needs attention only if the health of each is known. */
+function countIn(rows: readonly RegistryRow[], view: string): number | Unknown {
+  const n = rows.filter((row) => inView(row, view)).length;
+  const unknown = rows.filter((row) => healthOf(row).kind === 'unknown').length;
+  return view === 'attention' && n === 0 && unknown > 0 ? new Unknown(text.overview.unknown(unknown, rows.length)) : n;
 }
 
 function matches(row: RegistryRow, q: string): boolean {
@@ -342,6 +349,7 @@ export function RegistryScreen() {
     [all, view, typed, stage, fresh],
   );
   const served = all.filter((row) => row.aliases?.Production !== undefined || row.stage === 'Production').length;
+  const kinds = readHealth(query, (list) => list);
   const chosen = rows.filter((row) => selected.has(row.name));
   return (
     <>
@@ -429,7 +437,7 @@ export function RegistryScreen() {
                   segments={(['all', 'attention', 'unmeasured'] as const).map((value) => ({
                     value,
                     label: words.views[value],
-                    count: read(query, () => all.filter((row) => inView(row, value)).length, ['tracker']),
+                    count: mapFigure(kinds, () => countIn(all, value)),
                   }))}
                 />
                 <FilterChip
