@@ -47,6 +47,9 @@ type walk struct {
 	ProviderName string            `json:"provider_name,omitempty"`
 	OTPSecrets   map[string]string `json:"otp_secrets,omitempty"`
 	Typed        string            `json:"typed,omitempty"` // a secret for the configuration
+
+	Gates   string   `json:"gates,omitempty"`   // address that stops and starts services
+	Sources []string `json:"sources,omitempty"` // services to stop, as pages name them
 }
 
 // walked is one seeded platform for all parts: each only adds to it.

@@ -1,6 +1,7 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { cleanup, render } from '@testing-library/react';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { chosen } from '../src/state/figure';
 import { ComparePanel } from '../src/screens/model/compare';
 import { queryClient } from '../src/state/live';
 
@@ -18,7 +19,7 @@ describe('ComparePanel', () => {
     vi.stubGlobal('fetch', () => new Promise<Response>(() => undefined));
     const { container } = render(
       <QueryClientProvider client={queryClient}>
-        <ComparePanel model="M" versions={{ kind: 'measured', value } as never} onChange={() => undefined} />
+        <ComparePanel model="M" versions={chosen(value) as never} onChange={() => undefined} />
       </QueryClientProvider>,
     );
     expect(container.textContent).toContain(sentence);

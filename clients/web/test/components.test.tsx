@@ -1,4 +1,5 @@
-import { QueryClient, QueryClientProvider, useQuery } from '@tanstack/react-query';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { useQuery } from '../src/state/query';
 import { render, screen, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { useState, type ReactNode } from 'react';
@@ -97,7 +98,7 @@ describe('QueryPanel', () => {
       <QueryPanel
         title="Subject"
         query={query}
-        empty={(data) => (data.n === 0 ? <Blank title="Nothing yet" /> : undefined)}
+        empty={(data, of) => (data.n === 0 ? <Blank of={of} title="Nothing yet" /> : undefined)}
       >
         {(data) => <span>figure {data.n}</span>}
       </QueryPanel>

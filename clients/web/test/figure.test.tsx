@@ -2,11 +2,11 @@ import { render, screen } from '@testing-library/react';
 import { describe, expect, it } from 'vitest';
 import { Problem } from '../src/api/problem';
 import { Blank } from '../src/components/blank';
-import { Count, Nothing, Says } from '../src/components/figure';
+import { Count, Says } from '../src/components/figure';
 import { countDrifting, countServed } from '../src/screens/overview/loop';
 import type { RegistryRow } from '../src/screens/registry/health';
 import { assessRisk, type Approval } from '../src/screens/approvals/risk';
-import { countUnknown, join, measured, orElse, read, type Figure } from '../src/state/figure';
+import { chosen, countUnknown, join, orElse, read, Unknown, withhold, type Figure } from '../src/state/figure';
 
 interface View {
   _partial?: string[];
@@ -16,12 +16,13 @@ interface View {
   >;
   rows: number[];
 }
-const query = (data?: View, error?: Error) => ({ data, error: error ?? null, isError: error !== undefined }) as never;
+const query = (data?: View, error?: Error) =>
+  ({ data, error: error ?? null, isError: error !== undefined, from: ['control_plane'] }) as never;
 const count = (data: View): number => data.rows.length;
 
 describe('a figure', () => {
   it('is measured only by an answer of now from its sources', () => {
-    expect(read(query({ rows: [1] }), count)).toEqual(measured(1));
+    expect(read(query({ rows: [1] }), count)).toMatchObject({ kind: 'measured', value: 1 });
     expect(read(query(), count).kind).toBe('loading');
     expect(read(query({ rows: [] }, new Problem(502, { title: 'Gone' })), count).kind).toBe('failed');
     const view: View = {
@@ -29,28 +30,27 @@ describe('a figure', () => {
       _partial: ['drift'],
       _sources: { drift: { state: 'failed', status: 'ok', ms: 1, error: 'no answer in time' } },
     };
-    expect(read(query(view), count, ['drift'])).toEqual({
+    expect(read(query(view), count, ['drift'])).toMatchObject({
       kind: 'failed',
+      from: ['serving'],
       why: 'No figures from drift: no answer in time.',
     });
-    expect(read(query(view), count, ['tracker'])).toEqual(measured(0));
+    expect(read(query(view), count, ['tracker'])).toMatchObject({ kind: 'measured', value: 0, from: ['tracker'] });
     expect(read(query({ rows: [] }), () => undefined).kind).toBe('unmeasured');
   });
   it('of two is known when both are', () => {
-    const away: Figure<number> = { kind: 'failed', why: 'away' };
-    expect(join(measured(1), away, (a, b: number) => a + b)).toBe(away);
-    expect(join(measured(1), measured(2), (a, b) => a + b)).toEqual(measured(3));
+    const away: Figure<number> = withhold(chosen(0), new Unknown('away', true));
+    expect(join(chosen(1), away, (a, b: number) => a + b)).toMatchObject({ kind: 'failed', why: 'away' });
+    expect(join(chosen(1), chosen(2), (a, b) => a + b)).toMatchObject({ kind: 'measured', value: 3 });
     expect(orElse(away, undefined)).toBeUndefined();
   });
   it('that is not known is no number, no sentence and no emptiness', () => {
-    const away: Figure<number> = { kind: 'failed', why: 'No answer from serving.' };
+    const away: Figure<number> = withhold(chosen(0), new Unknown('No answer from serving.', true));
     render(
       <>
         <Count figure={away} />
-        <Nothing of={away}>
-          <Blank title="Nothing has happened yet" />
-        </Nothing>
-        <Says sentences={[measured('3 run.'), { kind: 'failed', why: 'No answer from serving.' }]} />
+        <Blank of={away} title="Nothing has happened yet" />
+        <Says sentences={[chosen('3 run.'), withhold(chosen(''), new Unknown('No answer from serving.', true))]} />
       </>,
     );
     expect(screen.queryByText(/\b0\b/)).toBeNull();
@@ -73,19 +73,21 @@ const row = (change: Partial<RegistryRow>): RegistryRow =>
 
 describe('the loop', () => {
   it('counts as served only what serving has said of', () => {
-    expect(countServed(measured([row({ served: true }), row({ served: false })]))).toEqual(
-      measured({ served: 1, all: 2 }),
-    );
-    expect(countServed(measured([row({ served: true }), row({})])).kind).toBe('unmeasured');
+    expect(countServed(chosen([row({ served: true }), row({ served: false })]))).toMatchObject({
+      value: { served: 1, all: 2 },
+    });
+    expect(countServed(chosen([row({ served: true }), row({})])).kind).toBe('unmeasured');
   });
   it('counts drift among what was compared', () => {
-    expect(countDrifting(measured([row({}), row({ driftStatus: 'NO_BASELINE' })])).kind).toBe('unmeasured');
-    expect(countDrifting(measured([row({ driftStatus: 'OK' }), row({ driftStatus: 'CRITICAL' }), row({})]))).toEqual(
-      measured({ drifting: 1, critical: 1, compared: 2, all: 3 }),
-    );
+    expect(countDrifting(chosen([row({}), row({ driftStatus: 'NO_BASELINE' })])).kind).toBe('unmeasured');
+    expect(
+      countDrifting(chosen([row({ driftStatus: 'OK' }), row({ driftStatus: 'CRITICAL' }), row({})])),
+    ).toMatchObject({
+      value: { drifting: 1, critical: 1, compared: 2, all: 3 },
+    });
   });
   it('names how many it does not know', () => {
-    expect(countUnknown(measured(['ok', 'unknown']), (n, all) => `${n} of ${all}`)).toEqual({
+    expect(countUnknown(chosen(['ok', 'unknown']), (n, all) => `${n} of ${all}`)).toMatchObject({
       kind: 'unmeasured',
       why: '1 of 2',
     });

@@ -1,3 +1,4 @@
+import { chosen, sourceless } from '../src/state/figure';
 // The list of runs: what it shows and in which order, and each state that its page can be in.
 
 import { QueryClientProvider } from '@tanstack/react-query';
@@ -68,16 +69,18 @@ describe('a run', () => {
   });
 
   it('has a figure only if it was measured, whatever else the answer carries', () => {
-    expect(figureOf({ state: 'measured', value: 0 } as { state: 'measured'; value: number }, (f) => f.value)).toEqual({
+    const view = chosen('answered');
+    expect(figureOf(view, { state: 'measured' as const, value: 0 }, (f) => f.value)).toMatchObject({
       kind: 'measured',
       value: 0,
     });
-    expect(figureOf({ state: 'not_measured', reason: 'why', value: 1 } as never, () => 1)).toEqual({
+    expect(figureOf(view, { state: 'not_measured', reason: 'why', value: 1 } as never, () => 1)).toMatchObject({
       kind: 'unmeasured',
       why: 'why',
     });
-    expect(figureOf({ state: 'failed', reason: 'away' }, () => 1)).toEqual({ kind: 'failed', why: 'away' });
-    expect(figureOf({ state: 'measured' }, () => undefined).kind).toBe('unmeasured');
+    expect(figureOf(view, { state: 'failed', reason: 'away' }, () => 1)).toMatchObject({ kind: 'failed', why: 'away' });
+    expect(figureOf(view, { state: 'measured' }, () => undefined).kind).toBe('unmeasured');
+    expect(figureOf(sourceless, { state: 'measured' }, () => 1).kind).toBe('unmeasured');
   });
 
   it('started on a date whose year is told if it is another', () => {

@@ -17,6 +17,7 @@ const LONGEST_STEP = 604_800;
 
 export const meQuery = queryOptions({
   queryKey: ['me'],
+  meta: { from: 'dashboard' },
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/auth/me', { signal })),
   staleTime: 60_000,
   retry: false,
@@ -24,28 +25,37 @@ export const meQuery = queryOptions({
 
 export const providersQuery = queryOptions({
   queryKey: ['providers'],
+  meta: { from: 'dashboard' },
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/auth/sso/providers', { signal })),
 });
 
 export const overviewQuery = queryOptions({
   queryKey: ['overview'],
+  meta: { from: 'dashboard' },
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/overview', { signal })),
 });
 
 export const healthQuery = queryOptions({
   queryKey: ['health'],
-  queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/health', { signal })),
+  meta: { from: 'dashboard' },
+  // The server shares its probes: their time is that of the figures.
+  queryFn: async ({ signal }) => {
+    const health = await bodyOf(dashboard.GET('/api/health', { signal }));
+    return { ...health, _as_of: health.checked_at };
+  },
   refetchInterval: 15_000,
 });
 
 export const registryQuery = queryOptions({
   queryKey: ['registry'],
+  meta: { from: 'dashboard' },
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/mlops/registry', { signal })),
 });
 
 export const modelQuery = (name: string) =>
   queryOptions({
     queryKey: ['model', name],
+    meta: { from: 'dashboard' },
     queryFn: ({ signal }) =>
       bodyOf(dashboard.GET('/api/v1/mlops/model/{name}', { params: { path: { name } }, signal })),
   });
@@ -53,6 +63,7 @@ export const modelQuery = (name: string) =>
 export const seriesQuery = (name: string, metric: SeriesMetric, range: TimeRange, points = 240) =>
   queryOptions({
     queryKey: ['series', name, metric, range.key, points],
+    meta: { from: 'dashboard' },
     queryFn: ({ signal }) => {
       const { from, to } = boundsOf(range);
       const step = Math.min(LONGEST_STEP, Math.max(1, Math.round(range.span / 1000 / points)));
@@ -65,6 +76,7 @@ export const seriesQuery = (name: string, metric: SeriesMetric, range: TimeRange
 export const gateQuery = (name: string) =>
   queryOptions({
     queryKey: ['promotions', 'gate', name],
+    meta: { from: 'dashboard' },
     queryFn: ({ signal }) =>
       bodyOf(dashboard.GET('/api/v1/mlops/promotion/{name}', { params: { path: { name } }, signal })),
   });
@@ -72,6 +84,7 @@ export const gateQuery = (name: string) =>
 export const approvalsQuery = (status?: ApprovalStatus) =>
   queryOptions({
     queryKey: ['approvals', status ?? 'all'],
+    meta: { from: 'control_plane' },
     queryFn: ({ signal }) =>
       bodyOf(controlPlane.GET('/approvals', { params: { query: { status, limit: LIST_LIMIT } }, signal })),
   });
@@ -79,6 +92,7 @@ export const approvalsQuery = (status?: ApprovalStatus) =>
 export const approvalQuery = (id: string) =>
   queryOptions({
     queryKey: ['approvals', 'one', id],
+    meta: { from: 'control_plane' },
     queryFn: ({ signal }) => bodyOf(controlPlane.GET('/approvals/{id}', { params: { path: { id } }, signal })),
   });
 
@@ -86,6 +100,7 @@ export const approvalQuery = (id: string) =>
 export const effectQuery = (id: string) =>
   queryOptions({
     queryKey: ['approvals', 'effect', id],
+    meta: { from: 'control_plane' },
     queryFn: ({ signal }) =>
       bodyOf(dashboard.GET('/api/v1/approvals/{id}/effect', { params: { path: { id } }, signal })),
     staleTime: 0,
@@ -95,6 +110,7 @@ export const effectQuery = (id: string) =>
 export const approvalDiffQuery = (id: string) =>
   queryOptions({
     queryKey: ['approvals', 'diff', id],
+    meta: { from: 'control_plane' },
     queryFn: ({ signal }) => bodyOf(controlPlane.GET('/approvals/{id}/diff', { params: { path: { id } }, signal })),
     staleTime: Infinity, // between two commits
     retry: false,
@@ -102,6 +118,7 @@ export const approvalDiffQuery = (id: string) =>
 
 export const promotionsQuery = queryOptions({
   queryKey: ['promotions', 'list'],
+  meta: { from: 'control_plane' },
   queryFn: ({ signal }) =>
     bodyOf(controlPlane.GET('/promotions', { params: { query: { limit: LIST_LIMIT } }, signal })),
 });
@@ -109,11 +126,13 @@ export const promotionsQuery = queryOptions({
 export const promotionQuery = (id: string) =>
   queryOptions({
     queryKey: ['promotions', 'one', id],
+    meta: { from: 'control_plane' },
     queryFn: ({ signal }) => bodyOf(controlPlane.GET('/promotions/{id}', { params: { path: { id } }, signal })),
   });
 
 export const policiesQuery = queryOptions({
   queryKey: ['promotions', 'policies'],
+  meta: { from: 'control_plane' },
   queryFn: ({ signal }) =>
     bodyOf(controlPlane.GET('/promotion-policies', { params: { query: { limit: LIST_LIMIT } }, signal })),
 });
@@ -121,6 +140,7 @@ export const policiesQuery = queryOptions({
 export const runsQuery = (model?: string) =>
   queryOptions({
     queryKey: ['runs', 'list', model ?? ''],
+    meta: { from: 'control_plane' },
     queryFn: ({ signal }) =>
       bodyOf(controlPlane.GET('/runs', { params: { query: { model, limit: LIST_LIMIT } }, signal })),
   });
@@ -128,6 +148,7 @@ export const runsQuery = (model?: string) =>
 /** The runs with what each did, cost and changed. */
 export const runRowsQuery = queryOptions({
   queryKey: ['runs', 'rows'],
+  meta: { from: 'dashboard' },
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/runs', { signal })),
 });
 
@@ -135,6 +156,7 @@ export const runRowsQuery = queryOptions({
 export const runDetailQuery = (id: string) =>
   queryOptions({
     queryKey: ['runs', 'detail', id],
+    meta: { from: 'dashboard' },
     queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/runs/{id}', { params: { path: { id } }, signal })),
     retry: (failures, error) => failures < 3 && error instanceof Problem && [0, 404].includes(error.status),
     retryDelay: 1500,
@@ -143,35 +165,41 @@ export const runDetailQuery = (id: string) =>
 export const runQuery = (id: string) =>
   queryOptions({
     queryKey: ['runs', 'one', id],
+    meta: { from: 'control_plane' },
     queryFn: ({ signal }) =>
       bodyOf(controlPlane.GET('/retrain/{flow_run_id}', { params: { path: { flow_run_id: id } }, signal })),
   });
 
 export const repositoryModelsQuery = queryOptions({
   queryKey: ['modelrepo', 'models'],
+  meta: { from: 'control_plane' },
   queryFn: ({ signal }) => bodyOf(controlPlane.GET('/models', { signal })),
 });
 
 export const modelMetaQuery = (model: string) =>
   queryOptions({
     queryKey: ['modelrepo', 'meta', model],
+    meta: { from: 'control_plane' },
     queryFn: ({ signal }) => bodyOf(controlPlane.GET('/models/{model}/meta', { params: { path: { model } }, signal })),
     retry: false,
   });
 
 export const freshnessQuery = queryOptions({
   queryKey: ['modelrepo', 'status'],
+  meta: { from: 'control_plane' },
   queryFn: ({ signal }) => bodyOf(controlPlane.GET('/modelrepo/status', { signal })),
 });
 
 export const pushesQuery = queryOptions({
   queryKey: ['modelrepo', 'events'],
+  meta: { from: 'control_plane' },
   queryFn: ({ signal }) => bodyOf(controlPlane.GET('/modelrepo/events', { params: { query: { limit: 50 } }, signal })),
 });
 
 export const aliasHistoryQuery = (model: string) =>
   queryOptions({
     queryKey: ['model', model, 'aliases'],
+    meta: { from: 'control_plane' },
     queryFn: ({ signal }) =>
       bodyOf(controlPlane.GET('/alias-history', { params: { query: { model, limit: LIST_LIMIT } }, signal })),
   });
@@ -180,6 +208,7 @@ export const aliasHistoryQuery = (model: string) =>
 export const aliasAtQuery = (model: string, alias: string, at: string) =>
   queryOptions({
     queryKey: ['model', model, 'alias-at', alias, at],
+    meta: { from: 'control_plane' },
     queryFn: ({ signal }) =>
       bodyOf(controlPlane.GET('/alias-history', { params: { query: { model, alias, at } }, signal })),
   });
@@ -187,12 +216,14 @@ export const aliasAtQuery = (model: string, alias: string, at: string) =>
 export const modelCostsQuery = (model: string) =>
   queryOptions({
     queryKey: ['finops', 'model', model],
+    meta: { from: 'control_plane' },
     queryFn: ({ signal }) =>
       bodyOf(controlPlane.GET('/costs', { params: { query: { model, limit: LIST_LIMIT } }, signal })),
   });
 
 export const autoRetrainQuery = queryOptions({
   queryKey: ['drift', 'auto'],
+  meta: { from: 'control_plane' },
   queryFn: ({ signal }) =>
     bodyOf(controlPlane.GET('/auto-retrain', { params: { query: { limit: LIST_LIMIT } }, signal })),
 });
@@ -200,6 +231,7 @@ export const autoRetrainQuery = queryOptions({
 export const driftQuery = (model?: string) =>
   queryOptions({
     queryKey: ['drift', 'status', model ?? ''],
+    meta: { from: 'serving' },
     queryFn: ({ signal }) =>
       bodyOf(serving.GET('/drift/status', { params: { query: { model, limit: LIST_LIMIT } }, signal })),
   });
@@ -219,6 +251,7 @@ export interface InputDrift {
 /** Drift of the inputs; a serving build without it answers 404, which the panel reports. */
 export const inputDriftQuery = queryOptions({
   queryKey: ['drift', 'input'],
+  meta: { from: 'serving' },
   queryFn: () => sendJSON<InputDrift[]>('GET', '/api/proxy/serving/drift/input/status'),
   retry: false,
 });
@@ -227,6 +260,7 @@ export const inputDriftQuery = queryOptions({
 export const inputReportQuery = (model: string) =>
   queryOptions({
     queryKey: ['drift', 'report', model],
+    meta: { from: 'serving' },
     queryFn: ({ signal }) =>
       bodyOf(serving.GET('/drift/input/{model_name}/report', { params: { path: { model_name: model } }, signal })),
     retry: false,
@@ -234,6 +268,7 @@ export const inputReportQuery = (model: string) =>
 
 export const servedQuery = queryOptions({
   queryKey: ['registry', 'served'],
+  meta: { from: 'serving' },
   queryFn: ({ signal }) =>
     bodyOf(serving.GET('/models', { params: { query: { alias: '*', limit: LIST_LIMIT } }, signal })),
 });
@@ -241,12 +276,14 @@ export const servedQuery = queryOptions({
 export const alertsQuery = (state?: 'resolved' | 'all') =>
   queryOptions({
     queryKey: ['alerts', state ?? 'open'],
+    meta: { from: 'dashboard' },
     queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/alerts', { params: { query: { state } }, signal })),
   });
 
 /** Changes of rules that wait for a second person. */
 export const guardedChangesQuery = queryOptions({
   queryKey: ['governance', 'changes'],
+  meta: { from: 'control_plane' },
   queryFn: ({ signal }) =>
     bodyOf(
       controlPlane.GET('/governance/changes', { params: { query: { state: 'pending', limit: LIST_LIMIT } }, signal }),
@@ -255,22 +292,26 @@ export const guardedChangesQuery = queryOptions({
 
 export const governanceQuery = queryOptions({
   queryKey: ['governance'],
+  meta: { from: 'dashboard' },
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/governance/overview', { signal })),
 });
 
 export const finopsQuery = queryOptions({
   queryKey: ['finops'],
+  meta: { from: 'dashboard' },
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/finops/overview', { signal })),
 });
 
 export const llmopsQuery = queryOptions({
   queryKey: ['llmops'],
+  meta: { from: 'dashboard' },
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/llmops/overview', { signal })),
 });
 
 export const facilityQuery = (cluster?: string) =>
   queryOptions({
     queryKey: ['facility', 'overview', cluster ?? ''],
+    meta: { from: 'dashboard' },
     queryFn: ({ signal }) =>
       bodyOf(dashboard.GET('/api/v1/facility/overview', { params: { query: { cluster } }, signal })),
   });
@@ -278,6 +319,7 @@ export const facilityQuery = (cluster?: string) =>
 export const queueQuery = (cluster?: string) =>
   queryOptions({
     queryKey: ['facility', 'queue', cluster ?? ''],
+    meta: { from: 'dashboard' },
     queryFn: ({ signal }) =>
       bodyOf(dashboard.GET('/api/v1/facility/queue', { params: { query: { cluster } }, signal })),
   });
@@ -285,6 +327,7 @@ export const queueQuery = (cluster?: string) =>
 export const jobQuery = (id: string, cluster?: string) =>
   queryOptions({
     queryKey: ['facility', 'job', id, cluster ?? ''],
+    meta: { from: 'dashboard' },
     queryFn: ({ signal }) =>
       bodyOf(
         dashboard.GET('/api/v1/facility/job/{job_id}', {
@@ -296,18 +339,21 @@ export const jobQuery = (id: string, cluster?: string) =>
 
 export const selfQuery = queryOptions({
   queryKey: ['health', 'self'],
+  meta: { from: 'dashboard' },
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/selfobs/status', { signal })),
   refetchInterval: 15_000,
 });
 
 export const flagsQuery = queryOptions({
   queryKey: ['flags'],
+  meta: { from: 'dashboard' },
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/flags', { signal })),
 });
 
 export const commentsQuery = (type: string, id: string) =>
   queryOptions({
     queryKey: ['comments', type, id],
+    meta: { from: 'dashboard' },
     queryFn: ({ signal }) =>
       bodyOf(
         dashboard.GET('/api/v1/collab/{type}/{id}/comments', {
@@ -320,6 +366,7 @@ export const commentsQuery = (type: string, id: string) =>
 export const activityQuery = (type: string, id: string) =>
   queryOptions({
     queryKey: ['comments', type, id, 'activity'],
+    meta: { from: 'dashboard' },
     queryFn: ({ signal }) =>
       bodyOf(dashboard.GET('/api/v1/collab/{type}/{id}/activity', { params: { path: { type, id } }, signal })),
   });
@@ -327,6 +374,7 @@ export const activityQuery = (type: string, id: string) =>
 export const searchQuery = (q: string, limit = 20) =>
   queryOptions({
     queryKey: ['search', q, limit],
+    meta: { from: 'dashboard' },
     queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/search', { params: { query: { q, limit } }, signal })),
     enabled: q.trim() !== '',
     staleTime: 10_000,
@@ -335,12 +383,14 @@ export const searchQuery = (q: string, limit = 20) =>
 /** The newest signed checkpoints of the ledger. */
 export const checkpointsQuery = queryOptions({
   queryKey: ['governance', 'checkpoints'],
+  meta: { from: 'control_plane' },
   queryFn: ({ signal }) => bodyOf(controlPlane.GET('/audit/checkpoints', { params: { query: { limit: 20 } }, signal })),
   retry: false,
 });
 
 export const ledgerKeysQuery = queryOptions({
   queryKey: ['governance', 'keys'],
+  meta: { from: 'control_plane' },
   queryFn: ({ signal }) => bodyOf(controlPlane.GET('/audit/keys', { signal })),
   staleTime: 60_000,
   retry: false,
@@ -349,6 +399,7 @@ export const ledgerKeysQuery = queryOptions({
 /** Recomputes the whole chain; slow on a large ledger, so it runs only on request. */
 export const verifyLedgerQuery = queryOptions({
   queryKey: ['ledger-verdict'],
+  meta: { from: 'control_plane' },
   queryFn: ({ signal }) => bodyOf(controlPlane.GET('/audit/verify', { signal })),
   enabled: false,
   staleTime: Infinity,
@@ -358,6 +409,7 @@ export const verifyLedgerQuery = queryOptions({
 
 export const modelCardsQuery = queryOptions({
   queryKey: ['governance', 'cards'],
+  meta: { from: 'control_plane' },
   queryFn: ({ signal }) =>
     bodyOf(controlPlane.GET('/model-cards', { params: { query: { limit: LIST_LIMIT } }, signal })),
 });
@@ -376,6 +428,7 @@ export const AUDIT_PAGE = 50;
 export const auditQuery = (filters: AuditFilters) =>
   infiniteQueryOptions({
     queryKey: ['audit', filters],
+    meta: { from: 'control_plane' },
     queryFn: ({ pageParam, signal }) =>
       bodyOf(
         dashboard.GET('/api/audit', {
@@ -399,11 +452,13 @@ export async function fetchLedger(since?: string, until?: string): Promise<Blob>
 
 export const carbonQuery = queryOptions({
   queryKey: ['finops', 'carbon'],
+  meta: { from: 'control_plane' },
   queryFn: ({ signal }) => bodyOf(controlPlane.GET('/carbon', { signal })),
 });
 
 export const budgetsQuery = queryOptions({
   queryKey: ['finops', 'budgets'],
+  meta: { from: 'control_plane' },
   queryFn: ({ signal }) => bodyOf(controlPlane.GET('/budgets', { params: { query: { limit: LIST_LIMIT } }, signal })),
 });
 
@@ -411,18 +466,21 @@ export const budgetsQuery = queryOptions({
 export const costSummaryQuery = (by: 'model' | 'project') =>
   queryOptions({
     queryKey: ['finops', 'summary', by],
+    meta: { from: 'control_plane' },
     queryFn: ({ signal }) => bodyOf(controlPlane.GET('/costs/summary', { params: { query: { by } }, signal })),
   });
 
 export const evalsQuery = (model?: string) =>
   queryOptions({
     queryKey: ['llmops', 'evals', model ?? ''],
+    meta: { from: 'control_plane' },
     queryFn: ({ signal }) => bodyOf(controlPlane.GET('/evals', { params: { query: { model, limit: 50 } }, signal })),
   });
 
 /** The settings with the tag that a write returns, so that no one overwrites a change they have not seen. */
 export const configQuery = queryOptions({
   queryKey: ['config', 'values'],
+  meta: { from: 'dashboard' },
   queryFn: async ({ signal }) => {
     const { data, response } = await dashboard.GET('/api/config', { signal });
     return { values: data as Dashboard['schemas']['Config'], etag: response.headers.get('etag') ?? undefined };
@@ -431,16 +489,19 @@ export const configQuery = queryOptions({
 
 export const configKeysQuery = queryOptions({
   queryKey: ['config', 'keys'],
+  meta: { from: 'dashboard' },
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/config/keys', { signal })),
 });
 
 export const flagDefinitionsQuery = queryOptions({
   queryKey: ['flags', 'definitions'],
+  meta: { from: 'dashboard' },
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/flags/admin', { signal })),
 });
 
 export const docsTreeQuery = queryOptions({
   queryKey: ['docs', 'tree'],
+  meta: { from: 'dashboard' },
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/docs/tree', { signal })),
   staleTime: 60_000,
 });
@@ -448,6 +509,7 @@ export const docsTreeQuery = queryOptions({
 export const docsPageQuery = (path: string) =>
   queryOptions({
     queryKey: ['docs', 'page', path],
+    meta: { from: 'dashboard' },
     queryFn: ({ signal }) =>
       bodyOf(dashboard.GET('/api/docs/content', { params: { query: { path } }, parseAs: 'text', signal })),
     staleTime: 60_000,
@@ -457,6 +519,7 @@ export const docsPageQuery = (path: string) =>
 export const snapshotQuery = (token: string) =>
   queryOptions({
     queryKey: ['snapshot', token],
+    meta: { from: 'dashboard' },
     queryFn: ({ signal }) =>
       bodyOf(dashboard.GET('/api/v1/collab/snapshot/{token}', { params: { path: { token } }, signal })),
     staleTime: Infinity,
@@ -487,6 +550,7 @@ export interface AssistantAction {
 /** The clusters that the assistant answers about, the default first; none where there is one without a name. */
 export const assistantClustersQuery = queryOptions({
   queryKey: ['assistant-clusters'],
+  meta: { from: 'assistant' },
   queryFn: async ({ signal }) => (await bodyOf(dashboard.GET('/api/v1/assistant/clusters', { signal }))).clusters,
   staleTime: 60_000,
 });
@@ -495,6 +559,7 @@ export const assistantClustersQuery = queryOptions({
 export const assistantActionsQuery = (session: string) =>
   queryOptions({
     queryKey: ['assistant', 'actions', session],
+    meta: { from: 'assistant' },
     queryFn: async ({ signal }) => {
       const params = { path: { session }, query: { limit: 50 } };
       const page = await bodyOf(dashboard.GET('/api/v1/assistant/sessions/{session}/actions', { params, signal }));
@@ -507,6 +572,7 @@ export const assistantActionsQuery = (session: string) =>
 export const versionGateQuery = (model: string, version: string, from: string, to: string) =>
   queryOptions({
     queryKey: ['promotions', 'version-gate', model, version, from, to],
+    meta: { from: 'control_plane' },
     queryFn: ({ signal }) =>
       bodyOf(
         controlPlane.GET('/promotions/{model}/gate', {
@@ -520,6 +586,7 @@ export const versionGateQuery = (model: string, version: string, from: string, t
 export const policyQuery = (model: string) =>
   queryOptions({
     queryKey: ['promotions', 'policy', model],
+    meta: { from: 'control_plane' },
     queryFn: ({ signal }) =>
       bodyOf(controlPlane.GET('/promotion-policies/{model}', { params: { path: { model } }, signal })),
     retry: false,
@@ -528,6 +595,7 @@ export const policyQuery = (model: string) =>
 export const modelPromotionsQuery = (model: string) =>
   queryOptions({
     queryKey: ['promotions', 'of', model],
+    meta: { from: 'control_plane' },
     queryFn: ({ signal }) =>
       bodyOf(controlPlane.GET('/promotions', { params: { query: { model, limit: 20 } }, signal })),
   });

@@ -1,18 +1,16 @@
 import { useState, type ReactNode } from 'react';
+import { explainProblem } from '../api/explain';
 import { Problem } from '../api/problem';
+import type { Figure } from '../state/figure';
 import { text } from '../text';
 import { Button } from './button';
+import { Evidence } from './evidence';
 import { Icon, type IconName } from './icon';
+import { Skeleton } from './skeleton';
 
-/** Shown by a panel without content: one sentence, and the next useful act. */
-export function Blank({
-  icon,
-  title,
-  children,
-  actions,
-  kind,
-  level = 3,
-}: {
+export { explainProblem };
+
+interface MessageProps {
   icon?: IconName;
   title: string;
   /** 2 where there is no panel title above. */
@@ -20,7 +18,10 @@ export function Blank({
   children?: ReactNode;
   actions?: ReactNode;
   kind?: 'critical';
-}) {
+}
+
+/** A sentence in an empty place, and the next useful act. It claims nothing about a service. */
+export function Message({ icon, title, children, actions, kind, level = 3 }: MessageProps) {
   return (
     <div className="blank">
       {icon && <Icon name={icon} className={`i-l ${kind === 'critical' ? 'st-critical' : 'faint'}`} />}
@@ -31,19 +32,29 @@ export function Blank({
   );
 }
 
-/** Returns a title for what failed and a hint on what to do. */
-export function explainProblem(error: unknown): { title: string; hint: string } {
-  const words = text.common.errors;
-  if (!(error instanceof Problem)) return { title: words.unexpected, hint: words.unexpectedHint };
-  if (error.code === 'unreachable') return { title: words.unreachable, hint: words.unreachableHint };
-  if (error.status === 429)
-    return {
-      title: words.rate_limited,
-      hint: error.retryAfter ? words.rateLimitedHint(error.retryAfter) : error.message,
-    };
-  const known = words[error.code as keyof typeof words];
-  const title = typeof known === 'string' ? known : error.title || words.unexpected;
-  return { title, hint: error.message !== title ? error.message : words.otherPanels };
+/** Shows that there is nothing: one sentence, and the next useful act. Only what was measured can be nothing. */
+export function Blank({
+  of,
+  ...message
+}: MessageProps & {
+  /** Whatever was counted; it must be known before there can be none of it. */
+  of: Figure<unknown>;
+}) {
+  if (of.kind === 'loading') return <Skeleton shape="list" />;
+  return (
+    <Evidence of={of} as="div">
+      {of.kind === 'measured' ? <Message {...message} /> : <UnmeasuredBlank why={of.why} level={message.level} />}
+    </Evidence>
+  );
+}
+
+/** Replaces content that was not measured. */
+export function UnmeasuredBlank({ why, level, actions }: { why: string; level?: 2 | 3; actions?: ReactNode }) {
+  return (
+    <Message icon="unknown" level={level} title={text.common.states.unknown} actions={actions}>
+      {why} {text.common.figures.again}
+    </Message>
+  );
 }
 
 /** A failed request: what failed, what to do, the request's id, and a second try. */
@@ -53,7 +64,7 @@ export function ErrorBlank({ error, onRetry }: { error: unknown; onRetry?: () =>
   const refused = problem?.status === 403;
   const off = problem?.code === 'feature_off';
   return (
-    <Blank
+    <Message
       icon={off ? 'flag' : refused ? 'lock' : 'critical'}
       kind={refused ? undefined : 'critical'}
       title={title}
@@ -76,7 +87,7 @@ export function ErrorBlank({ error, onRetry }: { error: unknown; onRetry?: () =>
           {text.common.httpStatus(problem.status, problem.code)}
         </span>
       )}
-    </Blank>
+    </Message>
   );
 }
 

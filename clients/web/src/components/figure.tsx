@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react';
 import type { Figure } from '../state/figure';
 import { text } from '../text';
-import { Blank } from './blank';
+import { UnmeasuredBlank } from './blank';
+import { Evidence, evidenceOf, EvidenceProvider } from './evidence';
 import { Panel, type PanelProps } from './panel';
 import { Skeleton, type SkeletonShape } from './skeleton';
 import { NotMeasured } from './state';
@@ -10,20 +11,29 @@ import { NotMeasured } from './state';
 export function Show<T>({ figure, children }: { figure: Figure<T>; children: (value: T) => ReactNode }) {
   switch (figure.kind) {
     case 'measured':
-      return <>{children(figure.value)}</>;
+      return <Evidence of={figure}>{children(figure.value)}</Evidence>;
     case 'loading':
       return <span className="faint">…</span>;
     default:
-      return <NotMeasured why={figure.why} />;
+      return (
+        <Evidence of={figure}>
+          <NotMeasured why={figure.why} />
+        </Evidence>
+      );
   }
 }
 
 /** A count next to a name; a dash where nothing was counted. */
 export function Count({ figure, className = 'n' }: { figure: Figure<ReactNode>; className?: string }) {
   if (figure.kind === 'loading') return null;
-  if (figure.kind === 'measured') return <span className={className}>{figure.value}</span>;
+  if (figure.kind === 'measured')
+    return (
+      <span className={className} {...evidenceOf(figure)}>
+        {figure.value}
+      </span>
+    );
   return (
-    <span className={className} title={figure.why} data-unmeasured>
+    <span className={className} title={figure.why} data-unmeasured {...evidenceOf(figure)}>
       –<span className="vh"> {text.common.notMeasured}</span>
     </span>
   );
@@ -31,60 +41,68 @@ export function Count({ figure, className = 'n' }: { figure: Figure<ReactNode>; 
 
 /** Sentences about what was measured, then what was not, once. */
 export function Says({ sentences }: { sentences: readonly Figure<string>[] }) {
-  const said = sentences.flatMap((each) => (each.kind === 'measured' && each.value ? [each.value] : []));
+  const said = sentences.flatMap((each) => (each.kind === 'measured' && each.value ? [each] : []));
   const missing = [
     ...new Set(sentences.flatMap((each) => (each.kind === 'failed' || each.kind === 'unmeasured' ? [each.why] : []))),
   ];
   if (said.length === 0 && missing.length === 0) return <span className="faint">{text.common.loading}</span>;
   return (
     <>
-      {said.map((sentence) => (
-        <span key={sentence}>{sentence} </span>
+      {said.map((each) => (
+        <Evidence key={each.value} of={each}>
+          {each.value}{' '}
+        </Evidence>
       ))}
       {missing.length > 0 && <span className="nm">{text.common.figures.missing(missing.join(' '))}</span>}
     </>
   );
 }
 
-/** Replaces a panel's content that was not measured. */
-export function UnmeasuredBlank({ why, level, actions }: { why: string; level?: 2 | 3; actions?: ReactNode }) {
-  return (
-    <Blank icon="unknown" level={level} title={text.common.states.unknown} actions={actions}>
-      {why} {text.common.figures.again}
-    </Blank>
-  );
-}
-
-/** Shows that there is nothing, but only where that was measured. */
-export function Nothing({
-  of,
-  level,
+/** Panels over one figure; one panel in their place while it has no value. */
+export function FigureParts<T>({
+  figure,
+  title,
+  skeleton,
   children,
 }: {
-  /** Whatever was counted; it must be known before there can be none of it. */
-  of: Figure<unknown>;
-  level?: 2 | 3;
-  children: ReactNode;
+  figure: Figure<T>;
+  title: string;
+  skeleton?: SkeletonShape;
+  children: (value: T) => ReactNode;
 }) {
-  if (of.kind === 'measured') return <>{children}</>;
-  if (of.kind === 'loading') return null;
-  return <UnmeasuredBlank why={of.why} level={level} />;
+  if (figure.kind === 'measured') return <EvidenceProvider value={figure}>{children(figure.value)}</EvidenceProvider>;
+  return (
+    <FigurePanel figure={figure} title={title} skeleton={skeleton}>
+      {() => null}
+    </FigurePanel>
+  );
 }
 
 /** A panel over one figure. */
 export function FigurePanel<T>({
   figure,
   skeleton = 'list',
+  note,
   children,
   ...panel
-}: Omit<PanelProps, 'children'> & {
+}: Omit<PanelProps, 'children' | 'note'> & {
   figure: Figure<T>;
   skeleton?: SkeletonShape;
+  note?: ReactNode | ((value: T) => ReactNode);
   children: (value: T) => ReactNode;
 }) {
-  if (figure.kind === 'measured') return <Panel {...panel}>{children(figure.value)}</Panel>;
+  if (figure.kind === 'measured')
+    return (
+      <Panel
+        {...panel}
+        of={figure}
+        note={typeof note === 'function' ? (note as (value: T) => ReactNode)(figure.value) : note}
+      >
+        {children(figure.value)}
+      </Panel>
+    );
   return (
-    <Panel {...panel} note={undefined} footer={undefined} flush>
+    <Panel {...panel} of={figure} note={undefined} footer={undefined} flush>
       {figure.kind === 'loading' ? (
         <div className="sk-pad">
           <Skeleton shape={skeleton} />

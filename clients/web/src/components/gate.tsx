@@ -1,5 +1,7 @@
 import type { ReactNode } from 'react';
+import { useIsMeasured } from './evidence';
 import { Icon, type StateKind } from './icon';
+import { NotMeasured } from './state';
 
 export interface GateItem {
   key: string;
@@ -11,6 +13,7 @@ export interface GateItem {
 
 /** Checks with their reasons: a verdict is never shown without one. */
 export function GateList({ items, tight }: { items: readonly GateItem[]; tight?: boolean }) {
+  if (!useIsMeasured()) return <NotMeasured />;
   return (
     <ul className={tight ? 'gate tight' : 'gate'}>
       {items.map((item) => (

@@ -1,14 +1,14 @@
-import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { formatClock, formatRough, MINUTE, parseTime } from '../format/time';
-import { explainSilence, silentSources } from '../state/figure';
+import { explainSilence, read, readLast, silentSources, sourceless, type Figure } from '../state/figure';
 import { useNow } from '../state/now';
+import type { Reading } from '../state/query';
 import { text } from '../text';
-import { Blank, ErrorBlank, explainProblem } from './blank';
+import { ErrorBlank, explainProblem, Message, UnmeasuredBlank } from './blank';
 import { Boundary } from './boundary';
 import { Button } from './button';
 import { Chip } from './chip';
-import { UnmeasuredBlank } from './figure';
+import { evidenceOf, EvidenceProvider, useEvidence } from './evidence';
 import { Icon } from './icon';
 import { Skeleton, type SkeletonShape } from './skeleton';
 
@@ -16,6 +16,8 @@ import { Skeleton, type SkeletonShape } from './skeleton';
 const LATE = 2 * MINUTE;
 
 export interface PanelProps {
+  /** The figure that all of the panel shows; without one it can hold no claim but those of figures inside. */
+  of?: Figure<unknown>;
   title: string;
   /** What a link of the page points to. */
   id?: string;
@@ -37,6 +39,7 @@ export interface PanelProps {
 
 /** A flat box with a title. A fault inside stays inside. */
 export function Panel({
+  of,
   title,
   id,
   note,
@@ -52,23 +55,28 @@ export function Panel({
   const guarded = (
     <Boundary
       fallback={(retry) => (
-        <Blank
+        <Message
           icon="critical"
           kind="critical"
           title={text.common.errors.crash}
           actions={<Button onPress={retry}>{text.common.retry}</Button>}
         >
           {text.common.errors.crashHint}
-        </Blank>
+        </Message>
       )}
     >
       {children}
     </Boundary>
   );
   const silent = partial && partial.length > 0 && <PartialChip sources={partial} />;
+  const around = useEvidence();
+  const shown = of ?? (around === sourceless ? undefined : around);
+  const evidence = shown && evidenceOf(shown);
+  const within = (section: ReactNode): ReactNode =>
+    of ? <EvidenceProvider value={of}>{section}</EvidenceProvider> : section;
   if (untitled)
-    return (
-      <section id={id} className={`panel ${className}`} aria-label={title}>
+    return within(
+      <section id={id} className={`panel ${className}`} aria-label={title} {...evidence}>
         <h2 className="vh">{title}</h2>
         {(silent || actions) && (
           <header className="untitled">
@@ -88,10 +96,10 @@ export function Panel({
             </span>
           </footer>
         )}
-      </section>
+      </section>,
     );
-  return (
-    <section id={id} className={`panel ${className}`} aria-label={title}>
+  return within(
+    <section id={id} className={`panel ${className}`} aria-label={title} {...evidence}>
       <header>
         <h2>
           {title}
@@ -105,7 +113,7 @@ export function Panel({
       </header>
       {flush ? guarded : <div className="body">{guarded}</div>}
       {footer && <footer>{footer}</footer>}
-    </section>
+    </section>,
   );
 }
 
@@ -138,7 +146,7 @@ interface Fresh {
 }
 
 /** Returns when an answer was true: by its own word, else when it came. */
-export function freshnessOf(query: Pick<UseQueryResult<unknown>, 'data' | 'dataUpdatedAt'>): {
+export function freshnessOf(query: Pick<Reading<unknown>, 'data' | 'dataUpdatedAt'>): {
   asOf?: Date;
   partial?: string[];
 } {
@@ -149,15 +157,15 @@ export function freshnessOf(query: Pick<UseQueryResult<unknown>, 'data' | 'dataU
 
 export interface QueryPanelProps<T> extends Omit<
   PanelProps,
-  'children' | 'asOf' | 'partial' | 'note' | 'actions' | 'footer'
+  'children' | 'asOf' | 'partial' | 'note' | 'actions' | 'footer' | 'of'
 > {
-  query: UseQueryResult<T>;
+  query: Reading<T>;
   skeleton?: SkeletonShape;
   note?: ReactNode | ((data: T) => ReactNode);
   actions?: ReactNode | ((data: T) => ReactNode);
   footer?: ReactNode | ((data: T) => ReactNode);
   /** Returns the text to show instead of the content, when there is none. */
-  empty?: (data: T) => ReactNode | undefined;
+  empty?: (data: T, of: Figure<T>) => ReactNode | undefined;
   /** Sources that matter to this panel; others' silence is not its business. */
   sources?: readonly string[];
   /** Those of them that its rows come from: without their answer it has neither count nor emptiness. Default all. */
@@ -165,7 +173,7 @@ export interface QueryPanelProps<T> extends Omit<
   hideAsOf?: boolean;
   /** All of its content comes from these sources: nothing is left to show without them. */
   whole?: boolean;
-  children: (data: T) => ReactNode;
+  children: (data: T, of: Figure<T>) => ReactNode;
 }
 
 /** A panel over one query, with all its states: loading, empty, error, partial, late, not allowed, off. */
@@ -190,7 +198,7 @@ export function QueryPanel<T>({
     typeof part === 'function' ? (data === undefined ? undefined : (part as (data: T) => V)(data)) : part;
   if (data === undefined) {
     return (
-      <Panel {...panel} flush>
+      <Panel {...panel} of={read(query, (all) => all, rowsOf ?? sources)} flush>
         {query.isError ? (
           <ErrorBlank error={query.error} onRetry={() => void query.refetch()} />
         ) : (
@@ -202,7 +210,10 @@ export function QueryPanel<T>({
     );
   }
   const silent = silentSources(data, rowsOf ?? sources);
-  let blank = empty?.(data) ?? (whole && silent.length > 0 ? '' : undefined);
+  const claim = read(query, (all) => all, rowsOf ?? sources);
+  // What is shown of before is a figure of before.
+  const shown = readLast(query, rowsOf ?? sources);
+  let blank = empty?.(data, claim) ?? (whole && silent.length > 0 ? '' : undefined);
   // Emptiness is a claim: it needs an answer, and one of now.
   if (blank !== undefined && query.isError)
     blank = <ErrorBlank error={query.error} onRetry={() => void query.refetch()} />;
@@ -210,6 +221,7 @@ export function QueryPanel<T>({
   return (
     <Panel
       {...panel}
+      of={blank === undefined ? shown : claim}
       flush={panel.flush || blank !== undefined}
       note={silent.length > 0 && typeof note === 'function' ? undefined : show(note)}
       actions={show(actions)}
@@ -222,7 +234,7 @@ export function QueryPanel<T>({
           {text.common.notRefreshed(explainProblem(query.error).title)}
         </p>
       )}
-      {blank ?? children(data)}
+      {blank ?? children(data, shown)}
     </Panel>
   );
 }

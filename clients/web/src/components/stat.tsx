@@ -39,7 +39,9 @@ export function Figures({ stats }: { stats: readonly Stat[] }) {
                 shown
               )}
               {found?.kind === 'measured' ? (
-                <div className="sub">{found.value}</div>
+                <div className="sub">
+                  <Show figure={found}>{(each) => each}</Show>
+                </div>
               ) : (
                 note !== undefined && <div className="sub">{note}</div>
               )}

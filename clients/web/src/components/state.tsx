@@ -1,11 +1,14 @@
 import type { ReactNode } from 'react';
 import { text } from '../text';
+import { useIsMeasured } from './evidence';
 import { Icon, type StateKind } from './icon';
 
 export type { StateKind };
 
 /** A state in a table or line: icon, word and colour. */
 export function State({ kind, children }: { kind: StateKind; children?: ReactNode }) {
+  // "All well" is a claim: it needs a figure around it that was measured.
+  if (!useIsMeasured() && kind === 'ok') return <NotMeasured />;
   return (
     <span className={`st st-${kind}`}>
       <Icon name={kind} small />
@@ -16,6 +19,7 @@ export function State({ kind, children }: { kind: StateKind; children?: ReactNod
 
 /** The one pill of an object. */
 export function Pill({ kind, children }: { kind: StateKind; children?: ReactNode }) {
+  if (!useIsMeasured() && kind === 'ok') return <NotMeasured />;
   return (
     <span className={`st pill st-${kind}`}>
       <Icon name={kind} small />

@@ -291,7 +291,7 @@ function PlainTableRow<Row>({
       }}
     >
       {picks && (
-        <td className="hide-s pick">
+        <td className="pick">
           <input
             className="chk"
             type="checkbox"

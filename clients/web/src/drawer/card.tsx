@@ -1,5 +1,4 @@
 import { useState } from 'react';
-import type { UseQueryResult } from '@tanstack/react-query';
 import type { AssistantAction } from '../api/queries';
 import { ActDialog } from '../components/act-dialog';
 import { CopyText, explainProblem } from '../components/blank';
@@ -19,6 +18,9 @@ import { useNow } from '../state/now';
 import { text } from '../text';
 import { splitDiff } from './diffs';
 import type { Prompt } from './frames';
+import type { Reading } from '../state/query';
+import { Evidence } from '../components/evidence';
+import { answered, alsoFrom } from '../state/figure';
 
 const words = text.assistant.card;
 /** So many affected objects are named. */
@@ -49,7 +51,7 @@ const riskKinds: Record<string, StateKind> = { low: 'ok', medium: 'warn', high: 
 export interface ActionCardProps {
   prompt: Prompt;
   session: string;
-  actions: Pick<UseQueryResult<AssistantAction[]>, 'data' | 'isError' | 'error' | 'refetch'>;
+  actions: Pick<Reading<AssistantAction[]>, 'data' | 'isError' | 'error' | 'refetch'>;
   /** Lets an approved change run, where it has not begun automatically. */
   onRun?: () => void;
 }
@@ -91,7 +93,9 @@ export function ActionCard({ prompt, session, actions, onRun }: ActionCardProps)
             [
               words.risk,
               <>
-                <State kind={riskKinds[risk] ?? 'unknown'}>{words.risks[risk] ?? risk}</State>{' '}
+                <Evidence of={alsoFrom(answered(risk, 'assistant'), 'assistant')}>
+                  <State kind={riskKinds[risk] ?? 'unknown'}>{words.risks[risk] ?? risk}</State>
+                </Evidence>{' '}
                 <span className="muted">{reasonsOf(prompt, action)}</span>
               </>,
             ],

@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { Problem } from '../api/problem';
 import { assistantClustersQuery } from '../api/queries';
@@ -7,6 +6,7 @@ import { Select } from '../components/field';
 import { readCluster, storeCluster } from '../state/preferences';
 import { text } from '../text';
 import type { ConversationState } from './conversation';
+import { useQuery } from '../state/query';
 
 const words = text.assistant.clusters;
 

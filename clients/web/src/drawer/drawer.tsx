@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { useRouterState } from '@tanstack/react-router';
 import { useEffect, useRef, useState, useSyncExternalStore, type KeyboardEvent } from 'react';
 import { assistantActionsQuery } from '../api/queries';
@@ -14,6 +13,7 @@ import { text } from '../text';
 import { ClusterBar, isOfCluster, isUnknownCluster, useClusters } from './clusters';
 import { conversation, FOLLOW_UP, type ConversationState, type PageContext } from './conversation';
 import { TurnView, Welcome } from './turn-view';
+import { useQuery } from '../state/query';
 
 const words = text.assistant;
 /** How often a change that is running is looked at. */

@@ -1,4 +1,3 @@
-import type { UseQueryResult } from '@tanstack/react-query';
 import type { AssistantAction } from '../api/queries';
 import { Button } from '../components/button';
 import { Icon, type StateKind } from '../components/icon';
@@ -9,13 +8,14 @@ import { Answer } from './answer';
 import { ActionCard } from './card';
 import type { StepStatus } from './frames';
 import { progressOf, type ToolCall, type Turn } from './turns';
+import type { Reading } from '../state/query';
 
 const words = text.assistant;
 
 export interface TurnViewProps {
   turn: Turn;
   session: string;
-  actions: Pick<UseQueryResult<AssistantAction[]>, 'data' | 'isError' | 'error' | 'refetch'>;
+  actions: Pick<Reading<AssistantAction[]>, 'data' | 'isError' | 'error' | 'refetch'>;
   onReload?: () => void;
   onRun?: () => void;
 }

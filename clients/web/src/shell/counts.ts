@@ -1,6 +1,6 @@
-import { useQuery } from '@tanstack/react-query';
 import { alertsQuery, approvalsQuery, runsQuery } from '../api/queries';
 import { read, type Figure } from '../state/figure';
+import { useQuery } from '../state/query';
 
 export interface NavCount {
   /** Of work; without any, nothing is shown, so that it has to be known that there is none. */

@@ -22,12 +22,14 @@ export function useGlobalKeys({ onPalette, onAssistant, onHelp }: GlobalKeys): v
   const navigate = useNavigate();
   const chord = useRef(-CHORD);
   useEffect(() => {
+    // Before the page's fields get it: they keep the keys that are pressed in them to themselves.
+    const palette = (event: KeyboardEvent): void => {
+      if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 'k' || !onPalette) return;
+      event.preventDefault();
+      event.stopPropagation();
+      onPalette();
+    };
     const press = (event: KeyboardEvent): void => {
-      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k' && onPalette) {
-        event.preventDefault();
-        onPalette();
-        return;
-      }
       if (!keysAreOn(event)) return;
       // When the keys were pressed, not when a busy page got round to them.
       const afterG = event.timeStamp - chord.current < CHORD;
@@ -42,8 +44,12 @@ export function useGlobalKeys({ onPalette, onAssistant, onHelp }: GlobalKeys): v
       else return;
       event.preventDefault();
     };
+    addEventListener('keydown', palette, { capture: true });
     addEventListener('keydown', press);
-    return () => removeEventListener('keydown', press);
+    return () => {
+      removeEventListener('keydown', palette, { capture: true });
+      removeEventListener('keydown', press);
+    };
   }, [navigate, onPalette, onAssistant, onHelp]);
 }
 

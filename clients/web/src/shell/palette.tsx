@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { keepPreviousData } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { Command } from 'cmdk';
 import { useEffect, useState } from 'react';
@@ -12,6 +12,7 @@ import { read } from '../state/figure';
 import { choicesOf, storePreference } from '../state/preferences';
 import { text } from '../text';
 import { visibleGroups } from './nav';
+import { useQuery } from '../state/query';
 
 const words = text.shell.palette;
 /** Rows requested from the server. */

@@ -1,6 +1,5 @@
 import { Outlet, useMatches, useNavigate, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react';
-import { useQuery } from '@tanstack/react-query';
 import { flagsQuery } from '../api/queries';
 import { Note } from '../components/note';
 import { notify } from '../components/toast';
@@ -15,6 +14,7 @@ import { LoginDialog } from './login-dialog';
 import { Sidebar } from './sidebar';
 import { resumePendingAct, StepUpDialog } from './step-up';
 import { Topbar, type Crumb } from './topbar';
+import { useQuery } from '../state/query';
 
 const Palette = lazy(() => import('./palette'));
 const Drawer = lazy(() => import('../drawer/drawer'));

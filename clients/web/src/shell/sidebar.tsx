@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { flagsQuery } from '../api/queries';
 import { Count } from '../components/figure';
@@ -8,6 +7,7 @@ import { signOut, useMe } from '../state/auth';
 import { text } from '../text';
 import { useNavCounts, type NavCount } from './counts';
 import { visibleGroups, type NavEntry } from './nav';
+import { useQuery } from '../state/query';
 
 const words = { hot: text.shell.count.firing, wait: text.shell.count.waiting, run: text.shell.count.running };
 

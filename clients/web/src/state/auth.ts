@@ -1,10 +1,5 @@
-import {
-  queryOptions,
-  useQuery,
-  type QueryKey,
-  type UseQueryOptions,
-  type UseQueryResult,
-} from '@tanstack/react-query';
+import { queryOptions, type QueryKey, type UseQueryOptions, type UseQueryResult } from '@tanstack/react-query';
+import { useQuery, type Source } from './query';
 import { useSyncExternalStore } from 'react';
 import { bodyOf, dashboard, onSessionOver, sendJSON } from '../api/client';
 import type { components } from '../api/gen/dashboard';
@@ -28,7 +23,7 @@ export function useMay(capability: string): boolean {
 export function useAllowedQuery<T, E, D, K extends QueryKey>(
   query: UseQueryOptions<T, E, D, K>,
   capability: string,
-): UseQueryResult<D, E> {
+): UseQueryResult<D, E> & { readonly from: readonly Source[] } {
   const may = useMay(capability);
   return useQuery({ ...query, enabled: may && query.enabled !== false });
 }

@@ -54,6 +54,7 @@ export const overview = {
     all: 'All alerts',
     none: 'Nothing needs attention',
     noneHint: 'Drift, budgets and evaluations are watched. Alerts appear here automatically.',
+    unwatched: (services: string) => `No answer from: ${services}. Whether it raises alerts is not known.`,
   },
   requests: {
     title: 'Requests',

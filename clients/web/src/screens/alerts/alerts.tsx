@@ -1,10 +1,9 @@
-import { useQuery } from '@tanstack/react-query';
+import { useWatched } from '../../state/watch';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { components } from '../../api/gen/dashboard';
 import { alertsQuery } from '../../api/queries';
-import { Blank, CopyText, ErrorBlank } from '../../components/blank';
+import { Blank, CopyText, ErrorBlank, Message } from '../../components/blank';
 import { Button } from '../../components/button';
-import { Nothing } from '../../components/figure';
 import { FilterBar, FilterChip, TextFilter } from '../../components/filters';
 import { KeyHints } from '../../components/kbd';
 import { ButtonLink } from '../../components/link';
@@ -18,10 +17,12 @@ import { Age, RelativeTime } from '../../components/time';
 import { formatDuration, parseTime } from '../../format/time';
 import { useListKeys } from '../../state/list-keys';
 import { useMay } from '../../state/auth';
-import { read } from '../../state/figure';
+import { read, readLast, mapFigure, orElse } from '../../state/figure';
 import { text } from '../../text';
 import { Discussion } from '../model/discussion';
 import { acknowledge, kindOfAlert, labelLine, sortAlerts, type Alert } from './alert-row';
+import { useQuery, type Reading } from '../../state/query';
+import { useEvidence, EvidenceProvider, evidenceOf } from '../../components/evidence';
 
 const route = getRouteApi('/shell/alerts');
 const words = text.alerts;
@@ -31,6 +32,12 @@ type Inbox = components['schemas']['AlertInbox'];
 function sourceName(source: string): string {
   return (words.sources as Record<string, string>)[source] ?? source;
 }
+
+const alertsOf = (query: Reading<{ inbox: Inbox }>): Inbox['alerts'] =>
+  orElse(
+    mapFigure(readLast(query, ['alerts']), ({ inbox }) => inbox.alerts),
+    [],
+  );
 
 /** The alert inbox: worst first, with what to do about each. */
 export function AlertsScreen() {
@@ -43,13 +50,13 @@ export function AlertsScreen() {
   const set = (change: Partial<typeof search>): void =>
     void navigate({ search: (prev) => ({ ...prev, ...change }), replace: true, resetScroll: false });
   const needle = q.trim().toLowerCase();
-  const shown = sortAlerts(query.data?.inbox.alerts ?? []).filter(
+  const shown = sortAlerts(alertsOf(query)).filter(
     (alert) =>
       (severity.length === 0 || severity.includes(alert.severity)) &&
       (source.length === 0 || source.includes(alert.source)) &&
       (needle === '' || `${alert.title} ${labelLine(alert)}`.toLowerCase().includes(needle)),
   );
-  const everywhere = [...(open.data?.inbox.alerts ?? []), ...(resolved.data?.inbox.alerts ?? [])];
+  const everywhere = [...alertsOf(open), ...alertsOf(resolved)];
   const current = id === undefined ? shown[0] : everywhere.find((alert) => alert.id === id);
   useListKeys(
     shown.map((alert) => alert.id),
@@ -57,21 +64,30 @@ export function AlertsScreen() {
     (next) => set({ id: next }),
   );
   const count = (list: typeof open, of: (inbox: Inbox) => number) => read(list, (data) => of(data.inbox), ['alerts']);
+  const watched = useWatched();
+  const quiet = read(open, (data) => data.inbox.alerts, ['alerts']);
+  const isQuiet = orElse(
+    mapFigure(quiet, (list) => list.every((alert) => alert.state === 'resolved')),
+    false,
+  );
+  const known = read(query, (data) => data.inbox.alerts, ['alerts']);
   const filtered = needle !== '' || severity.length > 0 || source.length > 0;
   return (
     <>
       <PageHead
         title={words.title}
         says={[
-          read(
-            open,
-            ({ inbox }) => {
-              const firing = inbox.alerts.filter((alert) => alert.state === 'firing').length;
-              const acked = inbox.alerts.filter((alert) => alert.state === 'acknowledged').length;
-              return firing + acked ? words.sub(firing, acked) : words.quiet;
-            },
-            ['alerts'],
-          ),
+          isQuiet
+            ? mapFigure(watched(quiet), () => words.quiet)
+            : read(
+                open,
+                ({ inbox }) => {
+                  const firing = inbox.alerts.filter((alert) => alert.state === 'firing').length;
+                  const acked = inbox.alerts.filter((alert) => alert.state === 'acknowledged').length;
+                  return firing + acked ? words.sub(firing, acked) : undefined;
+                },
+                ['alerts'],
+              ),
         ]}
         actions={
           <Segments
@@ -126,6 +142,7 @@ export function AlertsScreen() {
             <div className="pad-s">
               {filtered ? (
                 <Blank
+                  of={known}
                   level={2}
                   icon="filter"
                   title={text.common.noMatch}
@@ -136,24 +153,25 @@ export function AlertsScreen() {
                   }
                 />
               ) : (
-                <Nothing of={count(query, (inbox) => inbox.count)} level={2}>
-                  <Blank
-                    level={2}
-                    icon="ok"
-                    title={state === 'resolved' ? words.noneResolved : text.overview.alerts.none}
-                  >
-                    {text.overview.alerts.noneHint}
-                  </Blank>
-                </Nothing>
+                <Blank
+                  of={state === 'open' ? watched(known) : known}
+                  level={2}
+                  icon="ok"
+                  title={state === 'resolved' ? words.noneResolved : text.overview.alerts.none}
+                >
+                  {text.overview.alerts.noneHint}
+                </Blank>
               )}
             </div>
           ) : (
             <>
-              <ul className="inbox" aria-label={words.list}>
-                {shown.map((alert) => (
-                  <InboxItem key={alert.id} alert={alert} current={alert.id === current?.id} />
-                ))}
-              </ul>
+              <EvidenceProvider value={known}>
+                <ul className="inbox" aria-label={words.list} {...evidenceOf(known)}>
+                  {shown.map((alert) => (
+                    <InboxItem key={alert.id} alert={alert} current={alert.id === current?.id} />
+                  ))}
+                </ul>
+              </EvidenceProvider>
               <div className="pad-s">
                 <KeyHints
                   hints={[
@@ -166,10 +184,12 @@ export function AlertsScreen() {
           )}
         </div>
         {current ? (
-          <AlertDetail key={current.id} alert={current} total={shown.length} />
+          <EvidenceProvider value={known}>
+            <AlertDetail key={current.id} alert={current} total={shown.length} />
+          </EvidenceProvider>
         ) : (
           <article className="detail" aria-label={words.pick}>
-            <div className="pad-s">{shown.length > 0 && <Blank level={2} icon="bell" title={words.pick} />}</div>
+            <div className="pad-s">{shown.length > 0 && <Message level={2} icon="bell" title={words.pick} />}</div>
           </article>
         )}
       </div>
@@ -207,8 +227,9 @@ function AlertDetail({ alert, total }: { alert: Alert; total: number }) {
   const since = parseTime(alert.since);
   const ended = parseTime(alert.resolved_at);
   const model = alert.labels.model;
+  const of = useEvidence();
   return (
-    <article className="detail" aria-label={alert.title}>
+    <article className="detail" aria-label={alert.title} {...evidenceOf(of)}>
       <header>
         <Link className="link small only-s" from="/alerts" to="/alerts" search={(prev) => ({ ...prev, id: undefined })}>
           {words.all(total)}

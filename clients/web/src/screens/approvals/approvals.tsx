@@ -1,9 +1,7 @@
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { approvalQuery, approvalsQuery, registryQuery } from '../../api/queries';
-import { Blank, ErrorBlank } from '../../components/blank';
+import { Blank, ErrorBlank, Message } from '../../components/blank';
 import { Chip } from '../../components/chip';
-import { Nothing } from '../../components/figure';
 import { FilterChip } from '../../components/filters';
 import { KeyHints } from '../../components/kbd';
 import { ButtonLink } from '../../components/link';
@@ -17,15 +15,19 @@ import { shortenCommit } from '../../format/numbers';
 import { approvalTabs } from '../../router-params';
 import { useListKeys } from '../../state/list-keys';
 import { useNow } from '../../state/now';
-import { join, read } from '../../state/figure';
+import { join, read, readLast, orElse } from '../../state/figure';
 import { text } from '../../text';
 import type { RegistryRow } from '../registry/health';
 import { ApprovalDetail } from './detail';
 import { assessRisk, type Approval } from './risk';
+import { useQuery, type Reading } from '../../state/query';
+import { EvidenceProvider, evidenceOf } from '../../components/evidence';
 
 const route = getRouteApi('/shell/approvals');
 const words = text.approvals;
 const all = <T,>(list: T): T => list;
+
+const listOf = (query: Reading<Approval[]>): readonly Approval[] => orElse(readLast(query), []);
 
 /** The inbox of decisions: the list, and the chosen record with all that is needed to decide. */
 export function ApprovalsScreen() {
@@ -43,15 +45,15 @@ export function ApprovalsScreen() {
   const rowOf = (approval: Approval): RegistryRow | undefined =>
     registry?.find((row) => row.name.toLowerCase() === approval.model_id.toLowerCase());
   const query = lists[status];
-  const inTab =
-    status === 'pending' ? [...(lists.approving.data ?? []), ...(lists.pending.data ?? [])] : (query.data ?? []);
+  const known = status === 'pending' ? join(read(query, all), read(lists.approving, all), all) : read(query, all);
+  const inTab = status === 'pending' ? [...listOf(lists.approving), ...listOf(lists.pending)] : listOf(query);
   const shown = inTab.filter((approval) => kind.length === 0 || kind.includes(approval.kind));
   // A link may name a record of another tab, or one that was decided meanwhile.
   const listed =
     id === undefined
       ? undefined
       : Object.values(lists)
-          .flatMap((list) => list.data ?? [])
+          .flatMap(listOf)
           .find((approval) => approval.id === id);
   const single = useQuery({
     ...approvalQuery(id ?? ''),
@@ -123,38 +125,36 @@ export function ApprovalsScreen() {
             <ErrorBlank error={query.error} onRetry={() => void query.refetch()} />
           ) : shown.length === 0 ? (
             <div className="pad-s">
-              <Nothing
-                of={status === 'pending' ? join(read(query, all), read(lists.approving, all), all) : read(query, all)}
+              <Blank
+                of={known}
                 level={2}
+                icon="approve"
+                title={words.empty[status]}
+                actions={
+                  status === 'pending' ? (
+                    <ButtonLink to="/approvals" search={{ status: 'approved' }}>
+                      {words.seeApproved}
+                    </ButtonLink>
+                  ) : undefined
+                }
               >
-                <Blank
-                  level={2}
-                  icon="approve"
-                  title={words.empty[status]}
-                  actions={
-                    status === 'pending' ? (
-                      <ButtonLink to="/approvals" search={{ status: 'approved' }}>
-                        {words.seeApproved}
-                      </ButtonLink>
-                    ) : undefined
-                  }
-                >
-                  {words.emptyHint}
-                </Blank>
-              </Nothing>
+                {words.emptyHint}
+              </Blank>
             </div>
           ) : (
             <>
-              <ul className="inbox" aria-label={words.inbox}>
-                {shown.map((approval) => (
-                  <InboxItem
-                    key={approval.id}
-                    approval={approval}
-                    row={rowOf(approval)}
-                    current={approval.id === current?.id}
-                  />
-                ))}
-              </ul>
+              <EvidenceProvider value={known}>
+                <ul className="inbox" aria-label={words.inbox} {...evidenceOf(known)}>
+                  {shown.map((approval) => (
+                    <InboxItem
+                      key={approval.id}
+                      approval={approval}
+                      row={rowOf(approval)}
+                      current={approval.id === current?.id}
+                    />
+                  ))}
+                </ul>
+              </EvidenceProvider>
               <div className="pad-s">
                 <KeyHints
                   hints={[
@@ -168,16 +168,22 @@ export function ApprovalsScreen() {
           )}
         </div>
         {current ? (
-          <ApprovalDetail key={current.id} approval={current} row={rowOf(current)} listLength={shown.length} />
+          <ApprovalDetail
+            key={current.id}
+            of={listed || id === undefined ? known : read(single, (approval) => approval)}
+            approval={current}
+            row={rowOf(current)}
+            listLength={shown.length}
+          />
         ) : (
           <article className="detail" aria-label={words.pick}>
             <div className="pad-s">
               {id !== undefined && single.isError ? (
-                <Blank level={2} icon="search" title={words.gone}>
+                <Message level={2} icon="search" title={words.gone}>
                   {words.goneHint}
-                </Blank>
+                </Message>
               ) : (
-                !query.isPending && shown.length > 0 && <Blank icon="approve" title={words.pick} />
+                !query.isPending && shown.length > 0 && <Message icon="approve" title={words.pick} />
               )}
             </div>
           </article>

@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import type { components } from '../../api/gen/dashboard';
@@ -18,12 +17,14 @@ import { shortenCommit, shortenHash } from '../../format/numbers';
 import { Keys } from '../../components/kbd';
 import type { Act } from '../../state/acts';
 import { useMay, useMe } from '../../state/auth';
-import { read, type Figure } from '../../state/figure';
+import { read, type Figure, orElse } from '../../state/figure';
 import { keysAreOn } from '../../state/keys';
 import { text } from '../../text';
 import { gateItems } from '../model/gate';
 import type { RegistryRow } from '../registry/health';
 import { assessRisk, type Approval } from './risk';
+import { useQuery } from '../../state/query';
+import { EvidenceProvider, evidenceOf } from '../../components/evidence';
 
 const words = text.approvals;
 const statusKind: Record<Approval['status'], StateKind> = {
@@ -36,10 +37,13 @@ const statusKind: Record<Approval['status'], StateKind> = {
 
 /** Requester, age, expiry, risk with its reasons and the exact difference, before the buttons. */
 export function ApprovalDetail({
+  of,
   approval,
   row,
   listLength,
 }: {
+  /** The list or answer that the record is from. */
+  of: Figure<unknown>;
   approval: Approval;
   row: RegistryRow | undefined;
   listLength: number;
@@ -50,99 +54,105 @@ export function ApprovalDetail({
     ...promotionQuery(approval.promotion_id ?? ''),
     enabled: approval.promotion_id !== null,
   }).data;
+  const verdict = read(gate, (view) => gateItems(view.promotion), ['promotion']);
   const risk = assessRisk(approval, row, gate.data?.promotion);
   const pending = approval.status === 'pending';
   const why = { high: words.risk.whyHigh, medium: words.risk.whyMedium, low: words.risk.whyLow }[risk.level];
   const others = approval.requesters.filter((who) => who !== approval.requested_by);
   const title = (words.titles[approval.origin] ?? words.titles.ci)?.(approval.model_id) ?? approval.model_id;
   return (
-    <article className="detail" aria-label={title}>
-      <header>
-        <Link
-          className="link small only-s"
-          from="/approvals"
-          to="/approvals"
-          search={(prev) => ({ ...prev, id: undefined })}
-        >
-          {words.all(listLength)}
-        </Link>
-        <div className="row wrap">
-          <h2 className="grow">{title}</h2>
-          {pending ? (
-            <Pill kind={risk.kind}>{words.risk[risk.level]}</Pill>
-          ) : (
-            <Pill kind={statusKind[approval.status]}>
-              {approval.status === 'approving' ? words.approving : words.tabs[approval.status as 'approved']}
-            </Pill>
-          )}
-        </div>
-        <p className="muted">{words.explain[approval.origin]}</p>
-      </header>
-      <div className="sec">
-        <Facts
-          two
-          facts={[
-            [words.facts.requestedBy, approval.requested_by],
-            others.length > 0 ? [words.facts.alsoAsked, others.join(', ')] : undefined,
-            approval.first_approver ? [words.facts.firstApproved, approval.first_approver] : undefined,
-            [
-              words.facts.commit,
-              <>
-                <code title={approval.commit_sha}>{shortenCommit(approval.commit_sha)}</code>{' '}
-                {approval.commit_msg && `“${approval.commit_msg.split('\n', 1)[0]}”`}
-              </>,
-            ],
-            [words.facts.requested, <RelativeTime at={approval.requested_at} />],
-            isPromotion
-              ? [
-                  words.facts.version,
-                  promotion
-                    ? words.moves(promotion.version, promotion.from, promotion.to, promotion.previous_version)
-                    : text.common.loading,
-                ]
-              : [words.facts.dataset, approval.dataset_name ?? words.facts.noDataset],
-            pending
-              ? [
-                  words.facts.expires,
-                  approval.expires_at ? <RelativeTime at={approval.expires_at} /> : words.facts.never,
-                ]
-              : [words.facts.decided, <RelativeTime at={approval.resolved_at} />],
-            [words.facts.origin, approval.origin],
-            approval.resolved_by ? [words.facts.decidedBy, approval.resolved_by] : undefined,
-            approval.reject_reason ? [words.facts.reason, approval.reject_reason] : undefined,
-            approval.prefect_run_id
-              ? [
-                  words.facts.run,
-                  <Link className="link" to="/runs/$id" params={{ id: approval.prefect_run_id }}>
-                    {shortenHash(approval.prefect_run_id)}
-                  </Link>,
-                ]
-              : undefined,
-          ]}
-        />
-      </div>
-      {pending && (
+    <EvidenceProvider value={of}>
+      <article className="detail" aria-label={title} {...evidenceOf(of)}>
+        <header>
+          <Link
+            className="link small only-s"
+            from="/approvals"
+            to="/approvals"
+            search={(prev) => ({ ...prev, id: undefined })}
+          >
+            {words.all(listLength)}
+          </Link>
+          <div className="row wrap">
+            <h2 className="grow">{title}</h2>
+            {pending ? (
+              <Pill kind={risk.kind}>{words.risk[risk.level]}</Pill>
+            ) : (
+              <Pill kind={statusKind[approval.status]}>
+                {approval.status === 'approving' ? words.approving : words.tabs[approval.status as 'approved']}
+              </Pill>
+            )}
+          </div>
+          <p className="muted">{words.explain[approval.origin]}</p>
+        </header>
         <div className="sec">
-          <h3>{why}</h3>
-          <GateList tight items={risk.reasons} />
+          <Facts
+            two
+            facts={[
+              [words.facts.requestedBy, approval.requested_by],
+              others.length > 0 ? [words.facts.alsoAsked, others.join(', ')] : undefined,
+              approval.first_approver ? [words.facts.firstApproved, approval.first_approver] : undefined,
+              [
+                words.facts.commit,
+                <>
+                  <code title={approval.commit_sha}>{shortenCommit(approval.commit_sha)}</code>{' '}
+                  {approval.commit_msg && `“${approval.commit_msg.split('\n', 1)[0]}”`}
+                </>,
+              ],
+              [words.facts.requested, <RelativeTime at={approval.requested_at} />],
+              isPromotion
+                ? [
+                    words.facts.version,
+                    promotion
+                      ? words.moves(promotion.version, promotion.from, promotion.to, promotion.previous_version)
+                      : text.common.loading,
+                  ]
+                : [words.facts.dataset, approval.dataset_name ?? words.facts.noDataset],
+              pending
+                ? [
+                    words.facts.expires,
+                    approval.expires_at ? <RelativeTime at={approval.expires_at} /> : words.facts.never,
+                  ]
+                : [words.facts.decided, <RelativeTime at={approval.resolved_at} />],
+              [words.facts.origin, approval.origin],
+              approval.resolved_by ? [words.facts.decidedBy, approval.resolved_by] : undefined,
+              approval.reject_reason ? [words.facts.reason, approval.reject_reason] : undefined,
+              approval.prefect_run_id
+                ? [
+                    words.facts.run,
+                    <Link className="link" to="/runs/$id" params={{ id: approval.prefect_run_id }}>
+                      {shortenHash(approval.prefect_run_id)}
+                    </Link>,
+                  ]
+                : undefined,
+            ]}
+          />
         </div>
-      )}
-      {isPromotion && pending && gate.data && (
-        <div className="sec">
-          <h3>{words.gate}</h3>
-          <GateList tight items={gateItems(gate.data.promotion)} />
-        </div>
-      )}
-      {!isPromotion && <DiffSection approval={approval} />}
-      <Decision approval={approval} />
-    </article>
+        {pending && (
+          <div className="sec">
+            <h3>{why}</h3>
+            <GateList tight items={risk.reasons} />
+          </div>
+        )}
+        {isPromotion && pending && (
+          <div className="sec">
+            <h3>{words.gate}</h3>
+            <Show figure={verdict}>{(items) => <GateList tight items={items} />}</Show>
+          </div>
+        )}
+        {!isPromotion && <DiffSection approval={approval} />}
+        <Decision approval={approval} />
+      </article>
+    </EvidenceProvider>
   );
 }
 
 function DiffSection({ approval }: { approval: Approval }) {
   const diff = useQuery(approvalDiffQuery(approval.id));
   const [all, setAll] = useState(false);
-  const files = diff.data?.files ?? [];
+  const files = orElse(
+    read(diff, (data) => data.files),
+    [],
+  );
   return (
     <div className="sec">
       <h3>

@@ -1,9 +1,8 @@
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useCallback, useMemo, useState } from 'react';
 import { AUDIT_PAGE, auditQuery, type AuditFilters } from '../../api/queries';
 import type { components } from '../../api/gen/dashboard';
-import { Blank, CopyText, ErrorBlank } from '../../components/blank';
+import { Blank, CopyText, ErrorBlank, Message } from '../../components/blank';
 import { Button } from '../../components/button';
 import { downloadText, formatCSV } from '../../components/csv';
 import { Dialog } from '../../components/dialog';
@@ -15,15 +14,15 @@ import { Skeleton } from '../../components/skeleton';
 import { Facts } from '../../components/stat';
 import { State } from '../../components/state';
 import { DataTable, type Column } from '../../components/table';
-import { RelativeTime } from '../../components/time';
 import { formatCount, shortenHash } from '../../format/numbers';
 import { formatExact, parseTime } from '../../format/time';
 import { useMe } from '../../state/auth';
-import { read } from '../../state/figure';
+import { read, readLast, orElse } from '../../state/figure';
 import { text } from '../../text';
 import { ExportButton } from '../governance/governance';
 import { outcomeKind } from './outcome';
 import { modelOf, readInstant, showInstant } from './filters';
+import { useInfiniteQuery } from '../../state/query';
 
 const route = getRouteApi('/shell/audit');
 const words = text.audit;
@@ -62,7 +61,7 @@ const columns: Column<Entry>[] = [
     ),
   },
   { key: 'source', header: words.columns.source, drop: 'medium', cell: (row) => row.source },
-  { key: 'at', header: words.columns.at, cell: (row) => <RelativeTime at={row.at} /> },
+  { key: 'at', header: words.columns.at, cell: (row) => formatExact(new Date(row.at)) },
   {
     key: 'hash',
     header: words.columns.hash,
@@ -87,18 +86,20 @@ export function AuditScreen() {
       <>
         <PageHead title={words.title} />
         <Panel title={words.title} flush>
-          <Blank
+          <Message
             icon="lock"
             title={words.adminsOnly}
             actions={<ButtonLink to="/governance">{words.toGovernance}</ButtonLink>}
           >
             {words.adminsOnlyHint}
-          </Blank>
+          </Message>
         </Panel>
       </>
     );
   return <AuditLog />;
 }
+
+const noPages: { pages: { items: Entry[] }[] } = { pages: [] };
 
 function AuditLog() {
   const { model, action, source, actor, since, until } = route.useSearch();
@@ -115,7 +116,7 @@ function AuditLog() {
     [navigate],
   );
   const setModel = useCallback((value: string) => set({ model: value.trim() || undefined }), [set]);
-  const rows = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
+  const rows = useMemo(() => orElse(readLast(query), noPages).pages.flatMap((page) => page.items), [query.data]);
   const total = read(query, (data) => data.pages[0]?.total);
   const filtered = Object.values(filters).some(Boolean);
   const clear = (): void =>
@@ -174,6 +175,7 @@ function AuditLog() {
       />
       <Panel
         title={words.table}
+        of={readLast(query)}
         flush
         note={total.kind === 'measured' ? words.total(formatCount(rows.length), formatCount(total.value)) : undefined}
         asOf={query.dataUpdatedAt ? new Date(query.dataUpdatedAt) : undefined}
@@ -206,6 +208,7 @@ function AuditLog() {
             empty={
               filtered ? (
                 <Blank
+                  of={total}
                   icon="filter"
                   title={text.common.noMatch}
                   actions={<Button onPress={clear}>{text.common.clearFilters}</Button>}
@@ -213,7 +216,7 @@ function AuditLog() {
                   {text.common.noMatchHint}
                 </Blank>
               ) : (
-                <Blank icon="list" title={words.none}>
+                <Blank of={total} icon="list" title={words.none}>
                   {words.noneHint}
                 </Blank>
               )

@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { configKeysQuery, configQuery, registryQuery } from '../../api/queries';
 import { ActDialog } from '../../components/act-dialog';
@@ -15,6 +14,8 @@ import { RelativeTime } from '../../components/time';
 import { useMay } from '../../state/auth';
 import { text } from '../../text';
 import { canClear, clearKey, faultOf, forget, typeInto, type ConfigKey, type ConfigValues, type Draft } from './draft';
+import { useQuery } from '../../state/query';
+import { readLast, orElse, read } from '../../state/figure';
 
 const words = text.config;
 const groups = ['url', 'text', 'secret'] as const;
@@ -28,7 +29,7 @@ export function ConfigScreen() {
   const [adding, setAdding] = useState(false);
   const [q, setQ] = useState('');
   const values = config.data?.values ?? {};
-  const all = useMemo(() => withDrafted(keys.data ?? [], draft), [keys.data, draft]);
+  const all = useMemo(() => withDrafted(orElse(readLast(keys), []), draft), [keys.data, draft]);
   const needle = q.trim().toLowerCase();
   const shown = all.filter((key) => `${key.key} ${key.description}`.toLowerCase().includes(needle));
   const changed = Object.keys(draft);
@@ -63,7 +64,9 @@ export function ConfigScreen() {
                   </Button>
                 ) : undefined
               }
-              empty={() => (mine.length === 0 ? <Blank icon="filter" title={text.common.noMatch} /> : undefined)}
+              empty={(_, of) =>
+                mine.length === 0 ? <Blank of={of} icon="filter" title={text.common.noMatch} /> : undefined
+              }
             >
               {() => (
                 <ul className="cfg">
@@ -303,7 +306,10 @@ function SaveDialog({
 }
 
 function ThresholdDialog({ onClose, onAdd }: { onClose: () => void; onAdd: (key: string, value: string) => void }) {
-  const rows = useQuery(registryQuery).data?.registry.rows ?? [];
+  const rows = orElse(
+    read(useQuery(registryQuery), (view) => view.registry.rows, ['tracker']),
+    [],
+  );
   const [model, setModel] = useState<string | null>(null);
   const [value, setValue] = useState('');
   const number = Number(value);

@@ -1,15 +1,16 @@
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useLocation, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useCallback, useEffect, useMemo } from 'react';
 import { Problem } from '../../api/problem';
 import { docsPageQuery, docsTreeQuery } from '../../api/queries';
-import { Blank, ErrorBlank } from '../../components/blank';
+import { Blank, ErrorBlank, Message } from '../../components/blank';
 import { TextFilter } from '../../components/filters';
 import { PageHead } from '../../components/page';
 import { Panel, QueryPanel } from '../../components/panel';
 import { Skeleton } from '../../components/skeleton';
 import { text } from '../../text';
 import { headingsOf } from './links';
+import { useQuery } from '../../state/query';
+import { readLast, orElse } from '../../state/figure';
 
 const DocMarkdown = lazy(() => import('./markdown'));
 const route = getRouteApi('/shell/documents');
@@ -28,7 +29,7 @@ export function DocumentsScreen() {
     [navigate],
   );
   const needle = (q ?? '').trim().toLowerCase();
-  const headings = useMemo(() => headingsOf(page.data ?? ''), [page.data]);
+  const headings = useMemo(() => headingsOf(orElse(readLast(page), '')), [page.data]);
   return (
     <>
       <PageHead title={title ?? words.title} heading={words.title} sub={words.sub} />
@@ -39,9 +40,9 @@ export function DocumentsScreen() {
           flush
           hideAsOf
           className="docs-tree"
-          empty={(sections) =>
+          empty={(sections, of) =>
             sections.every((section) => section.files.length === 0) ? (
-              <Blank icon="book" title={words.none}>
+              <Blank of={of} icon="book" title={words.none}>
                 {words.noneHint}
               </Blank>
             ) : undefined
@@ -90,14 +91,14 @@ export function DocumentsScreen() {
             </Suspense>
           ) : page.isError ? (
             page.error instanceof Problem && (page.error.status === 404 || page.error.status === 400) ? (
-              <Blank icon="search" title={words.notFound}>
+              <Message icon="search" title={words.notFound}>
                 {words.notFoundHint}
-              </Blank>
+              </Message>
             ) : (
               <ErrorBlank error={page.error} onRetry={() => void page.refetch()} />
             )
           ) : tree.isError ? (
-            <Blank icon="book" title={words.choose} />
+            <Message icon="book" title={words.choose} />
           ) : (
             <Loading />
           )}

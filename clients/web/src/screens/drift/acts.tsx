@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { components } from '../../api/gen/controlplane';
 import { autoRetrainQuery } from '../../api/queries';
@@ -11,6 +10,9 @@ import type { StateKind } from '../../components/icon';
 import { Note } from '../../components/note';
 import { formatZ } from '../../format/numbers';
 import { text } from '../../text';
+import { answered, sourceless, type Figure } from '../../state/figure';
+import { useQuery } from '../../state/query';
+import { Show } from '../../components/figure';
 
 type AutoRetrain = components['schemas']['AutoRetrain'];
 type Triggered = components['schemas']['DriftTriggered'];
@@ -103,14 +105,14 @@ const outcomeKinds: Record<string, StateKind> = {
 /** Checks for drift at once and shows the result for each model. */
 export function TriggerDialog({ model, isOpen, onClose }: DialogProps & { model?: string }) {
   const trigger = words.trigger;
-  const [results, setResults] = useState<Triggered['results']>();
+  const [results, setResults] = useState<Figure<Triggered['results']>>();
   return (
     <>
       <ActDialog<Triggered>
         title={model ? trigger.titleOne(model) : trigger.title}
         isOpen={isOpen}
         onClose={onClose}
-        onDone={(value) => setResults(value.results)}
+        onDone={(value) => setResults(answered(value.results, 'control_plane'))}
         act={() => ({
           title: model ? trigger.titleOne(model) : trigger.title,
           method: 'POST',
@@ -129,16 +131,27 @@ export function TriggerDialog({ model, isOpen, onClose }: DialogProps & { model?
         onClose={() => setResults(undefined)}
         footer={<Button onPress={() => setResults(undefined)}>{text.common.close}</Button>}
       >
-        {results?.length === 0 && <p className="muted">{trigger.none}</p>}
-        <GateList
-          items={(results ?? []).map((result) => ({
-            key: result.model,
-            kind: outcomeKinds[result.outcome] ?? 'unknown',
-            title: result.model,
-            value: result.z_score === undefined ? undefined : `z ${formatZ(result.z_score)}`,
-            detail: [trigger.outcomes[result.outcome] ?? result.outcome, result.reason].filter(Boolean).join(': '),
-          }))}
-        />
+        <Show figure={results ?? sourceless}>
+          {(list) =>
+            list.length === 0 ? (
+              <p className="muted">
+                <Show figure={results ?? sourceless}>{() => trigger.none}</Show>
+              </p>
+            ) : (
+              <GateList
+                items={list.map((result) => ({
+                  key: result.model,
+                  kind: outcomeKinds[result.outcome] ?? 'unknown',
+                  title: result.model,
+                  value: result.z_score === undefined ? undefined : `z ${formatZ(result.z_score)}`,
+                  detail: [trigger.outcomes[result.outcome] ?? result.outcome, result.reason]
+                    .filter(Boolean)
+                    .join(': '),
+                }))}
+              />
+            )
+          }
+        </Show>
       </Dialog>
     </>
   );

@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import { autoRetrainQuery, driftQuery } from '../../api/queries';
@@ -12,13 +11,15 @@ import { Segments } from '../../components/seg';
 import { severityOf } from '../../components/state';
 import { DataTable } from '../../components/table';
 import { useMay } from '../../state/auth';
-import { read } from '../../state/figure';
+import { read, readLast, orElse } from '../../state/figure';
 import { text } from '../../text';
 import { TriggerDialog } from './acts';
 import { columnsOf, driftKinds, driftReason, keyOf, type DriftRow } from './columns';
 import { DriftFacts } from './facts';
 import { InputDriftPanel } from './inputs';
 import { DriftChart, MeanChart } from './series';
+import { useQuery } from '../../state/query';
+import { EvidenceProvider } from '../../components/evidence';
 
 const route = getRouteApi('/shell/drift');
 const words = text.drift;
@@ -33,7 +34,7 @@ export function DriftScreen() {
   const { of = 'predictions', q = '', model, sort = 'status' } = search;
   const set = (change: Partial<typeof search>): void =>
     void navigate({ search: (prev) => ({ ...prev, ...change }), replace: true, resetScroll: false });
-  const all = query.data ?? [];
+  const all = orElse(readLast(query), []);
   const needle = q.trim().toLowerCase();
   const rows = all.filter(
     (row) => needle === '' || `${row.model} ${row.alias} ${driftReason(row)}`.toLowerCase().includes(needle),
@@ -92,15 +93,15 @@ export function DriftScreen() {
                   ]}
                 />
               }
-              empty={(data) =>
+              empty={(data, of) =>
                 data.length === 0 ? (
-                  <Blank icon="drift" title={words.empty}>
+                  <Blank of={of} icon="drift" title={words.empty}>
                     {words.emptyHint}
                   </Blank>
                 ) : undefined
               }
             >
-              {() => (
+              {(_, of) => (
                 <>
                   <FilterBar>
                     <TextFilter label={words.filter} value={q} onChange={(value) => set({ q: value || undefined })} />
@@ -115,12 +116,16 @@ export function DriftScreen() {
                     onSort={(value) => set({ sort: value })}
                     current={current && keyOf(current)}
                     onOpen={(row) => set({ model: keyOf(row) })}
-                    empty={<Blank icon="filter" title={text.common.noMatch} />}
+                    empty={<Blank of={of} icon="filter" title={text.common.noMatch} />}
                   />
                 </>
               )}
             </QueryPanel>
-            {current && <DriftDetail key={keyOf(current)} row={current} />}
+            {current && (
+              <EvidenceProvider value={readLast(query)}>
+                <DriftDetail key={keyOf(current)} row={current} />
+              </EvidenceProvider>
+            )}
           </>
         )}
       </div>

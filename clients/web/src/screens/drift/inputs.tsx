@@ -1,14 +1,14 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Problem } from '../../api/problem';
 import { inputDriftQuery, type InputDrift } from '../../api/queries';
-import { Blank } from '../../components/blank';
+import { Blank, Message } from '../../components/blank';
 import { Panel, QueryPanel } from '../../components/panel';
 import { Measured, severityOf, State } from '../../components/state';
 import { DataTable, type Column } from '../../components/table';
 import { formatCount, formatZ } from '../../format/numbers';
 import { text } from '../../text';
 import { driftKinds } from './columns';
+import { useQuery } from '../../state/query';
 
 const words = text.drift;
 
@@ -18,9 +18,9 @@ export function InputDriftPanel() {
   if (query.error instanceof Problem && query.error.status === 404)
     return (
       <Panel title={words.of.inputs} flush>
-        <Blank icon="unknown" title={words.inputsOff}>
+        <Message icon="unknown" title={words.inputsOff}>
           {words.inputsOffHint}
-        </Blank>
+        </Message>
       </Panel>
     );
   const names = words.columns;
@@ -68,9 +68,9 @@ export function InputDriftPanel() {
       query={query}
       skeleton="table"
       flush
-      empty={(data) =>
+      empty={(data, of) =>
         data.length === 0 ? (
-          <Blank icon="drift" title={words.empty}>
+          <Blank of={of} icon="drift" title={words.empty}>
             {words.emptyHint}
           </Blank>
         ) : undefined

@@ -1,15 +1,15 @@
-import { useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import type { components } from '../../api/gen/inference';
 import { inputReportQuery } from '../../api/queries';
 import { Problem } from '../../api/problem';
-import { Blank } from '../../components/blank';
+import { Blank, Message } from '../../components/blank';
 import { Button } from '../../components/button';
 import { Panel, QueryPanel } from '../../components/panel';
 import { State } from '../../components/state';
 import { formatCount, formatScore, formatShare } from '../../format/numbers';
 import { text } from '../../text';
 import { driftKinds } from './columns';
+import { useQuery } from '../../state/query';
 
 type Report = components['schemas']['DriftReport'];
 type Feature = components['schemas']['DriftFeature'];
@@ -28,9 +28,9 @@ export function InputReport({ model }: { model: string }) {
   if (query.error instanceof Problem && query.error.status === 404)
     return (
       <Panel title={names.title} flush>
-        <Blank icon="unknown" title={words.inputsOff}>
+        <Message icon="unknown" title={words.inputsOff}>
           {words.inputsOffHint}
-        </Blank>
+        </Message>
       </Panel>
     );
   return (
@@ -38,9 +38,9 @@ export function InputReport({ model }: { model: string }) {
       title={names.title}
       query={query}
       note={(report) => names.compared(formatCount(report.n_snapshots), formatCount(report.n_baseline))}
-      empty={(report) =>
+      empty={(report, of) =>
         inputsOf(report).length === 0 ? (
-          <Blank icon="drift" title={words.statuses[report.overall] ?? report.overall}>
+          <Blank of={of} icon="drift" title={words.statuses[report.overall] ?? report.overall}>
             {report.n_baseline === 0 ? names.noBaseline : names.noInputs}
           </Blank>
         ) : undefined

@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { seriesQuery } from '../../api/queries';
 import { Chart, type Point, type Threshold } from '../../components/chart';
@@ -6,6 +5,7 @@ import { QueryPanel } from '../../components/panel';
 import { formatScore, formatZ } from '../../format/numbers';
 import { useRange } from '../../state/range';
 import { text } from '../../text';
+import { useQuery } from '../../state/query';
 
 const words = text.drift.series;
 

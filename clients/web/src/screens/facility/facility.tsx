@@ -1,9 +1,8 @@
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useCallback, useMemo, type ReactNode } from 'react';
 import { facilityQuery, jobQuery, queueQuery } from '../../api/queries';
 import type { components } from '../../api/gen/dashboard';
-import { Blank, CopyText, ErrorBlank } from '../../components/blank';
+import { Blank, CopyText, ErrorBlank, Message } from '../../components/blank';
 import { Button } from '../../components/button';
 import { Dialog } from '../../components/dialog';
 import { FilterBar, FilterChip, TextFilter } from '../../components/filters';
@@ -18,11 +17,13 @@ import { DataTable, type Column } from '../../components/table';
 import { RelativeTime } from '../../components/time';
 import { formatCount, formatScore } from '../../format/numbers';
 import { formatDuration } from '../../format/time';
-import { given, mapFigure, read } from '../../state/figure';
+import { mapFigure, read, readLast, orElse } from '../../state/figure';
 import { useNow } from '../../state/now';
 import { text } from '../../text';
 import { FreezeButton } from '../snapshot/freeze';
 import { isWaiting, jobKind, waitOf, type QueueJob } from './jobs';
+import { useQuery } from '../../state/query';
+import { Evidence } from '../../components/evidence';
 
 const route = getRouteApi('/shell/facility');
 const words = text.facility;
@@ -37,7 +38,10 @@ export function FacilityScreen() {
   const query = useQuery(facilityQuery(cluster));
   const queue = useQuery(queueQuery(cluster));
   const now = useNow();
-  const clusters = query.data?.facility.clusters ?? [];
+  const clusters = orElse(
+    mapFigure(readLast(query), (view) => view.facility.clusters),
+    [],
+  );
   const longest = read(
     queue,
     (view) =>
@@ -128,8 +132,10 @@ export function FacilityScreen() {
             query={query}
             flush
             skeleton="table"
-            empty={(view) =>
-              view.facility.partitions.length === 0 ? <Blank icon="server" title={words.partitions.none} /> : undefined
+            empty={(view, of) =>
+              view.facility.partitions.length === 0 ? (
+                <Blank of={of} icon="server" title={words.partitions.none} />
+              ) : undefined
             }
           >
             {(view) => (
@@ -270,9 +276,10 @@ function QueuePanel() {
       note={(view) =>
         shown.length === view.queue.count ? w.note(view.queue.count) : text.common.rows(shown.length, view.queue.count)
       }
-      empty={(view) =>
+      empty={(view, of) =>
         view.queue.jobs.length > 0 ? undefined : (
           <Blank
+            of={of}
             icon="server"
             title={w.none}
             actions={
@@ -289,7 +296,7 @@ function QueuePanel() {
         )
       }
     >
-      {() => (
+      {(_, of) => (
         <>
           <FilterBar>
             <TextFilter label={w.filter} value={q ?? ''} onChange={setQ} />
@@ -298,7 +305,7 @@ function QueuePanel() {
               options={states.map((id) => ({
                 id,
                 label: stateWord(id),
-                count: given(jobs?.filter((job) => job.state === id).length),
+                count: mapFigure(of, (view) => view.queue.jobs.filter((job) => job.state === id).length),
               }))}
               value={state ?? []}
               onChange={(value) =>
@@ -324,7 +331,7 @@ function QueuePanel() {
               void navigate({ search: (old) => ({ ...old, job: row.id, cluster: row.cluster }), resetScroll: false })
             }
             empty={
-              <Blank icon="filter" title={text.common.noMatch}>
+              <Blank of={of} icon="filter" title={text.common.noMatch}>
                 {text.common.noMatchHint}
               </Blank>
             }
@@ -362,36 +369,38 @@ function JobDialog({ id, cluster, onClose }: { id: string; cluster: string | und
       }
     >
       {job ? (
-        <Facts
-          facts={[
-            [w.state, <State kind={jobKind(job.state)}>{stateWord(job.state)}</State>],
-            [w.cluster, job.cluster],
-            [w.model, job.model ?? <Impossible />],
-            [w.dataset, job.dataset ?? <Impossible />],
-            [w.resources, w.of(job.resources.nodes, job.resources.gpus, job.resources.cpus)],
-            [w.submitted, time(job.timing.submit)],
-            [w.started, time(job.timing.start)],
-            [w.ended, time(job.timing.end)],
-            [w.waited, span(job.timing.queueSeconds)],
-            [w.ran, span(job.timing.runSeconds)],
-            [w.exit, job.exitCode ?? <Impossible />],
-            [
-              w.flow,
-              job.flowRunId ? (
-                <Link className="link" to="/runs/$id" params={{ id: job.flowRunId }}>
-                  {w.openRun}
-                </Link>
-              ) : (
-                <Impossible />
-              ),
-            ],
-            [w.tracker, job.trackerRunId ? <CopyText value={job.trackerRunId} /> : <Impossible />],
-          ]}
-        />
+        <Evidence of={readLast(query)} as="div">
+          <Facts
+            facts={[
+              [w.state, <State kind={jobKind(job.state)}>{stateWord(job.state)}</State>],
+              [w.cluster, job.cluster],
+              [w.model, job.model ?? <Impossible />],
+              [w.dataset, job.dataset ?? <Impossible />],
+              [w.resources, w.of(job.resources.nodes, job.resources.gpus, job.resources.cpus)],
+              [w.submitted, time(job.timing.submit)],
+              [w.started, time(job.timing.start)],
+              [w.ended, time(job.timing.end)],
+              [w.waited, span(job.timing.queueSeconds)],
+              [w.ran, span(job.timing.runSeconds)],
+              [w.exit, job.exitCode ?? <Impossible />],
+              [
+                w.flow,
+                job.flowRunId ? (
+                  <Link className="link" to="/runs/$id" params={{ id: job.flowRunId }}>
+                    {w.openRun}
+                  </Link>
+                ) : (
+                  <Impossible />
+                ),
+              ],
+              [w.tracker, job.trackerRunId ? <CopyText value={job.trackerRunId} /> : <Impossible />],
+            ]}
+          />
+        </Evidence>
       ) : query.isError ? (
         <ErrorBlank error={query.error} onRetry={() => void query.refetch()} />
       ) : query.data ? (
-        <Blank icon="unknown" title={text.common.errors.upstream_unavailable} />
+        <Message icon="unknown" title={text.common.errors.upstream_unavailable} />
       ) : (
         <Skeleton shape="text" />
       )}

@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { components } from '../../api/gen/controlplane';
 import { budgetsQuery } from '../../api/queries';
@@ -15,6 +14,7 @@ import { formatAmount, formatRate, formatShare } from '../../format/numbers';
 import { useMay } from '../../state/auth';
 import { text } from '../../text';
 import { budgetBody, standingOf } from './standing';
+import { useQuery } from '../../state/query';
 
 const words = text.finops.budgets;
 type Budget = components['schemas']['Budget'];
@@ -122,9 +122,9 @@ export function BudgetPanel() {
         skeleton="table"
         note={words.note}
         actions={(data) => (mayWrite && data.items.length ? setOne : undefined)}
-        empty={(data) =>
+        empty={(data, of) =>
           data.items.length === 0 ? (
-            <Blank icon="cost" title={words.none} actions={mayWrite ? setOne : undefined}>
+            <Blank of={of} icon="cost" title={words.none} actions={mayWrite ? setOne : undefined}>
               {words.noneHint} {!mayWrite && words.noneViewer}
             </Blank>
           ) : undefined

@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { components as ControlPlane } from '../../api/gen/controlplane';
@@ -15,6 +14,7 @@ import { join, mapFigure, orElse, read } from '../../state/figure';
 import { text } from '../../text';
 import { FreezeButton } from '../snapshot/freeze';
 import { BudgetPanel } from './budgets';
+import { useQuery } from '../../state/query';
 
 const words = text.finops;
 type View = Dashboard['schemas']['FinOpsView'];
@@ -173,9 +173,10 @@ function CostPanel() {
           ]}
         />
       }
-      empty={(data) =>
+      empty={(data, of) =>
         data.cost.rows.length === 0 ? (
           <Blank
+            of={of}
             icon="cost"
             title={w.none}
             actions={
@@ -248,9 +249,9 @@ function CarbonPanel() {
           </details>
         )}
       >
-        {(data) =>
+        {(data, of) =>
           data.byModel.length === 0 ? (
-            <Blank icon="leaf" title={w.none}>
+            <Blank of={of} icon="leaf" title={w.none}>
               {w.noneHint}
             </Blank>
           ) : (

@@ -1,9 +1,8 @@
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { components } from '../../api/gen/dashboard';
 import { flagDefinitionsQuery } from '../../api/queries';
 import { ActDialog } from '../../components/act-dialog';
-import { Blank } from '../../components/blank';
+import { Blank, Message } from '../../components/blank';
 import { Chip } from '../../components/chip';
 import { ButtonLink } from '../../components/link';
 import { MenuButton } from '../../components/menu';
@@ -16,6 +15,7 @@ import { formatPercent } from '../../format/numbers';
 import { useMay, useMe } from '../../state/auth';
 import type { Act } from '../../state/acts';
 import { text } from '../../text';
+import { useQuery } from '../../state/query';
 
 const words = text.flags;
 type Flag = components['schemas']['AdminFlag'];
@@ -108,9 +108,13 @@ export function FlagsScreen() {
       <>
         <PageHead title={words.title} />
         <Panel title={words.title} flush>
-          <Blank icon="lock" title={words.adminsOnly} actions={<ButtonLink to="/">{text.shell.toOverview}</ButtonLink>}>
+          <Message
+            icon="lock"
+            title={words.adminsOnly}
+            actions={<ButtonLink to="/">{text.shell.toOverview}</ButtonLink>}
+          >
             {words.adminsOnlyHint}
-          </Blank>
+          </Message>
         </Panel>
       </>
     );
@@ -151,7 +155,7 @@ function FlagTable() {
         flush
         skeleton="table"
         note={(data) => data.count}
-        empty={(data) => (data.flags.length === 0 ? <Blank icon="flag" title={words.none} /> : undefined)}
+        empty={(data, of) => (data.flags.length === 0 ? <Blank of={of} icon="flag" title={words.none} /> : undefined)}
       >
         {(data) => (
           <DataTable

@@ -17,7 +17,7 @@ import { DataTable } from '../../components/table';
 import { notify } from '../../components/toast';
 import { formatAmount, formatRate, formatZ } from '../../format/numbers';
 import { DAY, HOUR } from '../../format/time';
-import { measured } from '../../state/figure';
+import { chosen, Unknown, withhold } from '../../state/figure';
 import { text } from '../../text';
 import { kinds, PanelStates, wave } from './states';
 
@@ -124,16 +124,16 @@ function Charts() {
     <>
       <Figures
         stats={[
-          { label: words.figures, value: measured('2.41'), unit: 'z', note: <State kind="warn" /> },
+          { label: words.figures, value: chosen('2.41'), unit: 'z', note: <State kind="warn" /> },
           {
             label: text.model.figures.requests,
-            value: measured('148'),
+            value: chosen('148'),
             unit: 'req/s',
             note: <Meter value={0.53} label={words.figures} />,
           },
           {
             label: text.model.figures.latency,
-            value: { kind: 'unmeasured', why: text.common.figures.noValue },
+            value: withhold(chosen(0), new Unknown(text.common.figures.noValue)),
             note: <Meter value={undefined} label={text.common.notMeasured} />,
           },
         ]}
@@ -213,7 +213,7 @@ function Lists() {
             value={segment}
             onChange={setSegment}
             segments={[
-              { value: 'ok', label: text.common.states.ok, count: measured(2) },
+              { value: 'ok', label: text.common.states.ok, count: chosen(2) },
               { value: 'warn', label: text.common.states.warn },
             ]}
           />

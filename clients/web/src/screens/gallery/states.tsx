@@ -1,5 +1,5 @@
 import { Problem } from '../../api/problem';
-import { Blank, CopyText, ErrorBlank } from '../../components/blank';
+import { CopyText, ErrorBlank, Message } from '../../components/blank';
 import { Button } from '../../components/button';
 import { Chart, type Point } from '../../components/chart';
 import { AliasChip, Chip, GeneratedChip } from '../../components/chip';
@@ -30,9 +30,9 @@ export function PanelStates() {
         <Skeleton shape="chart" />
       </Panel>
       <Panel title={words.empty} flush>
-        <Blank icon="approve" title={words.emptyTitle} actions={<Button>{text.approvals.seeApproved}</Button>}>
+        <Message icon="approve" title={words.emptyTitle} actions={<Button>{text.approvals.seeApproved}</Button>}>
           {words.emptyHint}
-        </Blank>
+        </Message>
       </Panel>
       <Panel title={words.error} flush>
         <ErrorBlank

@@ -1,4 +1,3 @@
-import { type UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Fragment } from 'react';
 import { checkpointsQuery } from '../../api/queries';
@@ -8,11 +7,12 @@ import { QueryPanel } from '../../components/panel';
 import { NotMeasured, State, type StateKind } from '../../components/state';
 import { RelativeTime } from '../../components/time';
 import { formatCount, shortenHash } from '../../format/numbers';
-import { DAY, formatClock, formatDay, formatExact, parseTime } from '../../format/time';
+import { formatExact, parseTime } from '../../format/time';
 import { useAllowedQuery, useMe } from '../../state/auth';
-import { useNow } from '../../state/now';
 import { text } from '../../text';
 import { outcomeKind } from '../audit/outcome';
+import type { Reading } from '../../state/query';
+import { orElse, read } from '../../state/figure';
 
 const words = text.governance.ledger;
 
@@ -20,10 +20,12 @@ type View = components['schemas']['GovernanceView'];
 type Entry = components['schemas']['LedgerEntry'];
 
 /** The newest entries, each with the hash that it continues, and the checkpoints between them. */
-export function LedgerPanel({ query }: { query: UseQueryResult<View> }) {
+export function LedgerPanel({ query }: { query: Reading<View> }) {
   const isAdmin = useMe()?.role === 'admin';
-  const checkpoints = useAllowedQuery(checkpointsQuery, 'audit.read').data?.items ?? [];
-  const now = useNow();
+  const checkpoints = orElse(
+    read(useAllowedQuery(checkpointsQuery, 'audit.read'), (page) => page.items),
+    [],
+  );
   return (
     <QueryPanel
       title={words.title}
@@ -39,13 +41,13 @@ export function LedgerPanel({ query }: { query: UseQueryResult<View> }) {
           </Link>
         ) : undefined
       }
-      empty={(view) =>
+      empty={(view, of) =>
         view.audit?.entries.length === 0 ? (
-          <Blank icon="list" title={words.none}>
+          <Blank of={of} icon="list" title={words.none}>
             {words.noneHint}
           </Blank>
         ) : view.audit ? undefined : (
-          <Blank icon="unknown" title={text.governance.verdict.away}>
+          <Blank of={of} icon="unknown" title={text.governance.verdict.away}>
             {text.governance.verdict.awayBody}
           </Blank>
         )
@@ -64,7 +66,7 @@ export function LedgerPanel({ query }: { query: UseQueryResult<View> }) {
                   .map((checkpoint) => (
                     <CheckpointRow key={checkpoint.seq} {...checkpoint} />
                   ))}
-                <EntryRow entry={entry} now={now} />
+                <EntryRow entry={entry} />
               </Fragment>
             ))}
             {below && <CheckpointRow {...below} hidden={oldest - below.seq - 1} />}
@@ -75,20 +77,14 @@ export function LedgerPanel({ query }: { query: UseQueryResult<View> }) {
   );
 }
 
-function EntryRow({ entry, now }: { entry: Entry; now: Date }) {
+function EntryRow({ entry }: { entry: Entry }) {
   const at = parseTime(entry.ts);
   const kind: StateKind = outcomeKind(entry.outcome);
   return (
     <li>
       <span className="node" />
       <span className="faint">{formatCount(entry.seq)}</span>
-      {at ? (
-        <time dateTime={at.toISOString()} title={formatExact(at)}>
-          {now.getTime() - at.getTime() < DAY ? formatClock(at) : formatDay(at)}
-        </time>
-      ) : (
-        <NotMeasured />
-      )}
+      {at ? <time dateTime={at.toISOString()}>{formatExact(at)}</time> : <NotMeasured />}
       <span className="lw">
         <span className="act">{entry.action}</span>{' '}
         <span className="muted" title={entry.target}>

@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { guardedChangesQuery } from '../../api/queries';
 import type { components } from '../../api/gen/controlplane';
@@ -10,6 +9,7 @@ import { RelativeTime } from '../../components/time';
 import type { Act } from '../../state/acts';
 import { useMay } from '../../state/auth';
 import { text } from '../../text';
+import { useQuery } from '../../state/query';
 
 type Change = components['schemas']['GuardedChange'];
 

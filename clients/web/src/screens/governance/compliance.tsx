@@ -1,4 +1,3 @@
-import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { llmopsQuery, modelCardsQuery, registryQuery } from '../../api/queries';
@@ -15,6 +14,8 @@ import { DataTable, type Column } from '../../components/table';
 import { formatShare } from '../../format/numbers';
 import { useMay } from '../../state/auth';
 import { text } from '../../text';
+import { useQuery, type Reading } from '../../state/query';
+import { orElse, read } from '../../state/figure';
 
 type View = components['schemas']['GovernanceView'];
 type Row = components['schemas']['ComplianceRow'];
@@ -60,7 +61,7 @@ function Present({ yes }: { yes: boolean }) {
 }
 
 /** What risk each version is classed as, and whether its papers are there. */
-export function CompliancePanel({ query }: { query: UseQueryResult<View> }) {
+export function CompliancePanel({ query }: { query: Reading<View> }) {
   const [open, setOpen] = useState(false);
   const mayWrite = useMay('proxy.write');
   const classify = mayWrite && (
@@ -78,10 +79,11 @@ export function CompliancePanel({ query }: { query: UseQueryResult<View> }) {
         skeleton="table"
         note={(view) => view.compliance && words.note(view.compliance.count)}
         actions={(view) => (view.compliance?.rows.length ? classify : undefined)}
-        empty={(view) =>
+        empty={(view, of) =>
           view.compliance ? (
             view.compliance.rows.length === 0 ? (
               <Blank
+                of={of}
                 icon="shield"
                 title={words.none}
                 actions={classify || <ButtonLink to="/models">{words.toRegistry}</ButtonLink>}
@@ -90,7 +92,7 @@ export function CompliancePanel({ query }: { query: UseQueryResult<View> }) {
               </Blank>
             ) : undefined
           ) : (
-            <Blank icon="unknown" title={text.common.errors.upstream_unavailable} />
+            <Blank of={of} icon="unknown" title={text.common.errors.upstream_unavailable} />
           )
         }
       >
@@ -111,7 +113,10 @@ export function CompliancePanel({ query }: { query: UseQueryResult<View> }) {
 }
 
 function ClassifyDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
-  const rows = useQuery({ ...registryQuery, enabled: isOpen }).data?.registry.rows ?? [];
+  const rows = orElse(
+    read(useQuery({ ...registryQuery, enabled: isOpen }), (view) => view.registry.rows, ['tracker']),
+    [],
+  );
   const [model, setModel] = useState('');
   const [version, setVersion] = useState('');
   const [risk, setRisk] = useState<string>('limited');
@@ -158,7 +163,7 @@ function ClassifyDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => v
 }
 
 /** How many models state their purpose; the others are named. */
-export function CardsPanel({ query }: { query: UseQueryResult<View> }) {
+export function CardsPanel({ query }: { query: Reading<View> }) {
   const cards = useQuery(modelCardsQuery).data;
   const rows = useQuery(registryQuery).data?.registry.rows;
   const carded = new Set(cards?.items.map((card) => card.model.toUpperCase()));
@@ -176,15 +181,15 @@ export function CardsPanel({ query }: { query: UseQueryResult<View> }) {
       query={query}
       sources={['cards']}
       note={(view) => view.cards && w.note(view.cards.withCard, view.cards.total)}
-      empty={(view) =>
+      empty={(view, of) =>
         view.cards ? (
           view.cards.total === 0 ? (
-            <Blank icon="book" title={w.none}>
+            <Blank of={of} icon="book" title={w.none}>
               {w.noneHint}
             </Blank>
           ) : undefined
         ) : (
-          <Blank icon="unknown" title={text.common.errors.upstream_unavailable} />
+          <Blank of={of} icon="unknown" title={text.common.errors.upstream_unavailable} />
         )
       }
     >

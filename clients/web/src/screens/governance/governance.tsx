@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { fetchLedger, governanceQuery, verifyLedgerQuery } from '../../api/queries';
 import { explainProblem } from '../../components/blank';
@@ -16,6 +15,7 @@ import { ChangesPanel } from './changes';
 import { LedgerPanel } from './chain';
 import { CardsPanel, CompliancePanel } from './compliance';
 import { VerdictBanner } from './verdict';
+import { useQuery } from '../../state/query';
 
 const words = text.governance;
 
@@ -47,7 +47,7 @@ export function GovernanceScreen() {
         }
       />
       <div className="stack">
-        {(view || query.isError) && <VerdictBanner ledger={view?.audit} />}
+        {(view || query.isError) && <VerdictBanner ledger={read(query, (data) => data.audit, ['audit'])} />}
         <ChangesPanel />
         <div className="grid cols-main r-wide flip">
           <div className="stack">
@@ -62,9 +62,9 @@ export function GovernanceScreen() {
               whole
               flush
               note={(data) => data.posture && words.controls.note(data.posture.satisfied, data.posture.total)}
-              empty={(data) =>
+              empty={(data, of) =>
                 data.posture?.controls.length === 0 ? (
-                  <Blank icon="shield" title={words.controls.none}>
+                  <Blank of={of} icon="shield" title={words.controls.none}>
                     {words.controls.noneHint}
                   </Blank>
                 ) : undefined

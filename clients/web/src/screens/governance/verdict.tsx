@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { evidenceOf } from '../../components/evidence';
 import type { ReactNode } from 'react';
 import { checkpointsQuery, ledgerKeysQuery, verifyLedgerQuery } from '../../api/queries';
 import type { components as ControlPlane } from '../../api/gen/controlplane';
@@ -9,6 +9,8 @@ import { RelativeTime } from '../../components/time';
 import { formatCount, shortenHash } from '../../format/numbers';
 import { useAllowedQuery, useMe } from '../../state/auth';
 import { text } from '../../text';
+import { useQuery } from '../../state/query';
+import { orElse, type Figure } from '../../state/figure';
 
 const words = text.governance.verdict;
 
@@ -54,7 +56,8 @@ export function chainStateOf(
 }
 
 /** Whether the chain is intact, what that proves and what it does not. */
-export function VerdictBanner({ ledger }: { ledger: Ledger | undefined }) {
+export function VerdictBanner({ ledger: figure }: { ledger: Figure<Ledger> }) {
+  const ledger = orElse(figure, undefined);
   const tenant = useMe()?.tenant ?? '';
   const verdict = useQuery(verifyLedgerQuery);
   const checkpoints = useAllowedQuery(checkpointsQuery, 'audit.read').data;
@@ -64,8 +67,10 @@ export function VerdictBanner({ ledger }: { ledger: Ledger | undefined }) {
     checkpoints === undefined || keys === undefined
       ? undefined
       : keys.items.some((key) => key.key_id === checkpoint?.key_id && key.vouched);
-  const state = chainStateOf(ledger, verdict.data, checkpoint, trusted);
-  const away = !ledger && !verdict.data;
+  // A verdict of before is one of before: it goes once the ledger gives no answer.
+  const verified = figure.kind === 'measured' ? verdict.data : undefined;
+  const state = chainStateOf(ledger, verified, checkpoint, trusted);
+  const away = !ledger;
   const count = ledger?.count ?? state.checked;
   const unsigned = state.signedSeq && count !== undefined ? Math.max(0, count - state.signedSeq) : 0;
   const title = away
@@ -85,7 +90,7 @@ export function VerdictBanner({ ledger }: { ledger: Ledger | undefined }) {
           : words.brokenBodyShort
         : words.unknownBody;
   return (
-    <section className={`verify ${state.kind}`} aria-label={words.label} aria-live="polite">
+    <section className={`verify ${state.kind}`} aria-label={words.label} aria-live="polite" {...evidenceOf(figure)}>
       <div className="seal">
         <Icon name={state.kind === 'ok' ? 'shield' : state.kind} className="i-l" />
       </div>

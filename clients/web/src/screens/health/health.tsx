@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { components } from '../../api/gen/dashboard';
 import { flagsQuery, healthQuery, selfQuery } from '../../api/queries';
@@ -9,9 +8,13 @@ import { Figures } from '../../components/stat';
 import { Impossible, NotMeasured, severityOf, State, type StateKind } from '../../components/state';
 import { DataTable, type Column } from '../../components/table';
 import { formatCount, formatRate } from '../../format/numbers';
-import { given, mapFigure, measured, read } from '../../state/figure';
+import { mapFigure, type Figure, read } from '../../state/figure';
 import { openTool } from '../../state/tools';
 import { text } from '../../text';
+import { healthFrom } from '../../state/watch';
+import { useQuery } from '../../state/query';
+import { useEvidence } from '../../components/evidence';
+import { Show } from '../../components/figure';
 
 const words = text.health;
 
@@ -21,6 +24,13 @@ type Dependency = components['schemas']['Dependency'];
 const kinds: Record<string, StateKind> = { ok: 'ok', degraded: 'warn', down: 'critical', unknown: 'unknown' };
 /** Tools that have pages of their own, reachable through the proxy's second origin. */
 const tools = new Set(['tracker', 'orchestrator', 'serving', 'metrics_store', 'dashboards']);
+
+function HealthState({ row }: { row: Service }) {
+  const of = healthFrom(useEvidence(), row.key, row.status);
+  return (
+    <Show figure={of}>{() => <State kind={kinds[row.status] ?? 'unknown'}>{words.states[row.status]}</State>}</Show>
+  );
+}
 
 function useServiceColumns(): Column<Service>[] {
   const proxyOff = useQuery(flagsQuery).data?.flags.toolProxy === false;
@@ -33,7 +43,7 @@ function useServiceColumns(): Column<Service>[] {
       sort: (row) => severityOf[kinds[row.status] ?? 'unknown'],
       cell: (row) => (
         <>
-          <State kind={kinds[row.status] ?? 'unknown'}>{words.states[row.status]}</State>
+          <HealthState row={row} />
           {row.note && <span className="why">{words.notes[row.note] ?? row.note}</span>}
         </>
       ),
@@ -144,7 +154,7 @@ export function HealthScreen() {
       <div className="stack">
         <QueryPanel
           title={w.title}
-          query={{ ...query, data: query.data && { ...query.data, _as_of: query.data.checked_at } } as typeof query}
+          query={query}
           flush
           skeleton="table"
           note={() => w.note(known.length - bad, known.length)}
@@ -173,26 +183,27 @@ export function HealthScreen() {
           )}
         </QueryPanel>
         <QueryPanel title={words.self.title} query={self} skeleton="figures">
-          {({ metrics }) => {
+          {({ metrics }, of) => {
+            const figure = (value: string | null): Figure<string> => mapFigure(of, () => value);
             const { p50, p95, count } = metrics.latencyMs;
             const s = words.self;
             const link = { to: '/documents' as const, search: { path: 'docs/dashboard.md' } };
             return (
               <Figures
                 stats={[
-                  { label: s.requests, value: measured(formatCount(metrics.requests)), note: s.since, link },
-                  { label: s.errors, value: measured(formatCount(metrics.errors)), note: s.errorsNote, link },
+                  { label: s.requests, value: figure(formatCount(metrics.requests)), note: s.since, link },
+                  { label: s.errors, value: figure(formatCount(metrics.errors)), note: s.errorsNote, link },
                   {
                     label: s.clientErrors,
-                    value: measured(formatCount(metrics.clientErrors)),
+                    value: figure(formatCount(metrics.clientErrors)),
                     note: s.clientErrorsNote,
                     link,
                   },
-                  { label: s.limits, value: measured(formatCount(metrics.rateLimitHits)), note: s.limitsNote, link },
+                  { label: s.limits, value: figure(formatCount(metrics.rateLimitHits)), note: s.limitsNote, link },
                   {
                     label: s.latencyFigure,
                     link,
-                    value: mapFigure(given(p95), formatRate),
+                    value: figure(p95 === null ? null : formatRate(p95)),
                     unit: s.ms,
                     note: p50 === null ? s.noRequests : s.latencyNote(formatRate(p50), formatCount(count)),
                   },

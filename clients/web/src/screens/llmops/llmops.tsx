@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { components as ControlPlane } from '../../api/gen/controlplane';
@@ -18,6 +17,7 @@ import { formatChange, formatCount, formatScore, formatShare } from '../../forma
 import { useMay } from '../../state/auth';
 import { mapFigure, read, type Figure } from '../../state/figure';
 import { text } from '../../text';
+import { useQuery } from '../../state/query';
 
 const words = text.llmops;
 type Endpoint = components['schemas']['LLMEndpoint'];
@@ -53,9 +53,10 @@ export function LlmopsScreen() {
           note={words.evals.note}
           flush
           skeleton="table"
-          empty={(data) =>
+          empty={(data, of) =>
             data.evals.models.length > 0 ? undefined : (
               <Blank
+                of={of}
                 icon="list"
                 title={words.evals.none}
                 actions={
@@ -178,9 +179,10 @@ function EndpointPanel({
         flush
         skeleton="table"
         note={(data) => w.note(data.endpoints.count)}
-        empty={(data) =>
+        empty={(data, of) =>
           data.endpoints.rows.length > 0 ? undefined : (
             <Blank
+              of={of}
               icon="llm"
               title={w.none}
               actions={
@@ -344,9 +346,9 @@ function HistoryPanel() {
           {text.shell.nav.governance}
         </Link>
       }
-      empty={(data) =>
+      empty={(data, of) =>
         data.items.length === 0 ? (
-          <Blank icon="list" title={w.none}>
+          <Blank of={of} icon="list" title={w.none}>
             {w.noneHint}
           </Blank>
         ) : undefined

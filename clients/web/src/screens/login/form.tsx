@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Form } from 'react-aria-components';
 import { Problem } from '../../api/problem';
@@ -11,6 +10,8 @@ import { Note } from '../../components/note';
 import { Skeleton } from '../../components/skeleton';
 import { loginAddress, signInWithPassword } from '../../state/auth';
 import { text } from '../../text';
+import { useQuery } from '../../state/query';
+import { orElse, read } from '../../state/figure';
 
 /** Explains why a single sign-on failed. */
 export function explainSSOError(code: string): string {
@@ -34,7 +35,10 @@ export function LoginForm({ returnTo, onSignedIn }: { returnTo: string; onSigned
   const [pending, setPending] = useState(false);
   if (providers.isPending) return <Skeleton shape="text" rows={2} />;
   // Without an answer the password form is still offered: it is the break-glass way.
-  const list = providers.data?.providers ?? [];
+  const list = orElse(
+    read(providers, (data) => data.providers),
+    [],
+  );
   const local = providers.data?.local_login ?? true;
   const submit = async (): Promise<void> => {
     setPending(true);

@@ -1,9 +1,9 @@
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { components } from '../../api/gen/dashboard';
 import { policiesQuery } from '../../api/queries';
 import { Blank } from '../../components/blank';
-import { FigurePanel } from '../../components/figure';
+import { useEvidence } from '../../components/evidence';
+import { FigureParts } from '../../components/figure';
 import { Select } from '../../components/field';
 import { MetricName } from '../../components/metric-name';
 import { Panel } from '../../components/panel';
@@ -12,6 +12,7 @@ import { formatChange, formatScore } from '../../format/numbers';
 import { type Figure } from '../../state/figure';
 import { text } from '../../text';
 import type { Gate } from './gate';
+import { useQuery } from '../../state/query';
 
 export type Version = components['schemas']['ModelVersion'];
 
@@ -45,12 +46,10 @@ interface CompareProps {
 
 /** Metrics of two versions side by side, with the rule and its verdict. */
 export function ComparePanel(props: CompareProps) {
-  const { versions } = props;
-  if (versions.kind === 'measured') return <Comparison {...props} versions={versions.value} />;
   return (
-    <FigurePanel figure={versions} title={words.heading}>
-      {() => null}
-    </FigurePanel>
+    <FigureParts figure={props.versions} title={words.heading}>
+      {(versions) => <Comparison {...props} versions={versions} />}
+    </FigureParts>
   );
 }
 
@@ -62,6 +61,7 @@ function Comparison({
   right,
   onChange,
 }: Omit<CompareProps, 'versions'> & { versions: readonly Version[] }) {
+  const of = useEvidence();
   const policy = useQuery(policiesQuery).data?.items.find((each) => each.model.toLowerCase() === model.toLowerCase());
   const initial = defaultPair(versions);
   const a = versions.find((version) => String(version.version) === (left ?? initial.left));
@@ -74,7 +74,7 @@ function Comparison({
   if (!a || !b)
     return (
       <Panel title={words.heading} flush>
-        <Blank icon="cube" title={versions.length === 0 ? words.none : words.one}>
+        <Blank of={of} icon="cube" title={versions.length === 0 ? words.none : words.one}>
           {words.oneHint}
         </Blank>
       </Panel>
@@ -128,7 +128,7 @@ function Comparison({
       }
     >
       {names.length === 0 ? (
-        <Blank icon="unknown" title={words.noMetrics} />
+        <Blank of={of} icon="unknown" title={words.noMetrics} />
       ) : (
         <div className="tablewrap" role="group" aria-label={words.title(String(a.version), String(b.version))}>
           <table className="table recs">

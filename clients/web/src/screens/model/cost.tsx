@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { modelCostsQuery, seriesQuery } from '../../api/queries';
 import { Blank } from '../../components/blank';
 import { Chip } from '../../components/chip';
@@ -10,6 +9,7 @@ import { formatAmount, formatMoney, formatRate, formatScore } from '../../format
 import { parseTime } from '../../format/time';
 import { rangeOf } from '../../state/range';
 import { text } from '../../text';
+import { useQuery } from '../../state/query';
 
 const words = text.model;
 
@@ -53,9 +53,9 @@ export function CostTable({ model }: { model: string }) {
       query={query}
       skeleton="table"
       flush
-      empty={(data) =>
+      empty={(data, of) =>
         data.items.length === 0 ? (
-          <Blank icon="cost" title={words.cost.none}>
+          <Blank of={of} icon="cost" title={words.cost.none}>
             <code>{words.cost.noneHint}</code>
           </Blank>
         ) : undefined

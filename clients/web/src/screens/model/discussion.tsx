@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { commentsQuery } from '../../api/queries';
 import { ProblemNote } from '../../components/act-dialog';
@@ -10,6 +9,9 @@ import { RelativeTime } from '../../components/time';
 import { useAct } from '../../state/acts';
 import { useMay, useMe } from '../../state/auth';
 import { text } from '../../text';
+import { useQuery } from '../../state/query';
+import { Show } from '../../components/figure';
+import { read } from '../../state/figure';
 
 const words = text.model.discussion;
 
@@ -46,7 +48,11 @@ export function Discussion({ type, id }: { type: string; id: string }) {
   if (query.isError) return <ErrorBlank error={query.error} onRetry={() => void query.refetch()} />;
   return (
     <div className="stack-s">
-      {query.data.comments.length === 0 && <p className="muted">{words.none}</p>}
+      {query.data.comments.length === 0 && (
+        <p className="muted">
+          <Show figure={read(query, (data) => data.comments)}>{() => words.none}</Show>
+        </p>
+      )}
       <ul className="comments">
         {query.data.comments.map((comment) => (
           <li key={comment.id}>

@@ -1,4 +1,3 @@
-import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { seriesQuery } from '../../api/queries';
 import type { components } from '../../api/gen/dashboard';
 import { Figures, type Stat } from '../../components/stat';
@@ -11,12 +10,13 @@ import {
   formatScore,
   formatZ,
 } from '../../format/numbers';
-import { given, mapFigure, read, type Figure } from '../../state/figure';
+import { mapFigure, read, type Figure, Unknown } from '../../state/figure';
 import { useRange } from '../../state/range';
 import { text } from '../../text';
+import { useQuery, type Reading } from '../../state/query';
 
 type Detail = components['schemas']['ModelDetail'];
-export type ModelQuery = UseQueryResult<components['schemas']['ModelView']>;
+export type ModelQuery = Reading<components['schemas']['ModelView']>;
 
 const words = text.model;
 
@@ -52,11 +52,7 @@ export function ModelFigures({ view }: { view: ModelQuery }) {
   // Figures of a version that has left the alias are not those of its current version.
   const isEarlier = of !== undefined && production !== undefined && of !== production;
   const mine = <V,>(pick: (value: NonNullable<Detail['drift']>) => V | null | undefined): Figure<V> =>
-    drift.kind !== 'measured'
-      ? drift
-      : isEarlier
-        ? { kind: 'unmeasured', why: names.earlier(production, of) }
-        : given(pick(drift.value));
+    mapFigure(drift, (value) => (isEarlier ? new Unknown(names.earlier(production, of)) : pick(value)));
   const tab = (id: 'drift' | 'traffic' | 'cost'): Stat['link'] => ({
     to: '/models/$name',
     params: { name },

@@ -1,7 +1,6 @@
-import { useQuery } from '@tanstack/react-query';
 import { activityQuery, policiesQuery } from '../../api/queries';
 import { Blank } from '../../components/blank';
-import { FigurePanel } from '../../components/figure';
+import { FigureParts } from '../../components/figure';
 import { Feed } from '../../components/feed';
 import { GateList } from '../../components/gate';
 import { ButtonLink } from '../../components/link';
@@ -15,30 +14,32 @@ import { type Figure } from '../../state/figure';
 import { text } from '../../text';
 import { nameMetric } from '../../text/metrics';
 import { gateItems, isInPlace, type Gate } from './gate';
+import { useQuery } from '../../state/query';
 
 const words = text.model;
 
 /** The gate's verdict on the candidate, with each reason. */
 export function GatePanel({ gate: figure }: { gate: Figure<Gate> }) {
-  if (figure.kind !== 'measured')
-    return (
-      <FigurePanel figure={figure} title={words.gate.title}>
-        {() => null}
-      </FigurePanel>
-    );
-  const gate = figure.value;
+  return (
+    <FigureParts figure={figure} title={words.gate.title}>
+      {(gate) => <Verdict figure={figure} gate={gate} />}
+    </FigureParts>
+  );
+}
+
+function Verdict({ figure, gate }: { figure: Figure<Gate>; gate: Gate }) {
   if (gate.version === null || gate.version === undefined)
     return (
-      <Panel title={words.gate.title} flush>
-        <Blank icon="up" title={words.gate.none}>
+      <Panel title={words.gate.title} of={figure} flush>
+        <Blank of={figure} icon="up" title={words.gate.none}>
           {gate.policy.reasons.join('; ') || words.gate.noneHint}
         </Blank>
       </Panel>
     );
   if (isInPlace(gate))
     return (
-      <Panel title={words.gate.title} note={words.gate.version(String(gate.version))} flush>
-        <Blank icon="ok" title={words.gate.inPlace}>
+      <Panel title={words.gate.title} of={figure} note={words.gate.version(String(gate.version))} flush>
+        <Blank of={figure} icon="ok" title={words.gate.inPlace}>
           {words.gate.inPlaceHint}
         </Blank>
       </Panel>
@@ -46,6 +47,7 @@ export function GatePanel({ gate: figure }: { gate: Figure<Gate> }) {
   return (
     <Panel
       title={words.gate.title}
+      of={figure}
       note={words.gate.version(String(gate.version))}
       actions={<Pill kind={gate.allowed ? 'ok' : 'critical'}>{gate.allowed ? words.gate.open : words.gate.held}</Pill>}
     >
@@ -64,9 +66,10 @@ export function GovernancePanels({ model }: { model: string }) {
       <QueryPanel
         title={names.policy}
         query={policies}
-        empty={(data) =>
+        empty={(data, of) =>
           data.items.some((each) => each.model.toLowerCase() === model.toLowerCase()) ? undefined : (
             <Blank
+              of={of}
               icon="shield"
               title={names.noPolicy}
               actions={<ButtonLink to="/governance">{text.shell.nav.governance}</ButtonLink>}
@@ -107,7 +110,9 @@ export function GovernancePanels({ model }: { model: string }) {
         title={names.activity}
         query={activity}
         flush
-        empty={(data) => (data.activity.length === 0 ? <Blank icon="list" title={names.activityNone} /> : undefined)}
+        empty={(data, of) =>
+          data.activity.length === 0 ? <Blank of={of} icon="list" title={names.activityNone} /> : undefined
+        }
       >
         {(data) => (
           <Feed

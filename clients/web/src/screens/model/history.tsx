@@ -1,14 +1,15 @@
-import { useQuery } from '@tanstack/react-query';
 import type { components } from '../../api/gen/dashboard';
 import { aliasAtQuery } from '../../api/queries';
 import { Blank } from '../../components/blank';
-import { FigurePanel } from '../../components/figure';
+import { useEvidence } from '../../components/evidence';
+import { FigureParts } from '../../components/figure';
 import { Panel } from '../../components/panel';
 import { RelativeTime } from '../../components/time';
 import { DAY, formatDateTime, formatDay, parseTime } from '../../format/time';
 import { type Figure } from '../../state/figure';
 import { useNow } from '../../state/now';
 import { text } from '../../text';
+import { useQuery } from '../../state/query';
 
 export type Move = components['schemas']['AliasMove'];
 
@@ -30,16 +31,15 @@ interface HistoryProps<Moves> {
 
 /** Which version held Production when: as a bar, by picking an instant, and as a list. */
 export function HistoryPanel(props: HistoryProps<Figure<readonly Move[]>>) {
-  const { moves } = props;
-  if (moves.kind === 'measured') return <History {...props} moves={moves.value} />;
   return (
-    <FigurePanel figure={moves} title={words.title} note={words.note}>
-      {() => null}
-    </FigurePanel>
+    <FigureParts figure={props.moves} title={words.title}>
+      {(moves) => <History {...props} moves={moves} />}
+    </FigureParts>
   );
 }
 
 function History({ model, moves, at, onPick }: HistoryProps<readonly Move[]>) {
+  const of = useEvidence();
   const now = useNow();
   const held = moves.filter((move) => move.alias === 'Production' && parseTime(move.from));
   const picked = parseTime(at);
@@ -52,7 +52,7 @@ function History({ model, moves, at, onPick }: HistoryProps<readonly Move[]>) {
   if (held.length === 0 || from === undefined)
     return (
       <Panel title={words.title} note={words.note} flush>
-        <Blank icon="up" title={words.none}>
+        <Blank of={of} icon="up" title={words.none}>
           {words.noneHint}
         </Blank>
       </Panel>

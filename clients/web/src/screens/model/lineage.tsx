@@ -1,7 +1,7 @@
-import { useQuery } from '@tanstack/react-query';
 import { servedQuery } from '../../api/queries';
 import { Blank } from '../../components/blank';
-import { FigurePanel, Show } from '../../components/figure';
+import { useEvidence } from '../../components/evidence';
+import { FigureParts, Show } from '../../components/figure';
 import { Icon } from '../../components/icon';
 import { Panel } from '../../components/panel';
 import { RelativeTime } from '../../components/time';
@@ -9,21 +9,21 @@ import { formatCount, formatMoney, shortenCommit, shortenHash } from '../../form
 import { mapFigure, orElse, read, type Figure } from '../../state/figure';
 import { text } from '../../text';
 import type { Version } from './compare';
+import { useQuery } from '../../state/query';
 
 const words = text.model;
 
 /** Where a version came from and where it is now. */
 export function LineagePanel({ model, version }: { model: string; version: Figure<Version | undefined> }) {
-  return version.kind === 'measured' ? (
-    <Lineage model={model} version={version.value} />
-  ) : (
-    <FigurePanel figure={version} title={words.versions.title}>
-      {() => null}
-    </FigurePanel>
+  return (
+    <FigureParts figure={version} title={words.versions.title}>
+      {(each) => <Lineage model={model} version={each} />}
+    </FigureParts>
   );
 }
 
 function Lineage({ model, version }: { model: string; version: Version | undefined }) {
+  const of = useEvidence();
   const copies = read(useQuery(servedQuery), (all) =>
     all.filter(
       (each) =>
@@ -34,7 +34,7 @@ function Lineage({ model, version }: { model: string; version: Version | undefin
   if (!version)
     return (
       <Panel title={words.versions.title} flush>
-        <Blank icon="cube" title={lineage.none} />
+        <Blank of={of} icon="cube" title={lineage.none} />
       </Panel>
     );
   const tags = version.tags ?? {};

@@ -1,12 +1,11 @@
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { Problem } from '../../api/problem';
 import type { components } from '../../api/gen/dashboard';
 import { commentsQuery, driftQuery, modelQuery, registryQuery } from '../../api/queries';
-import { Blank, ErrorBlank } from '../../components/blank';
+import { Blank, ErrorBlank, Message } from '../../components/blank';
 import { Button } from '../../components/button';
 import { AliasChip, Chip, GeneratedChip } from '../../components/chip';
-import { Count, Nothing } from '../../components/figure';
+import { Count, Show } from '../../components/figure';
 import { ButtonLink } from '../../components/link';
 import { PageHead } from '../../components/page';
 import { Panel, PartialChip } from '../../components/panel';
@@ -17,12 +16,12 @@ import { formatPercent } from '../../format/numbers';
 import { parseTime } from '../../format/time';
 import { modelTabs } from '../../router-params';
 import { useMay } from '../../state/auth';
-import { mapFigure, orElse, read, silentSources, type Figure } from '../../state/figure';
+import { mapFigure, orElse, read, silentSources, type Figure, readLast } from '../../state/figure';
 import { text } from '../../text';
 import { DriftChart, MeanChart } from '../drift/series';
 import { DriftFacts } from '../drift/facts';
 import { InputReport } from '../drift/report';
-import { healthOf } from '../registry/health';
+import { healthOf, readHealth } from '../registry/health';
 import { RetrainDialog } from '../runs/retrain-dialog';
 import { ComparePanel, defaultPair, type Version } from './compare';
 import { RollbackDialog, TrafficDialog } from './dialogs';
@@ -35,6 +34,8 @@ import { GatePanel, GovernancePanels } from './governance';
 import { LineagePanel } from './lineage';
 import { TrafficPanel, TrafficSeries } from './traffic';
 import { VersionsPanel } from './versions';
+import { useQuery } from '../../state/query';
+import { EvidenceProvider } from '../../components/evidence';
 
 type Detail = components['schemas']['ModelDetail'];
 
@@ -51,13 +52,13 @@ export function ModelScreen() {
       <PageHead title={name} />
       <Panel title={name} flush>
         {missing ? (
-          <Blank
+          <Message
             icon="cube"
             title={words.notFound(name)}
             actions={<ButtonLink to="/models">{words.toRegistry}</ButtonLink>}
           >
             {words.notFoundHint}
-          </Blank>
+          </Message>
         ) : query.isError ? (
           <ErrorBlank error={query.error} onRetry={() => void query.refetch()} />
         ) : (
@@ -96,9 +97,10 @@ function Model({ detail, query }: { detail: Detail; query: ModelQuery }) {
   const partial = silentSources(query.data);
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const row = useQuery(registryQuery).data?.registry.rows.find(
-    (each) => each.name.toLowerCase() === detail.name.toLowerCase(),
+  const listed = readHealth(useQuery(registryQuery), (rows) =>
+    rows.find((each) => each.name.toLowerCase() === detail.name.toLowerCase()),
   );
+  const row = orElse(listed, undefined);
   const comments = read(useQuery(commentsQuery('model', detail.name)), (data) => data.comments.length);
   const mayTrain = useMay('retrain.trigger');
   const mayMove = useMay('model.promote');
@@ -112,7 +114,6 @@ function Model({ detail, query }: { detail: Detail; query: ModelQuery }) {
     versions.find((version) => version.aliases.includes(alias) && version !== production);
   const newer = versions.find((version) => version.version > (production?.version ?? -Infinity));
   const newest = holder('Canary') ?? holder('Staging') ?? newer;
-  const health = row && healthOf(row);
   const generated =
     (production ?? versions[0])?.tags?.data_origin === 'generated' ||
     (production ?? versions[0])?.tags?.dummy === 'true';
@@ -132,8 +133,13 @@ function Model({ detail, query }: { detail: Detail; query: ModelQuery }) {
             <bdi className="trunc" title={detail.name}>
               {detail.name}
             </bdi>{' '}
-            {health && <Pill kind={health.kind} />}
-            {health && health.reasons.length > 0 && <span className="reason">{health.reasons.join('; ')}</span>}
+            <Show figure={mapFigure(listed, healthOf)}>
+              {({ kind, reasons }) => (
+                <>
+                  <Pill kind={kind} /> {reasons.length > 0 && <span className="reason">{reasons.join('; ')}</span>}
+                </>
+              )}
+            </Show>
           </>
         }
         sub={detail.description || undefined}
@@ -351,17 +357,17 @@ function DriftTab({ name, events }: { name: string; events: readonly { at: numbe
         <InputReport model={name} />
       </div>
       {row ? (
-        <DriftFacts row={row} />
+        <EvidenceProvider value={readLast(rows)}>
+          <DriftFacts row={row} />
+        </EvidenceProvider>
       ) : (
         <Panel title={text.drift.facts.title} flush>
           {rows.isError ? (
             <ErrorBlank error={rows.error} onRetry={() => void rows.refetch()} />
           ) : (
-            <Nothing of={read(rows, (data) => data)}>
-              <Blank icon="drift" title={text.drift.empty}>
-                {text.drift.emptyHint}
-              </Blank>
-            </Nothing>
+            <Blank of={read(rows, (data) => data)} icon="drift" title={text.drift.empty}>
+              {text.drift.emptyHint}
+            </Blank>
           )}
         </Panel>
       )}

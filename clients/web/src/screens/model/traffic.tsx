@@ -1,15 +1,15 @@
-import { useQuery } from '@tanstack/react-query';
 import { seriesQuery } from '../../api/queries';
 import { Button } from '../../components/button';
-import { FigurePanel } from '../../components/figure';
+import { FigurePanel, Show } from '../../components/figure';
 import { Chart, type Point } from '../../components/chart';
 import { QueryPanel } from '../../components/panel';
 import { RelativeTime } from '../../components/time';
 import { formatPercent, formatRate } from '../../format/numbers';
-import { type Figure } from '../../state/figure';
+import type { Figure } from '../../state/figure';
 import { useRange } from '../../state/range';
 import type { Version } from './compare';
 import { text } from '../../text';
+import { useQuery } from '../../state/query';
 
 const words = text.model;
 
@@ -44,7 +44,9 @@ export function TrafficPanel({
     >
       {(traffic) =>
         !traffic.configured || Object.keys(traffic.rules).length === 0 ? (
-          <p className="muted">{names.none}</p>
+          <p className="muted">
+            <Show figure={figure}>{() => names.none}</Show>
+          </p>
         ) : (
           <>
             <ul className="split-bars">

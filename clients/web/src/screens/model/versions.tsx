@@ -29,7 +29,7 @@ export function VersionsPanel({
     .sort()
     .slice(0, 3);
   return (
-    <FigurePanel figure={versions} title={names.title} note={orElse(versions, []).length} flush>
+    <FigurePanel figure={versions} title={names.title} note={(rows) => rows.length} flush>
       {(rows) => (
         <DataTable
           label={names.title}
@@ -38,7 +38,7 @@ export function VersionsPanel({
           rowName={(row) => `v${row.version}`}
           sort="-version"
           onOpen={(row) => onCompare(String(row.version))}
-          empty={<Blank icon="cube" title={names.none} />}
+          empty={<Blank of={versions} icon="cube" title={names.none} />}
           columns={[
             {
               key: 'version',

@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { flagsQuery } from '../../api/queries';
 import { Icon } from '../../components/icon';
@@ -8,6 +7,7 @@ import { Button } from '../../components/button';
 import { visibleGroups } from '../../shell/nav';
 import { signOut, useMe } from '../../state/auth';
 import { text } from '../../text';
+import { useQuery } from '../../state/query';
 
 /** On a phone: the pages that have no place in the bottom bar. */
 export function MoreScreen() {

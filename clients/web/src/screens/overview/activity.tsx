@@ -1,11 +1,9 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import { governanceQuery } from '../../api/queries';
 import { Blank } from '../../components/blank';
 import { Button } from '../../components/button';
 import { Feed, type FeedEntry } from '../../components/feed';
-import { Nothing } from '../../components/figure';
 import type { IconName } from '../../components/icon';
 import { Panel } from '../../components/panel';
 import { Skeleton } from '../../components/skeleton';
@@ -17,6 +15,7 @@ import { useConnection, useRecentEvents } from '../../state/live';
 import { orElse, read, silentSources } from '../../state/figure';
 import { useNow } from '../../state/now';
 import { text } from '../../text';
+import { useQuery } from '../../state/query';
 
 const words = text.overview.activity;
 const LENGTH = 14;
@@ -160,9 +159,7 @@ export function ActivityPanel() {
           <Skeleton shape="list" rows={6} />
         </div>
       ) : (
-        <Nothing of={ledger}>
-          <Blank icon="pulse" title={words.none} />
-        </Nothing>
+        <Blank of={ledger} icon="pulse" title={words.none} />
       )}
     </Panel>
   );

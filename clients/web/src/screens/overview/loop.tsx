@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { approvalsQuery, promotionsQuery, pushesQuery, registryQuery, runsQuery } from '../../api/queries';
 import { Icon, type IconName, type StateKind } from '../../components/icon';
@@ -8,12 +7,14 @@ import { describeTime } from '../../components/time';
 import { formatCount } from '../../format/numbers';
 import { formatDuration, parseTime } from '../../format/time';
 import { activeStates } from '../../shell/counts';
-import { mapFigure, measured, orElse, read, type Figure } from '../../state/figure';
+import { mapFigure, orElse, read, type Figure, Unknown } from '../../state/figure';
 import { useNow } from '../../state/now';
 import { boundsOf, useRange } from '../../state/range';
 import { text } from '../../text';
 import type { Approval } from '../approvals/risk';
 import type { RegistryRow } from '../registry/health';
+import { useQuery } from '../../state/query';
+import { Evidence } from '../../components/evidence';
 
 const words = text.overview.loop;
 
@@ -35,26 +36,28 @@ const compared = new Set(['OK', ...drifting]);
 
 /** Returns how many of the models in Production are served, once that is known of each. */
 export function countServed(rows: Figure<readonly RegistryRow[]>): Figure<{ served: number; all: number }> {
-  if (rows.kind !== 'measured') return rows;
-  const production = rows.value.filter((row) => row.aliases?.Production !== undefined);
-  const unknown = production.filter((row) => row.served === undefined).length;
-  if (unknown > 0) return { kind: 'unmeasured', why: words.servingUnknown(unknown) };
-  return measured({ served: production.filter((row) => row.served).length, all: production.length });
+  return mapFigure(rows, (all) => {
+    const production = all.filter((row) => row.aliases?.Production !== undefined);
+    const unknown = production.filter((row) => row.served === undefined).length;
+    if (unknown > 0) return new Unknown(words.servingUnknown(unknown));
+    return { served: production.filter((row) => row.served).length, all: production.length };
+  });
 }
 
 /** Returns how many models drift among those that were compared with a baseline; none was, none is counted. */
 export function countDrifting(
   rows: Figure<readonly RegistryRow[]>,
 ): Figure<{ drifting: number; critical: number; compared: number; all: number }> {
-  if (rows.kind !== 'measured') return rows;
-  const known = rows.value.filter((row) => compared.has(row.driftStatus ?? ''));
-  if (known.length === 0) return { kind: 'unmeasured', why: words.nothingCompared };
-  const moved = known.filter((row) => drifting.has(row.driftStatus ?? ''));
-  return measured({
-    drifting: moved.length,
-    critical: moved.filter((row) => row.driftStatus !== 'WARNING').length,
-    compared: known.length,
-    all: rows.value.length,
+  return mapFigure(rows, (all) => {
+    const known = all.filter((row) => compared.has(row.driftStatus ?? ''));
+    if (known.length === 0) return new Unknown(words.nothingCompared);
+    const moved = known.filter((row) => drifting.has(row.driftStatus ?? ''));
+    return {
+      drifting: moved.length,
+      critical: moved.filter((row) => row.driftStatus !== 'WARNING').length,
+      compared: known.length,
+      all: all.length,
+    };
   });
 }
 
@@ -198,10 +201,10 @@ export function LoopStrip() {
                 </span>
                 <span className="big">
                   {stage.value.kind === 'measured' ? (
-                    <>
+                    <Evidence of={stage.value}>
                       {formatCount(stage.value.value)}
                       <small>{stage.unit(stage.value.value)}</small>
-                    </>
+                    </Evidence>
                   ) : (
                     <span className="big-nm">–</span>
                   )}

@@ -1,10 +1,8 @@
-import { useQueries, useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { alertsQuery, approvalsQuery, healthQuery, registryQuery, runsQuery, seriesQuery } from '../../api/queries';
-import { Blank, explainProblem } from '../../components/blank';
+import { Blank, explainProblem, UnmeasuredBlank } from '../../components/blank';
 import { Chart, type Point } from '../../components/chart';
-import { UnmeasuredBlank } from '../../components/figure';
 import { Icon } from '../../components/icon';
 import { PageHead } from '../../components/page';
 import { Panel, QueryPanel } from '../../components/panel';
@@ -14,20 +12,23 @@ import { Age } from '../../components/time';
 import { formatRate, shortenHash } from '../../format/numbers';
 import { formatDuration, parseTime } from '../../format/time';
 import { activeStates } from '../../shell/counts';
-import { countUnknown, explainSilence, mapFigure, read, silentSources, type Figure } from '../../state/figure';
+import { countUnknown, explainSilence, mapFigure, read, silentSources, type Figure, orElse } from '../../state/figure';
+import { healthFrom, useWatched } from '../../state/watch';
 import { useNow } from '../../state/now';
 import { useRange } from '../../state/range';
 import { text } from '../../text';
 import { AlertRow, sortAlerts } from '../alerts/alert-row';
-import { healthOf } from '../registry/health';
+import { healthOf, readHealth, type RegistryRow } from '../registry/health';
 import type { Run } from '../runs/timeline';
 import { ActivityPanel } from './activity';
 import { LoopStrip } from './loop';
+import { useQueries, useQuery, type Reading } from '../../state/query';
+import { Show } from '../../components/figure';
 
 const words = text.overview;
 /** Charts of the overview add up at most this many models: each is a request. */
 const MOST_MODELS = 12;
-const noNames: string[] = [];
+const noRows: RegistryRow[] = [];
 
 export function OverviewScreen() {
   return (
@@ -56,7 +57,7 @@ function useSummary(): Figure<string>[] {
   const registry = useQuery(registryQuery);
   const pending = useQuery(approvalsQuery('pending'));
   const now = useNow();
-  const rows = read(registry, (view) => view.registry.rows, ['tracker']);
+  const rows = readHealth(registry, (all) => all);
   const kinds = mapFigure(rows, (all) => all.map((row) => healthOf(row).kind));
   return [
     // A problem reported by one source counts, whatever the others report; "all is well" needs all of them.
@@ -78,6 +79,7 @@ function useSummary(): Figure<string>[] {
 
 function AlertsPanel() {
   const query = useQuery(alertsQuery());
+  const watched = useWatched();
   return (
     <QueryPanel
       title={words.alerts.title}
@@ -90,9 +92,9 @@ function AlertsPanel() {
           {words.alerts.all}
         </Link>
       }
-      empty={(data) =>
+      empty={(data, of) =>
         data.inbox.alerts.length === 0 ? (
-          <Blank icon="ok" title={words.alerts.none}>
+          <Blank of={watched(of)} icon="ok" title={words.alerts.none}>
             {words.alerts.noneHint}
           </Blank>
         ) : undefined
@@ -139,14 +141,14 @@ function TrafficCharts() {
   const rows = read(registry, (view) => view.registry.rows, ['tracker']);
   const names = useMemo(
     () =>
-      registry.data?.registry.rows
+      orElse(rows, noRows)
         .filter((row) => row.aliases?.Production !== undefined)
         .slice(0, MOST_MODELS)
-        .map((row) => row.name) ?? noNames,
+        .map((row) => row.name),
     [registry.data],
   );
-  const requests = useQueries({ queries: names.map((name) => seriesQuery(name, 'requests', range, 96)) });
-  const latency = useQueries({ queries: names.map((name) => seriesQuery(name, 'latency_p95', range, 96)) });
+  const requests = useQueries(names.map((name) => seriesQuery(name, 'requests', range, 96)));
+  const latency = useQueries(names.map((name) => seriesQuery(name, 'latency_p95', range, 96)));
   const counts = combineSeries(pointsOf(requests), (values) => values.reduce((a, b) => a + b, 0));
   const total = perSecond(counts);
   const slowest = combineSeries(pointsOf(latency), (values) => Math.max(...values));
@@ -175,7 +177,7 @@ function TrafficCharts() {
   );
 }
 
-function pointsOf(queries: readonly UseQueryResult<{ points: (number | null)[][] }>[]): (number | null)[][][] {
+function pointsOf(queries: readonly Reading<{ points: (number | null)[][] }>[]): (number | null)[][][] {
   return queries.flatMap((query) => (query.data ? [query.data.points] : []));
 }
 
@@ -184,7 +186,7 @@ interface SeriesPanelProps {
   note: string;
   unit: string;
   points: Point[];
-  queries: readonly UseQueryResult<{ points: (number | null)[][]; _as_of?: string; _partial?: string[] }>[];
+  queries: readonly Reading<{ points: (number | null)[][]; _as_of?: string; _partial?: string[] }>[];
   known: Figure<unknown>;
   area?: boolean;
   label: (last: string) => string;
@@ -201,7 +203,7 @@ function SeriesPanel({ title, note, unit, points, queries, known, area, label }:
         ? explainProblem(failed.error).title
         : silent && explainSilence(silent, silentSources(silent));
   const asOf = queries.map((query) => parseTime(query.data?._as_of)).filter((at): at is Date => at !== undefined);
-  const partial = [...new Set(queries.flatMap((query) => query.data?._partial ?? []))];
+  const partial = [...new Set(queries.flatMap((query) => silentSources(query.data)))];
   const last = points.findLast(([, value]) => value !== null)?.[1];
   return (
     <Panel
@@ -245,9 +247,9 @@ function RunningPanel() {
           {words.running.timeline}
         </Link>
       }
-      empty={(data) =>
+      empty={(data, of) =>
         activeOf(data).length === 0 ? (
-          <Blank icon="runs" title={words.running.none}>
+          <Blank of={of} icon="runs" title={words.running.none}>
             {words.running.noneHint}
           </Blank>
         ) : undefined
@@ -309,7 +311,7 @@ function ServicesPanel() {
         </Link>
       }
     >
-      {(data) => (
+      {(data, of) => (
         <table className="table">
           <thead className="vh">
             <tr>
@@ -327,9 +329,13 @@ function ServicesPanel() {
               .map(([key, service]) => (
                 <tr key={key}>
                   <td>
-                    <State kind={serviceState[service.status] ?? 'unknown'}>
-                      {words.serviceStates[service.status]}
-                    </State>
+                    <Show figure={healthFrom(of, key, service.status)}>
+                      {() => (
+                        <State kind={serviceState[service.status] ?? 'unknown'}>
+                          {words.serviceStates[service.status]}
+                        </State>
+                      )}
+                    </Show>
                   </td>
                   <td className="med">{words.serviceNames[key] ?? key}</td>
                   <td className="num muted fill-cell" title={service.note}>

@@ -1,4 +1,3 @@
-import type { UseQueryResult } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ActDialog } from '../../components/act-dialog';
 import { CopyText, ErrorBlank } from '../../components/blank';
@@ -16,6 +15,8 @@ import { useMay, useMe } from '../../state/auth';
 import { text } from '../../text';
 import { gateItems, type VersionGate } from './judge';
 import type { Wizard } from './promote';
+import type { Reading } from '../../state/query';
+import { readLast } from '../../state/figure';
 
 const words = text.promote.approve;
 const versionWord = text.promote.version;
@@ -55,7 +56,7 @@ export function promotionAct(wizard: Wizard, verdict: Verdict, reason: string): 
 }
 
 /** What moves, what follows, who may decide: before the buttons. */
-export function ApproveStep({ wizard, gate }: { wizard: Wizard; gate: UseQueryResult<VersionGate> }) {
+export function ApproveStep({ wizard, gate }: { wizard: Wizard; gate: Reading<VersionGate> }) {
   const { model, candidate, current, to, promotion } = wizard;
   const me = useMe();
   const mayPromote = useMay('model.promote');
@@ -81,7 +82,7 @@ export function ApproveStep({ wizard, gate }: { wizard: Wizard; gate: UseQueryRe
   const held = failing.length > 0;
   const refusal = !mayPromote ? words.adminsOnly : held ? words.held : undefined;
   return (
-    <Panel title={words.title} note={version}>
+    <Panel title={words.title} note={version} of={readLast(gate)}>
       <div className="stack-s">
         <p className="strong">
           {current ? words.moves(to, versionWord(current.version), version) : words.first(to, version)}

@@ -1,7 +1,6 @@
-import type { UseQueryResult } from '@tanstack/react-query';
 import type { components } from '../../api/gen/controlplane';
 import { Problem } from '../../api/problem';
-import { Blank, CopyText } from '../../components/blank';
+import { Blank, CopyText, Message } from '../../components/blank';
 import { AliasChip, GeneratedChip } from '../../components/chip';
 import { Select } from '../../components/field';
 import { GateList } from '../../components/gate';
@@ -17,6 +16,8 @@ import { explainCheck, nameMetric } from '../../text/metrics';
 import { isBetter } from '../model/compare';
 import type { Wizard } from './promote';
 import { meets, metricNames } from './steps';
+import type { Reading } from '../../state/query';
+import { useEvidence } from '../../components/evidence';
 
 export type VersionGate = components['schemas']['Gate'];
 
@@ -78,6 +79,7 @@ export function CandidateStep({ wizard, onChoose }: { wizard: Wizard; onChoose: 
 /** The candidate's figures next to those of the version that serves now, with the rule that counts. */
 export function MetricsStep({ wizard }: { wizard: Wizard }) {
   const { candidate, current, policy, to } = wizard;
+  const of = useEvidence();
   const names = metricNames(candidate, current, policy?.metric);
   const changes = names.map((name) => {
     const before = current?.metrics?.[name];
@@ -90,7 +92,7 @@ export function MetricsStep({ wizard }: { wizard: Wizard }) {
   return (
     <Panel title={title} flush>
       {names.length === 0 ? (
-        <Blank icon="table" title={words.metrics.none}>
+        <Blank of={of} icon="table" title={words.metrics.none}>
           {words.metrics.noneHint}
         </Blank>
       ) : (
@@ -191,15 +193,15 @@ function MetricRow({ name, wizard: { candidate, current, policy } }: { name: str
 }
 
 /** Each check with its reason: a verdict is never shown without one. */
-export function GateStep({ wizard, gate }: { wizard: Wizard; gate: UseQueryResult<VersionGate> }) {
+export function GateStep({ wizard, gate }: { wizard: Wizard; gate: Reading<VersionGate> }) {
   const { candidate, policy } = wizard;
   const version = words.version(candidate.version);
   if (gate.error instanceof Problem && gate.error.code === 'policy_not_found') {
     return (
       <Panel title={words.gate.title(version)} flush>
-        <Blank icon="shield" title={words.gate.noPolicy}>
+        <Message icon="shield" title={words.gate.noPolicy}>
           {words.gate.noPolicyHint}
-        </Blank>
+        </Message>
       </Panel>
     );
   }

@@ -1,17 +1,15 @@
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import { Problem } from '../../api/problem';
 import { modelPromotionsQuery, modelQuery, policyQuery, versionGateQuery } from '../../api/queries';
-import { Blank, ErrorBlank } from '../../components/blank';
+import { Blank, ErrorBlank, Message, UnmeasuredBlank } from '../../components/blank';
 import { Button } from '../../components/button';
 import { Icon, type StateKind } from '../../components/icon';
-import { UnmeasuredBlank } from '../../components/figure';
 import { ButtonLink } from '../../components/link';
 import { PageHead } from '../../components/page';
 import { Panel } from '../../components/panel';
 import { Skeleton } from '../../components/skeleton';
-import { read } from '../../state/figure';
+import { read, orElse } from '../../state/figure';
 import { useNow } from '../../state/now';
 import { text } from '../../text';
 import { ApproveStep } from './approve';
@@ -29,6 +27,8 @@ import {
   type Version,
 } from './steps';
 import { WatchStep } from './watch';
+import { useQuery } from '../../state/query';
+import { useEvidence, EvidenceProvider } from '../../components/evidence';
 
 const route = getRouteApi('/shell/models/$name/promote');
 const words = text.promote;
@@ -59,9 +59,9 @@ export function PromoteScreen() {
         <PageHead title={words.title(name)} />
         <Panel title={words.steps.candidate} flush>
           {missing ? (
-            <Blank icon="cube" title={text.model.notFound(name)}>
+            <Message icon="cube" title={text.model.notFound(name)}>
               {text.model.notFoundHint}
-            </Blank>
+            </Message>
           ) : model.isError ? (
             <ErrorBlank error={model.error} onRetry={() => void model.refetch()} />
           ) : versions.kind === 'failed' || versions.kind === 'unmeasured' ? (
@@ -77,13 +77,15 @@ export function PromoteScreen() {
   }
   const { detail } = model.data;
   return (
-    <PromoteWizard
-      key={detail.name}
-      model={detail.name}
-      trackerName={detail.trackerName}
-      versions={versions.value}
-      policy={policy.data}
-    />
+    <EvidenceProvider value={versions}>
+      <PromoteWizard
+        key={detail.name}
+        model={detail.name}
+        trackerName={detail.trackerName}
+        versions={versions.value}
+        policy={policy.data}
+      />
+    </EvidenceProvider>
   );
 }
 
@@ -92,8 +94,12 @@ type WizardProps = Pick<Wizard, 'model' | 'trackerName' | 'versions' | 'policy'>
 function PromoteWizard({ model, trackerName, versions, policy }: WizardProps) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
+  const of = useEvidence();
   const now = useNow();
-  const promotions = useQuery(modelPromotionsQuery(model)).data?.items ?? [];
+  const promotions = orElse(
+    read(useQuery(modelPromotionsQuery(model)), (page) => page.items),
+    [],
+  );
   const from = policy?.from_alias ?? 'Staging';
   const to = policy?.to_alias ?? 'Production';
   // Once the alias has moved, the address still names what was promoted.
@@ -130,6 +136,7 @@ function PromoteWizard({ model, trackerName, versions, policy }: WizardProps) {
         {head}
         <Panel title={words.candidate.title} flush>
           <Blank
+            of={of}
             icon="cube"
             title={versions.length ? words.candidate.none : words.candidate.noVersions}
             actions={

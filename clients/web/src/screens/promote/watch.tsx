@@ -1,7 +1,6 @@
-import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { servedQuery } from '../../api/queries';
-import { Blank } from '../../components/blank';
+import { Message } from '../../components/blank';
 import { Button } from '../../components/button';
 import { Icon, type StateKind } from '../../components/icon';
 import { Note } from '../../components/note';
@@ -12,6 +11,7 @@ import { useNow } from '../../state/now';
 import { text } from '../../text';
 import type { Wizard } from './promote';
 import { readReload, type Promotion } from './steps';
+import { useQuery } from '../../state/query';
 
 const words = text.promote.watch;
 const versionWord = text.promote.version;
@@ -41,9 +41,9 @@ export function WatchStep({ wizard, onBack }: { wizard: Wizard; onBack: () => vo
   if (!promotion || promotion.state === 'pending') {
     return (
       <Panel title={words.title(version, to)} flush>
-        <Blank icon="clock" title={words.none} actions={<Button onPress={onBack}>{text.promote.back}</Button>}>
+        <Message icon="clock" title={words.none} actions={<Button onPress={onBack}>{text.promote.back}</Button>}>
           {words.noneHint}
-        </Blank>
+        </Message>
       </Panel>
     );
   }

@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { registryQuery, seriesQuery, servedQuery } from '../../api/queries';
@@ -13,20 +12,23 @@ import { PageHead } from '../../components/page';
 import { QueryPanel } from '../../components/panel';
 import { Segments } from '../../components/seg';
 import { Sparkline } from '../../components/sparkline';
-import { Impossible, Measured, NotMeasured, severityOf, State } from '../../components/state';
+import { Impossible, NotMeasured, severityOf, State } from '../../components/state';
 import { BulkBar, DataTable, type Column } from '../../components/table';
 import { RelativeTime } from '../../components/time';
 import { formatCount, formatZ } from '../../format/numbers';
 import { parseTime } from '../../format/time';
 import { readPreference, storePreference, subscribeToPreferences, type Preferences } from '../../state/preferences';
 import { useRange } from '../../state/range';
-import { countUnknown, read } from '../../state/figure';
+import { countUnknown, read, readLast, orElse, mapFigure, type Figure, Unknown } from '../../state/figure';
 import { text } from '../../text';
-import { healthOf, type RegistryRow } from './health';
+import { healthOf, readHealth, type RegistryRow } from './health';
+import { useQuery } from '../../state/query';
+import { useEvidence } from '../../components/evidence';
+import { Show } from '../../components/figure';
 
 const route = getRouteApi('/shell/models');
 const words = text.registry;
-const noRows: RegistryRow[] = [];
+const noRegistry: { registry: { rows: RegistryRow[] } } = { registry: { rows: [] } };
 const noChoice: never[] = [];
 const aliasOrder = ['Production', 'Canary', 'Staging'];
 
@@ -34,6 +36,13 @@ function inView(row: RegistryRow, view: string): boolean {
   const { kind } = healthOf(row);
   if (view === 'attention') return kind === 'critical' || kind === 'warn';
   return view === 'unmeasured' ? kind === 'unknown' : true;
+}
+
+/** How many rows a view has; none needs attention only if the health of each is known. */
+function countIn(rows: readonly RegistryRow[], view: string): number | Unknown {
+  const n = rows.filter((row) => inView(row, view)).length;
+  const unknown = rows.filter((row) => healthOf(row).kind === 'unknown').length;
+  return view === 'attention' && n === 0 && unknown > 0 ? new Unknown(text.overview.unknown(unknown, rows.length)) : n;
 }
 
 function matches(row: RegistryRow, q: string): boolean {
@@ -82,13 +91,18 @@ function Requests({ row }: { row: RegistryRow }) {
   if (!isServed) return <Impossible />;
   // The version under the alias now has no recorded answers yet.
   if (row.earlier) return <NotMeasured why={words.earlierRequests(row.earlier.version)} />;
-  if (query.isPending) return <span className="faint">…</span>;
-  const counts = (query.data?.points ?? []).map(([, value]) => value).filter((value) => typeof value === 'number');
-  if (counts.length === 0) return <NotMeasured />;
+  const total = read(query, ({ points }) => {
+    const counts = points.map(([, value]) => value).filter((value) => typeof value === 'number');
+    return counts.length > 0 ? counts.reduce((a, b) => a + b, 0) : undefined;
+  });
   return (
-    <Link className="quiet" to="/models/$name" params={{ name: row.name }} search={{ tab: 'traffic' }}>
-      {formatCount(counts.reduce((a, b) => a + b, 0))}
-    </Link>
+    <Show figure={total}>
+      {(requests) => (
+        <Link className="quiet" to="/models/$name" params={{ name: row.name }} search={{ tab: 'traffic' }}>
+          {formatCount(requests)}
+        </Link>
+      )}
+    </Show>
   );
 }
 
@@ -102,7 +116,23 @@ function Earlier({ row: { version, earlier } }: { row: RegistryRow }) {
   );
 }
 
-function columnsOf(generated: ReadonlySet<string>, withRequests: boolean): Column<RegistryRow>[] {
+function NoAlias() {
+  const of = useEvidence();
+  return (
+    <span className="faint">
+      <Show figure={of}>{() => words.noAlias}</Show>
+    </span>
+  );
+}
+
+/** What each source said of the rows. */
+interface Parts {
+  health: Figure<unknown>;
+  drift: Figure<unknown>;
+  policies: Figure<unknown>;
+}
+
+function columnsOf(generated: ReadonlySet<string>, withRequests: boolean, of: Parts): Column<RegistryRow>[] {
   const names = words.columns;
   return [
     {
@@ -114,14 +144,18 @@ function columnsOf(generated: ReadonlySet<string>, withRequests: boolean): Colum
         const { kind, reasons } = healthOf(row);
         const why = reasons.join('; ');
         return (
-          <>
-            <State kind={kind} />
-            {kind !== 'ok' && (
-              <span className="why" title={why}>
-                {why || words.noReason}
-              </span>
+          <Show figure={of.health}>
+            {() => (
+              <>
+                <State kind={kind} />
+                {kind !== 'ok' && (
+                  <span className="why" title={why}>
+                    {why || words.noReason}
+                  </span>
+                )}
+              </>
             )}
-          </>
+          </Show>
         );
       },
     },
@@ -154,7 +188,7 @@ function columnsOf(generated: ReadonlySet<string>, withRequests: boolean): Colum
         );
         return (
           <span className="row">
-            {aliases.length === 0 && <span className="faint">{words.noAlias}</span>}
+            {aliases.length === 0 && <NoAlias />}
             {aliases.map(([alias, version]) => (
               <AliasChip key={alias} alias={alias} version={version} />
             ))}
@@ -172,7 +206,7 @@ function columnsOf(generated: ReadonlySet<string>, withRequests: boolean): Colum
         const { kind } = healthOf(row);
         if (row.earlier) return <Earlier row={row} />;
         return (
-          <Measured value={row.zScore}>
+          <Show figure={mapFigure(of.drift, () => row.zScore)}>
             {(z) => (
               <Link
                 className={z >= 2 ? `st-${kind} strong` : 'quiet'}
@@ -183,7 +217,7 @@ function columnsOf(generated: ReadonlySet<string>, withRequests: boolean): Colum
                 {formatZ(z)}
               </Link>
             )}
-          </Measured>
+          </Show>
         );
       },
     },
@@ -193,7 +227,11 @@ function columnsOf(generated: ReadonlySet<string>, withRequests: boolean): Colum
       hint: words.hints.trend,
       drop: 'phone',
       className: 'drop-m',
-      cell: (row) => <Sparkline points={row.trend ?? []} label={words.trend(row.name)} state={healthOf(row).kind} />,
+      cell: (row) => (
+        <Show figure={mapFigure(of.drift, () => row.trend)}>
+          {(points) => <Sparkline points={points} label={words.trend(row.name)} state={healthOf(row).kind} />}
+        </Show>
+      ),
     },
     ...(withRequests
       ? [
@@ -226,7 +264,7 @@ function columnsOf(generated: ReadonlySet<string>, withRequests: boolean): Colum
       className: 'drop-m',
       sort: (row) => (row.governed === undefined ? undefined : Number(!row.governed)),
       cell: (row) => (
-        <Measured value={row.governed}>
+        <Show figure={mapFigure(of.policies, () => row.governed)}>
           {(governed) => (
             <Link
               className={governed ? 'muted quiet' : 'faint quiet'}
@@ -237,7 +275,7 @@ function columnsOf(generated: ReadonlySet<string>, withRequests: boolean): Colum
               {governed ? words.governed : words.ungoverned}
             </Link>
           )}
-        </Measured>
+        </Show>
       ),
     },
   ];
@@ -285,9 +323,18 @@ export function RegistryScreen() {
   // What is typed filters at once; the address follows.
   const [typed, setTyped] = useState(q);
   useEffect(() => setTyped(q), [q]);
-  const all = query.data?.registry.rows ?? noRows;
+  const all = orElse(readLast(query, ['tracker']), noRegistry).registry.rows;
   const withRequests = all.length <= MOST_REQUESTS;
-  const columns = useMemo(() => columnsOf(generated, withRequests), [generated, withRequests]);
+  const columns = useMemo(
+    () =>
+      columnsOf(generated, withRequests, {
+        health: readHealth(query, (list) => list),
+        drift: read(query, (view) => view, ['drift']),
+        policies: read(query, (view) => view, ['promotion']),
+      }),
+    // The figures are new objects at each render; what they are made of is not.
+    [generated, withRequests, query.data, query.isError],
+  );
   const rows = useMemo(
     () =>
       all.filter(
@@ -302,6 +349,7 @@ export function RegistryScreen() {
     [all, view, typed, stage, fresh],
   );
   const served = all.filter((row) => row.aliases?.Production !== undefined || row.stage === 'Production').length;
+  const kinds = readHealth(query, (list) => list);
   const chosen = rows.filter((row) => selected.has(row.name));
   return (
     <>
@@ -347,15 +395,20 @@ export function RegistryScreen() {
             ]}
           />
         )}
-        empty={(data) =>
+        empty={(data, of) =>
           data.registry.rows.length > 0 ? undefined : (
-            <Blank icon="cube" title={words.empty} actions={<ButtonLink to="/documents">{words.readGuide}</ButtonLink>}>
+            <Blank
+              of={of}
+              icon="cube"
+              title={words.empty}
+              actions={<ButtonLink to="/documents">{words.readGuide}</ButtonLink>}
+            >
               {words.emptyHint}
             </Blank>
           )
         }
       >
-        {() => (
+        {(_, of) => (
           <>
             {chosen.length > 0 ? (
               <BulkBar count={chosen.length} onClear={() => setSelected(new Set())}>
@@ -384,7 +437,7 @@ export function RegistryScreen() {
                   segments={(['all', 'attention', 'unmeasured'] as const).map((value) => ({
                     value,
                     label: words.views[value],
-                    count: read(query, () => all.filter((row) => inView(row, value)).length, ['tracker']),
+                    count: mapFigure(kinds, () => countIn(all, value)),
                   }))}
                 />
                 <FilterChip
@@ -418,6 +471,7 @@ export function RegistryScreen() {
               onOpen={(row) => void navigate({ to: '/models/$name', params: { name: row.name } })}
               empty={
                 <Blank
+                  of={of}
                   icon="filter"
                   title={text.common.noMatch}
                   actions={

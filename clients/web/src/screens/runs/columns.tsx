@@ -5,10 +5,11 @@ import { Impossible, NotMeasured, severityOf, State } from '../../components/sta
 import type { Column } from '../../components/table';
 import { formatAmount, formatChange, formatMoney, formatScore, shortenCommit, shortenHash } from '../../format/numbers';
 import { formatDuration, formatExact, parseTime } from '../../format/time';
-import type { Figure } from '../../state/figure';
+import { alsoFrom, type Figure } from '../../state/figure';
 import { useNow } from '../../state/now';
 import { text } from '../../text';
 import { durationOf, figureOf, formatStart, improvementOf, isActive, runKinds, stateOf, type RunRow } from './rows';
+import { useEvidence, Evidence } from '../../components/evidence';
 
 const words = text.runs;
 
@@ -48,7 +49,7 @@ export function RunDuration({ run }: { run: RunRow }) {
 
 /** A figure, or that it was not measured with the reason in sight. */
 function Reasoned<T>({ figure, children }: { figure: Figure<T>; children: (value: T) => ReactNode }) {
-  if (figure.kind === 'measured') return <>{children(figure.value)}</>;
+  if (figure.kind === 'measured') return <Evidence of={figure}>{children(figure.value)}</Evidence>;
   const why = figure.kind === 'loading' ? '' : figure.why;
   return (
     <>
@@ -62,8 +63,9 @@ function Reasoned<T>({ figure, children }: { figure: Figure<T>; children: (value
 
 /** The key metric's value with its name. */
 export function KeyMetric({ run }: { run: RunRow }) {
+  const view = useEvidence();
   return (
-    <Reasoned figure={figureOf(run.metric, ({ value }) => value)}>
+    <Reasoned figure={figureOf(view, run.metric, ({ value }) => value)}>
       {(value) => (
         <>
           {formatScore(value)} {(run.is_dummy || run.is_generated) && <GeneratedChip />}
@@ -83,10 +85,11 @@ function describeChange(from: number, difference: number): string {
 /** The key metric against Production: sign, and what the sign means for this metric. */
 export function Change({ run }: { run: RunRow }) {
   const { change, metric } = run;
+  const view = useEvidence();
   if (metric.state !== 'measured') return <Impossible />;
   if (change.version !== undefined && change.version === run.model_version)
     return <Chip kind="prod">{words.inProduction}</Chip>;
-  const figure = figureOf(change, ({ difference, from, verdict }) =>
+  const figure = figureOf(alsoFrom(view, 'tracker'), change, ({ difference, from, verdict }) =>
     difference === undefined || from === undefined || verdict === undefined ? undefined : { difference, from, verdict },
   );
   return (
@@ -107,7 +110,8 @@ export function Change({ run }: { run: RunRow }) {
 
 /** The cost; with its unit and the reason in sight where no column says so. */
 export function Cost({ run, unit }: { run: RunRow; unit?: boolean }) {
-  const figure = figureOf(run.cost, ({ usd }) => usd);
+  const view = useEvidence();
+  const figure = figureOf(view, run.cost, ({ usd }) => usd);
   if (figure.kind === 'measured')
     return (
       <>

@@ -1,8 +1,7 @@
-import { useQueries } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { runDetailQuery } from '../../api/queries';
-import { Blank, explainProblem } from '../../components/blank';
+import { Blank, explainProblem, Message } from '../../components/blank';
 import { Chip } from '../../components/chip';
 import { Switch } from '../../components/field';
 import { ButtonLink } from '../../components/link';
@@ -13,11 +12,13 @@ import { Panel } from '../../components/panel';
 import { Skeleton } from '../../components/skeleton';
 import { Impossible, NotMeasured, State } from '../../components/state';
 import { formatScore, shortenCommit, shortenHash } from '../../format/numbers';
-import { measured } from '../../state/figure';
+import { chosen, readLast, joinAll } from '../../state/figure';
 import { text } from '../../text';
 import { CauseName, Change, Cost, KeyMetric, RunDuration } from './columns';
 import { compareBy, runKinds, stateOf, type CompareRow, type RunRecord, type RunRow } from './rows';
 import { sentence } from './run';
+import { useQueries } from '../../state/query';
+import { useEvidence, EvidenceProvider } from '../../components/evidence';
 
 const route = getRouteApi('/shell/runs/compare');
 const words = text.runs;
@@ -35,7 +36,7 @@ interface Compared {
 export function CompareRunsScreen() {
   const ids = [...new Set(route.useSearch().run)];
   const [onlyDifferences, setOnly] = useState(false);
-  const queries = useQueries({ queries: ids.map((id) => runDetailQuery(id)) });
+  const queries = useQueries(ids.map((id) => runDetailQuery(id)));
   const compared: Compared[] = queries.map(({ data, error }, i) => ({
     id: ids[i] ?? '',
     run: data?.run,
@@ -46,14 +47,15 @@ export function CompareRunsScreen() {
         ? text.common.figures.noAnswer(text.common.figures.sources.runs ?? '')
         : data?.record?.reason,
   }));
+  const of = joinAll(queries.map((query) => readLast(query, ['runs', 'tracker'])));
   if (compared.length === 0)
     return (
       <>
         <PageHead title={w.title} />
         <Panel title={w.title} flush>
-          <Blank icon="split" title={w.none} actions={<ButtonLink to="/runs">{w.toRuns}</ButtonLink>}>
+          <Message icon="split" title={w.none} actions={<ButtonLink to="/runs">{w.toRuns}</ButtonLink>}>
             {w.noneHint}
-          </Blank>
+          </Message>
         </Panel>
       </>
     );
@@ -62,7 +64,7 @@ export function CompareRunsScreen() {
     <>
       <PageHead
         title={w.title}
-        says={[measured(w.count(compared.length))]}
+        says={[chosen(w.count(compared.length))]}
         actions={<Switch label={w.onlyDifferences} isSelected={onlyDifferences} onChange={setOnly} />}
       />
       {isLoading ? (
@@ -72,36 +74,38 @@ export function CompareRunsScreen() {
           </div>
         </Panel>
       ) : (
-        <div className="stack">
-          {compared
-            .filter(({ why }) => why !== undefined)
-            .map(({ id, why }) => (
-              <Note key={id} kind="warn">
-                {w.missing(shortenHash(id), sentence(why ?? ''))}
-              </Note>
-            ))}
-          <Sheet title={w.groups.run} compared={compared} rows={runRows(compared)} only={onlyDifferences} />
-          <Sheet
-            title={w.groups.metrics}
-            compared={compared}
-            rows={recordRows(
-              compared,
-              (record) => record.metrics,
-              (value) => formatScore(Number(value)),
-            ).filter(({ key }) => !key.startsWith('baseline_'))}
-            name={(key) => <MetricName metric={key} />}
-            only={onlyDifferences}
-            none={w.noMetrics}
-          />
-          <Sheet
-            title={w.groups.params}
-            compared={compared}
-            rows={recordRows(compared, (record) => record.params, String)}
-            name={(key) => <code>{key}</code>}
-            only={onlyDifferences}
-            none={w.noParams}
-          />
-        </div>
+        <EvidenceProvider value={of}>
+          <div className="stack">
+            {compared
+              .filter(({ why }) => why !== undefined)
+              .map(({ id, why }) => (
+                <Note key={id} kind="warn">
+                  {w.missing(shortenHash(id), sentence(why ?? ''))}
+                </Note>
+              ))}
+            <Sheet title={w.groups.run} compared={compared} rows={runRows(compared)} only={onlyDifferences} />
+            <Sheet
+              title={w.groups.metrics}
+              compared={compared}
+              rows={recordRows(
+                compared,
+                (record) => record.metrics,
+                (value) => formatScore(Number(value)),
+              ).filter(({ key }) => !key.startsWith('baseline_'))}
+              name={(key) => <MetricName metric={key} />}
+              only={onlyDifferences}
+              none={w.noMetrics}
+            />
+            <Sheet
+              title={w.groups.params}
+              compared={compared}
+              rows={recordRows(compared, (record) => record.params, String)}
+              name={(key) => <code>{key}</code>}
+              only={onlyDifferences}
+              none={w.noParams}
+            />
+          </div>
+        </EvidenceProvider>
       )}
     </>
   );
@@ -192,12 +196,13 @@ function Sheet({
   only: boolean;
   none?: string;
 }) {
+  const of = useEvidence();
   const shown = rows.filter(({ differs }) => differs || !only);
   const nothing = rows.length === 0 ? none : shown.length === 0 ? w.same : undefined;
   return (
     <Panel title={title} flush>
       {nothing ? (
-        <Blank icon={rows.length === 0 ? 'unknown' : 'check'} title={nothing} />
+        <Blank of={of} icon={rows.length === 0 ? 'unknown' : 'check'} title={nothing} />
       ) : (
         <div className="tablewrap" role="group" aria-label={title} tabIndex={0}>
           <table className="table sheet">

@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import type { components } from '../../api/gen/controlplane';
@@ -6,6 +5,7 @@ import { repositoryModelsQuery } from '../../api/queries';
 import { ActDialog } from '../../components/act-dialog';
 import { Select, Switch } from '../../components/field';
 import { text } from '../../text';
+import { useQuery } from '../../state/query';
 
 type Dispatch = components['schemas']['Dispatch'];
 const words = text.runs.startRun;

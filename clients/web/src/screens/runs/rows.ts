@@ -5,7 +5,7 @@ import type { StateKind } from '../../components/icon';
 import { formatDay, formatHour, parseTime } from '../../format/time';
 import { runTabs } from '../../router-params';
 import { activeStates } from '../../shell/counts';
-import type { Figure } from '../../state/figure';
+import { type Figure, Unknown, mapFigure } from '../../state/figure';
 
 export type RunRow = components['schemas']['RunRow'];
 export type RunRecord = components['schemas']['RunRecord'];
@@ -99,12 +99,12 @@ export function durationOf(
 
 /** Reads a figure of the view. Only a measured one has a value, whatever else it carries. */
 export function figureOf<T extends { state: FigureState; reason?: string }, V>(
+  view: Figure<unknown>,
   of: T,
   pick: (of: T) => V | null | undefined,
 ): Figure<V> {
-  const value = of.state === 'measured' ? pick(of) : undefined;
-  if (value !== undefined && value !== null) return { kind: 'measured', value };
-  return { kind: of.state === 'failed' ? 'failed' : 'unmeasured', why: of.reason ?? '' };
+  const unknown = new Unknown(of.reason ?? '', of.state === 'failed');
+  return mapFigure(view, () => (of.state === 'measured' ? (pick(of) ?? unknown) : unknown));
 }
 
 /** The change in the metric's own direction, so that sorting puts what improved most, relative to Production, at one end. */

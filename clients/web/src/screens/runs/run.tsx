@@ -1,12 +1,10 @@
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Problem } from '../../api/problem';
 import { approvalQuery, flagsQuery, healthQuery, runDetailQuery, runQuery } from '../../api/queries';
 import { ActDialog } from '../../components/act-dialog';
-import { Blank, CopyText } from '../../components/blank';
+import { Blank, CopyText, Message, UnmeasuredBlank } from '../../components/blank';
 import { Button } from '../../components/button';
-import { UnmeasuredBlank } from '../../components/figure';
 import { GateList, type GateItem } from '../../components/gate';
 import { ButtonLink } from '../../components/link';
 import { MetricName } from '../../components/metric-name';
@@ -24,6 +22,9 @@ import { text } from '../../text';
 import { CauseName, Change, Cost, KeyMetric, RunDuration } from './columns';
 import { isActive, runKinds, stateOf, type RunRecord, type RunRow } from './rows';
 import type { Approval } from './timeline';
+import { useQuery } from '../../state/query';
+import { useEvidence, EvidenceProvider, Evidence } from '../../components/evidence';
+import { readLast, withhold, Unknown, alsoFrom } from '../../state/figure';
 
 const route = getRouteApi('/shell/runs/$id');
 const words = text.runs;
@@ -34,14 +35,15 @@ export function RunScreen() {
   const { id } = route.useParams();
   const query = useQuery(runDetailQuery(id));
   const run = query.data?.run;
+  const known = readLast(query, ['runs']);
   if (query.error instanceof Problem && query.error.status === 404 && !run)
     return (
       <>
         <PageHead title={detail.title(shortenHash(id))} />
         <Panel title={words.title} flush>
-          <Blank icon="search" title={detail.gone} actions={<ButtonLink to="/runs">{detail.back}</ButtonLink>}>
+          <Message icon="search" title={detail.gone} actions={<ButtonLink to="/runs">{detail.back}</ButtonLink>}>
             {detail.goneHint}
-          </Blank>
+          </Message>
         </Panel>
       </>
     );
@@ -50,11 +52,19 @@ export function RunScreen() {
       <PageHead
         title={run ? words.name(run.model_id, run.model_version) : detail.title(shortenHash(id))}
         sub={run && detail.title(shortenHash(id))}
-        actions={run && <RunActs run={run} record={query.data?.record} />}
+        actions={
+          run && (
+            <Evidence of={known}>
+              <RunActs run={run} record={query.data?.record} />
+            </Evidence>
+          )
+        }
       />
       <div className="stack">
         {run ? (
-          <RunDetail run={run} record={query.data?.record} />
+          <EvidenceProvider value={known}>
+            <RunDetail run={run} record={query.data?.record} />
+          </EvidenceProvider>
         ) : (
           // Loading, failed, not allowed, or no answer from the control plane.
           <QueryPanel title={detail.steps} query={query} whole rowsOf={['runs']}>
@@ -216,9 +226,10 @@ function RunDetail({ run, record }: { run: RunRow; record: RunRecord | undefined
 
 /** What the trainer recorded at the tracker. */
 function RecordPanels({ record }: { record: RunRecord | undefined }) {
+  const of = alsoFrom(useEvidence(), 'tracker');
   if (!record || record.state !== 'measured')
     return (
-      <Panel title={detail.metrics} flush>
+      <Panel title={detail.metrics} of={withhold(of, new Unknown(record?.reason ?? ''))} flush>
         <UnmeasuredBlank why={sentence(record?.reason ?? text.common.figures.noAnswer(detail.tracker))} />
       </Panel>
     );
@@ -226,9 +237,9 @@ function RecordPanels({ record }: { record: RunRecord | undefined }) {
   const params = Object.entries(record.params ?? {});
   return (
     <>
-      <Panel title={detail.metrics} flush>
+      <Panel title={detail.metrics} of={of} flush>
         {metrics.length === 0 ? (
-          <Blank icon="unknown" title={detail.noMetrics} />
+          <Blank of={of} icon="unknown" title={detail.noMetrics} />
         ) : (
           <PairTable
             label={detail.metrics}
@@ -246,9 +257,9 @@ function RecordPanels({ record }: { record: RunRecord | undefined }) {
           />
         )}
       </Panel>
-      <Panel title={detail.params} flush>
+      <Panel title={detail.params} of={of} flush>
         {params.length === 0 ? (
-          <Blank icon="unknown" title={detail.noParams} />
+          <Blank of={of} icon="unknown" title={detail.noParams} />
         ) : (
           <PairTable
             label={detail.params}

@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Navigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useState } from 'react';
 import { approvalsQuery, runRowsQuery } from '../../api/queries';
@@ -15,7 +14,7 @@ import { formatCount } from '../../format/numbers';
 import { formatDay, MINUTE, parseTime } from '../../format/time';
 import { runCauses, runTabs, runViews } from '../../router-params';
 import { useMay } from '../../state/auth';
-import { mapFigure, measured, orElse, read } from '../../state/figure';
+import { mapFigure, orElse, read, readLast } from '../../state/figure';
 import { useNow } from '../../state/now';
 import { readColumns, storeColumns } from '../../state/preferences';
 import { boundsOf, useRange } from '../../state/range';
@@ -24,10 +23,13 @@ import { columnChoice, columnsOf, defaultColumns } from './columns';
 import { RetrainDialog } from './retrain-dialog';
 import { countValues, filterRuns, inTab, isActive, stateOf, type RunRow } from './rows';
 import { lanesOf, Timeline, TimelineLegend, type Approval } from './timeline';
+import { useQuery } from '../../state/query';
+import { useEvidence } from '../../components/evidence';
 
 const route = getRouteApi('/shell/runs');
 const words = text.runs;
-const noRuns: RunRow[] = [];
+const noRows: RunRow[] = [];
+const noRuns: { runs?: { items: RunRow[] } } = {};
 const noApprovals: Approval[] = [];
 const noChoice: never[] = [];
 /** More than this beside each other are compared with nothing any more. */
@@ -58,7 +60,8 @@ function RunList() {
   const [typed, setTyped] = useState(q);
   useEffect(() => setTyped(q), [q]);
 
-  const all = query.data?.runs?.items ?? noRuns;
+  const known = read(query, (data) => data.runs, ['runs']);
+  const all = orElse(readLast(query, ['runs']), noRuns).runs?.items ?? noRows;
   const matching = useMemo(
     () => filterRuns(all, { state, q: typed, model, cause, requester }),
     [all, state, typed, model, cause, requester],
@@ -73,13 +76,14 @@ function RunList() {
         ? words.compare.many(MOST_COMPARED)
         : undefined;
   const options = (of: (run: RunRow) => string | undefined, set: readonly string[], label = (id: string) => id) =>
-    countValues(all, of, set).map(({ id, count }) => ({ id, label: label(id), count: measured(count) }));
+    countValues(all, of, set).map(({ id, count }) => ({ id, label: label(id), count: mapFigure(known, () => count) }));
   const hasFilter = q !== '' || state !== 'all' || [model, cause, requester].some((each) => each.length > 0);
   const clear = (): void =>
     set({ q: undefined, state: undefined, model: undefined, cause: undefined, requester: undefined });
 
   const noMatch = (
     <Blank
+      of={known}
       icon="filter"
       title={text.common.noMatch}
       actions={<Button onPress={clear}>{text.common.clearFilters}</Button>}
@@ -145,9 +149,10 @@ function RunList() {
             />
           )
         }
-        empty={() =>
+        empty={(_, of) =>
           all.length > 0 || (view === 'timeline' && orElse(pending, noApprovals).length > 0) ? undefined : (
             <Blank
+              of={of}
               icon="runs"
               title={words.none}
               actions={mayStart && <Button onPress={() => setStarting(true)}>{words.start}</Button>}
@@ -271,6 +276,7 @@ function RunTimeline({
   noMatch: React.ReactNode;
   needle: string;
 }) {
+  const of = useEvidence();
   const minute = Math.floor(useNow().getTime() / 15_000) * 15_000;
   const start = boundsOf(useRange(), minute).from.getTime();
   const approvals = useQuery(approvalsQuery()).data;
@@ -288,7 +294,7 @@ function RunTimeline({
     return noMatch && runs.length === 0 ? (
       noMatch
     ) : (
-      <Blank icon="runs" title={words.empty}>
+      <Blank of={of} icon="runs" title={words.empty}>
         {words.emptyHint}
       </Blank>
     );

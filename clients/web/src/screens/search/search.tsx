@@ -1,15 +1,16 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { keepPreviousData } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useCallback, useEffect, useRef } from 'react';
 import type { components } from '../../api/gen/dashboard';
 import { searchQuery } from '../../api/queries';
-import { Blank } from '../../components/blank';
+import { Blank, Message } from '../../components/blank';
 import { TextFilter } from '../../components/filters';
 import { Icon, type IconName } from '../../components/icon';
 import { PageHead } from '../../components/page';
 import { Panel, QueryPanel } from '../../components/panel';
 import { read } from '../../state/figure';
 import { text } from '../../text';
+import { useQuery } from '../../state/query';
 
 const route = getRouteApi('/shell/search');
 const words = text.search;
@@ -57,17 +58,17 @@ export function SearchScreen() {
         </div>
         {q.trim() === '' ? (
           <Panel title={words.results} flush>
-            <Blank icon="search" title={words.start}>
+            <Message icon="search" title={words.start}>
               {words.startHint}
-            </Blank>
+            </Message>
           </Panel>
         ) : found === undefined || found.count === 0 ? (
           <QueryPanel
             title={words.results}
             query={query}
             flush
-            empty={() => (
-              <Blank icon="search" title={words.none(q)}>
+            empty={(_, of) => (
+              <Blank of={of} icon="search" title={words.none(q)}>
                 {words.noneHint}
               </Blank>
             )}

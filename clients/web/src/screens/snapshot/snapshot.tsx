@@ -1,8 +1,7 @@
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { snapshotQuery } from '../../api/queries';
-import { Blank } from '../../components/blank';
+import { Message } from '../../components/blank';
 import { Button } from '../../components/button';
 import { Chip } from '../../components/chip';
 import { ButtonLink } from '../../components/link';
@@ -13,6 +12,7 @@ import { NotMeasured } from '../../components/state';
 import { formatExact, parseTime } from '../../format/time';
 import { text } from '../../text';
 import { isRecord, readFrozen, spellKey } from './frozen';
+import { useQuery } from '../../state/query';
 
 const route = getRouteApi('/shell/snapshot/$token');
 const words = text.snapshot;
@@ -31,9 +31,9 @@ export function SnapshotScreen() {
         <PageHead title={words.title} />
         <QueryPanel title={words.title} query={query} skeleton="text" hideAsOf flush>
           {() => (
-            <Blank icon="clock" title={words.gone} actions={<ButtonLink to="/">{text.shell.toOverview}</ButtonLink>}>
+            <Message icon="clock" title={words.gone} actions={<ButtonLink to="/">{text.shell.toOverview}</ButtonLink>}>
               {words.goneHint}
-            </Blank>
+            </Message>
           )}
         </QueryPanel>
       </>
@@ -67,7 +67,7 @@ export function SnapshotScreen() {
           ))}
         {parts.length === 0 && (
           <Panel title={words.values} flush>
-            <Blank icon="unknown" title={words.empty} />
+            <Message icon="unknown" title={words.empty} />
           </Panel>
         )}
       </div>
