@@ -1359,14 +1359,17 @@ type LLMView_Evals struct {
 
 // LedgerEntry defines model for LedgerEntry.
 type LedgerEntry struct {
-	Action   *string    `json:"action,omitempty"`
-	Actor    *string    `json:"actor,omitempty"`
-	Hash     string     `json:"hash"`
-	Outcome  *string    `json:"outcome,omitempty"`
-	PrevHash string     `json:"prevHash"`
-	Seq      int64      `json:"seq"`
-	Target   *string    `json:"target,omitempty"`
-	Ts       *time.Time `json:"ts,omitempty"`
+	Action   *string `json:"action,omitempty"`
+	Actor    *string `json:"actor,omitempty"`
+	Hash     string  `json:"hash"`
+	Outcome  *string `json:"outcome,omitempty"`
+	PrevHash string  `json:"prevHash"`
+
+	// Run The training run that the fact is about
+	Run    *string    `json:"run,omitempty"`
+	Seq    int64      `json:"seq"`
+	Target *string    `json:"target,omitempty"`
+	Ts     *time.Time `json:"ts,omitempty"`
 }
 
 // Login defines model for Login.

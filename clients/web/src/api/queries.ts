@@ -305,6 +305,17 @@ export const flagsQuery = queryOptions({
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/flags', { signal })),
 });
 
+export const inboxQuery = queryOptions({
+  queryKey: ['inbox'],
+  queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/inbox', { signal })),
+});
+
+export const channelsQuery = queryOptions({
+  queryKey: ['notifications'],
+  queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/notifications/channels', { signal })),
+  refetchInterval: 10_000,
+});
+
 export const commentsQuery = (type: string, id: string) =>
   queryOptions({
     queryKey: ['comments', type, id],
