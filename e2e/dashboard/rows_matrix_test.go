@@ -48,7 +48,11 @@ var roleMatrix = map[string]access{
 	"GET /api/v1/assistant/sessions/{session}/actions": {role: "viewer"}, "POST /api/v1/assistant/sessions/{session}/actions/{action_id}": {role: "admin"},
 	"GET /api/v1/alerts": {role: "viewer"}, "POST /api/v1/alerts/{alert_id}/ack": {role: "viewer"},
 	"GET /api/v1/approvals/{id}/effect": {role: "viewer"},
-	"GET /api/v1/llmops/overview":       {role: "viewer"}, "GET /api/v1/governance/overview": {role: "viewer"}, "GET /api/v1/finops/overview": {role: "viewer"},
+	"GET /api/v1/inbox":                 {role: "viewer"}, "POST /api/v1/inbox/read-all": {role: "viewer"}, "POST /api/v1/inbox/{id}/read": {role: "viewer"},
+	"GET /api/v1/notifications/channels": {role: "admin"}, "POST /api/v1/notifications/channels": {role: "admin"},
+	"PUT /api/v1/notifications/channels/{id}": {role: "admin"}, "DELETE /api/v1/notifications/channels/{id}": {role: "admin"},
+	"POST /api/v1/notifications/channels/{id}/test": {role: "admin"},
+	"GET /api/v1/llmops/overview":                   {role: "viewer"}, "GET /api/v1/governance/overview": {role: "viewer"}, "GET /api/v1/finops/overview": {role: "viewer"},
 	"GET /api/v1/selfobs/status": {role: "viewer"}, "POST /api/v1/selfobs/action": {role: "viewer"}, "GET /api/v1/search": {role: "viewer"},
 }
 

@@ -205,6 +205,13 @@ var viewRows = []row{
 	},
 }
 
+const (
+	// nothing has this id.
+	nothing = "0199d2a4-0000-7000-8000-000000000000"
+	// aChannel names a host that the operator of these tests allows nowhere.
+	aChannel = `{"name": "hook", "kind": "webhook", "events": ["alert"], "url": "https://hooks.example/x"}`
+)
+
 var additionRows = []row{
 	{table: probes, route: "GET /livez", role: "public", status: 200, cache: noStore, members: map[string]string{"": "status"}},
 	{table: probes, route: "GET /readyz", role: "public", status: 200, cache: noStore, members: map[string]string{"": "status checks"}},
@@ -224,6 +231,14 @@ var additionRows = []row{
 		members: map[string]string{"": "key value reason variant"}, check: wantValue("reason", "STATIC"),
 	},
 	{table: additions, route: "DELETE /api/v1/collab/{type}/{id}/comments/{comment_id}", role: "viewer", path: "/api/v1/collab/model/JPCP/comments/0199d2a4-0000-7000-8000-000000000000", status: 404},
+	{table: additions, route: "GET /api/v1/inbox", role: "viewer", status: 200, members: map[string]string{"": "unread items"}},
+	{table: additions, route: "POST /api/v1/inbox/read-all", role: "viewer", body: `{"until": "2026-11-22T00:00:00Z"}`, status: 204},
+	{table: additions, route: "POST /api/v1/inbox/{id}/read", role: "viewer", path: "/api/v1/inbox/" + nothing + "/read", status: 404},
+	{table: additions, route: "GET /api/v1/notifications/channels", role: "admin", status: 200, members: map[string]string{"": "channels mail_configured allowed_hosts"}},
+	{table: additions, route: "POST /api/v1/notifications/channels", role: "admin", body: aChannel, status: 422, check: wantValue("errors.0.loc.1", "url")},
+	{table: additions, route: "PUT /api/v1/notifications/channels/{id}", role: "admin", path: "/api/v1/notifications/channels/" + nothing, body: aChannel, status: 404},
+	{table: additions, route: "DELETE /api/v1/notifications/channels/{id}", role: "admin", path: "/api/v1/notifications/channels/" + nothing, status: 404},
+	{table: additions, route: "POST /api/v1/notifications/channels/{id}/test", role: "admin", path: "/api/v1/notifications/channels/" + nothing + "/test", status: 404},
 	{table: additions, route: "POST /api/proxy-ticket", role: "viewer", operator: true, body: `{"service": "tracker"}`, status: 200, cache: noStore, members: map[string]string{"": "url"}},
 	{table: additions, route: "POST /api/v1/assistant/chat", role: "viewer", body: `{"question": "why?"}`, status: 200, cache: "no-cache", check: func(w *world, a answer) {
 		if !strings.HasPrefix(a.header.Get("X-Session-ID"), "dd-") {

@@ -28,3 +28,6 @@ func RotateSecrets(ctx context.Context, cfg Config) (int, error) { return app.Ro
 
 // Events returns all events that this service publishes.
 func Events() outbox.Catalogue { return announce.Events }
+
+// Subscriptions returns the events that this service consumes.
+func Subscriptions() []outbox.Subscription { return app.Subscriptions }

@@ -37,7 +37,7 @@ func eventPublishers() []publisher {
 	return []publisher{
 		{"assistant", assistant.Events(), nil},
 		{"control-plane", controlplane.Events(), controlplane.Subscriptions()},
-		{"dashboard", dashboard.Events(), nil},
+		{"dashboard", dashboard.Events(), dashboard.Subscriptions()},
 		{"inference", inference.Events(), nil},
 	}
 }

@@ -113,6 +113,27 @@ func (e AliveStatus) Valid() bool {
 	}
 }
 
+// Defines values for ChannelKind.
+const (
+	Email   ChannelKind = "email"
+	Slack   ChannelKind = "slack"
+	Webhook ChannelKind = "webhook"
+)
+
+// Valid indicates whether the value is a known member of the ChannelKind enum.
+func (e ChannelKind) Valid() bool {
+	switch e {
+	case Email:
+		return true
+	case Slack:
+		return true
+	case Webhook:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ConfigKeySource.
 const (
 	Default     ConfigKeySource = "default"
@@ -230,6 +251,51 @@ func (e IdentityAuthMethod) Valid() bool {
 	case Password:
 		return true
 	case Sso:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NoticeKind.
+const (
+	NoticeKindAlert    NoticeKind = "alert"
+	NoticeKindApproval NoticeKind = "approval"
+	NoticeKindMention  NoticeKind = "mention"
+)
+
+// Valid indicates whether the value is a known member of the NoticeKind enum.
+func (e NoticeKind) Valid() bool {
+	switch e {
+	case NoticeKindAlert:
+		return true
+	case NoticeKindApproval:
+		return true
+	case NoticeKindMention:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NotificationEvent.
+const (
+	NotificationEventAlert             NotificationEvent = "alert"
+	NotificationEventApprovalDecided   NotificationEvent = "approval.decided"
+	NotificationEventApprovalRequested NotificationEvent = "approval.requested"
+	NotificationEventMention           NotificationEvent = "mention"
+)
+
+// Valid indicates whether the value is a known member of the NotificationEvent enum.
+func (e NotificationEvent) Valid() bool {
+	switch e {
+	case NotificationEventAlert:
+		return true
+	case NotificationEventApprovalDecided:
+		return true
+	case NotificationEventApprovalRequested:
+		return true
+	case NotificationEventMention:
 		return true
 	default:
 		return false
@@ -596,6 +662,24 @@ func (e ListAlertsParamsState) Valid() bool {
 	}
 }
 
+// Defines values for ListInboxParamsUnread.
+const (
+	False ListInboxParamsUnread = "false"
+	True  ListInboxParamsUnread = "true"
+)
+
+// Valid indicates whether the value is a known member of the ListInboxParamsUnread enum.
+func (e ListInboxParamsUnread) Valid() bool {
+	switch e {
+	case False:
+		return true
+	case True:
+		return true
+	default:
+		return false
+	}
+}
+
 // Ack defines model for Ack.
 type Ack struct {
 	Acked   bool       `json:"acked"`
@@ -802,6 +886,69 @@ type BudgetRow struct {
 // CallerFlags defines model for CallerFlags.
 type CallerFlags struct {
 	Flags map[string]bool `json:"flags"`
+}
+
+// Channel defines model for Channel.
+type Channel struct {
+	// Abandoned Messages that were not accepted within a day; forgotten after 30 days
+	Abandoned int                 `json:"abandoned"`
+	CreatedAt time.Time           `json:"created_at"`
+	CreatedBy string              `json:"created_by"`
+	Enabled   bool                `json:"enabled"`
+	Events    []NotificationEvent `json:"events"`
+
+	// Host Of the address; the rest of it is a secret
+	Host          *string            `json:"host,omitempty"`
+	Id            openapi_types.UUID `json:"id"`
+	Kind          ChannelKind        `json:"kind"`
+	LastError     *string            `json:"last_error,omitempty"`
+	LastErrorAt   *time.Time         `json:"last_error_at,omitempty"`
+	LastSuccessAt *time.Time         `json:"last_success_at,omitempty"`
+	Name          string             `json:"name"`
+	Recipients    *[]string          `json:"recipients,omitempty"`
+	UpdatedAt     time.Time          `json:"updated_at"`
+
+	// Waiting Messages that the receiver has not accepted yet
+	Waiting int `json:"waiting"`
+}
+
+// ChannelCreated defines model for ChannelCreated.
+type ChannelCreated struct {
+	Channel Channel `json:"channel"`
+
+	// Secret Signs the bodies of a webhook (Standard Webhooks); shown this once
+	Secret *string `json:"secret,omitempty"`
+}
+
+// ChannelKind defines model for ChannelKind.
+type ChannelKind string
+
+// ChannelTest defines model for ChannelTest.
+type ChannelTest struct {
+	Delivered bool    `json:"delivered"`
+	Error     *string `json:"error,omitempty"`
+}
+
+// ChannelWrite defines model for ChannelWrite.
+type ChannelWrite struct {
+	Enabled *bool               `json:"enabled,omitempty"`
+	Events  []NotificationEvent `json:"events"`
+	Kind    ChannelKind         `json:"kind"`
+	Name    string              `json:"name"`
+
+	// Recipients Mail addresses of email
+	Recipients *[]string `json:"recipients,omitempty"`
+
+	// Url Of webhook and slack; stored encrypted and never shown again
+	Url *string `json:"url,omitempty"`
+}
+
+// Channels defines model for Channels.
+type Channels struct {
+	// AllowedHosts host:port that an address may name (DASHBOARD_NOTIFY_ALLOW)
+	AllowedHosts   []string  `json:"allowed_hosts"`
+	Channels       []Channel `json:"channels"`
+	MailConfigured bool      `json:"mail_configured"`
 }
 
 // Comment defines model for Comment.
@@ -1127,6 +1274,13 @@ type Identity struct {
 // IdentityAuthMethod defines model for Identity.AuthMethod.
 type IdentityAuthMethod string
 
+// Inbox defines model for Inbox.
+type Inbox struct {
+	Items      []Notice `json:"items"`
+	NextCursor *string  `json:"next_cursor,omitempty"`
+	Unread     int      `json:"unread"`
+}
+
 // Job defines model for Job.
 type Job struct {
 	Cluster   string        `json:"cluster"`
@@ -1205,14 +1359,17 @@ type LLMView_Evals struct {
 
 // LedgerEntry defines model for LedgerEntry.
 type LedgerEntry struct {
-	Action   *string    `json:"action,omitempty"`
-	Actor    *string    `json:"actor,omitempty"`
-	Hash     string     `json:"hash"`
-	Outcome  *string    `json:"outcome,omitempty"`
-	PrevHash string     `json:"prevHash"`
-	Seq      int64      `json:"seq"`
-	Target   *string    `json:"target,omitempty"`
-	Ts       *time.Time `json:"ts,omitempty"`
+	Action   *string `json:"action,omitempty"`
+	Actor    *string `json:"actor,omitempty"`
+	Hash     string  `json:"hash"`
+	Outcome  *string `json:"outcome,omitempty"`
+	PrevHash string  `json:"prevHash"`
+
+	// Run The training run that the fact is about
+	Run    *string    `json:"run,omitempty"`
+	Seq    int64      `json:"seq"`
+	Target *string    `json:"target,omitempty"`
+	Ts     *time.Time `json:"ts,omitempty"`
 }
 
 // Login defines model for Login.
@@ -1312,6 +1469,28 @@ type NewSnapshot struct {
 	// View At most 64 KiB, 16 levels
 	View map[string]interface{} `json:"view"`
 }
+
+// Notice defines model for Notice.
+type Notice struct {
+	At     time.Time          `json:"at"`
+	Author *string            `json:"author,omitempty"`
+	Id     openapi_types.UUID `json:"id"`
+	Kind   NoticeKind         `json:"kind"`
+
+	// Outcome How it ended, such as approved, resolved or removed; absent while it waits
+	Outcome *string `json:"outcome,omitempty"`
+
+	// Path The page in the web UI
+	Path   string `json:"path"`
+	Title  string `json:"title"`
+	Unread bool   `json:"unread"`
+}
+
+// NoticeKind defines model for NoticeKind.
+type NoticeKind string
+
+// NotificationEvent defines model for NotificationEvent.
+type NotificationEvent string
 
 // OFREPFlag defines model for OFREPFlag.
 type OFREPFlag struct {
@@ -1960,6 +2139,25 @@ type FacilityQueueParams struct {
 	Cluster *Cluster `form:"cluster,omitempty" json:"cluster,omitempty"`
 }
 
+// ListInboxParams defines parameters for ListInbox.
+type ListInboxParams struct {
+	// Unread Only those that the caller has not read and that have not ended
+	Unread *ListInboxParamsUnread `form:"unread,omitempty" json:"unread,omitempty"`
+	Limit  *Limit                 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque next_cursor of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListInboxParamsUnread defines parameters for ListInbox.
+type ListInboxParamsUnread string
+
+// ReadInboxJSONBody defines parameters for ReadInbox.
+type ReadInboxJSONBody struct {
+	// Until The time of the newest notice that the person has seen
+	Until time.Time `json:"until"`
+}
+
 // ModelSeriesParams defines parameters for ModelSeries.
 type ModelSeriesParams struct {
 	Metric SeriesMetric `form:"metric" json:"metric"`
@@ -2013,6 +2211,15 @@ type AskCopilotJSONRequestBody = CopilotQuestion
 
 // SetFlagJSONRequestBody defines body for SetFlag for application/json ContentType.
 type SetFlagJSONRequestBody = FlagOverride
+
+// ReadInboxJSONRequestBody defines body for ReadInbox for application/json ContentType.
+type ReadInboxJSONRequestBody ReadInboxJSONBody
+
+// AddChannelJSONRequestBody defines body for AddChannel for application/json ContentType.
+type AddChannelJSONRequestBody = ChannelWrite
+
+// ChangeChannelJSONRequestBody defines body for ChangeChannel for application/json ContentType.
+type ChangeChannelJSONRequestBody = ChannelWrite
 
 // RecordActionJSONRequestBody defines body for RecordAction for application/json ContentType.
 type RecordActionJSONRequestBody = UIAction
@@ -2544,6 +2751,21 @@ func (c *Client) GovernanceOverview(ctx context.Context, editors ...RequestEdito
 	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/api/v1/governance/overview")}, editors...)
 }
 
+// ListInbox calls GET /api/v1/inbox.
+func (c *Client) ListInbox(ctx context.Context, params *ListInboxParams, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/api/v1/inbox"), Params: params}, editors...)
+}
+
+// ReadInbox calls POST /api/v1/inbox/read-all.
+func (c *Client) ReadInbox(ctx context.Context, body ReadInboxJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/api/v1/inbox/read-all"), Body: body}, editors...)
+}
+
+// ReadNotice calls POST /api/v1/inbox/{id}/read.
+func (c *Client) ReadNotice(ctx context.Context, id openapi_types.UUID, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/api/v1/inbox/%s/read", id)}, editors...)
+}
+
 // LlmOverview calls GET /api/v1/llmops/overview.
 func (c *Client) LlmOverview(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
 	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/api/v1/llmops/overview")}, editors...)
@@ -2567,6 +2789,31 @@ func (c *Client) PromotionGate(ctx context.Context, name Model, editors ...Reque
 // Registry calls GET /api/v1/mlops/registry.
 func (c *Client) Registry(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
 	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/api/v1/mlops/registry")}, editors...)
+}
+
+// ListChannels calls GET /api/v1/notifications/channels.
+func (c *Client) ListChannels(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/api/v1/notifications/channels")}, editors...)
+}
+
+// AddChannel calls POST /api/v1/notifications/channels.
+func (c *Client) AddChannel(ctx context.Context, body AddChannelJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/api/v1/notifications/channels"), Body: body}, editors...)
+}
+
+// DeleteChannel calls DELETE /api/v1/notifications/channels/{id}.
+func (c *Client) DeleteChannel(ctx context.Context, id openapi_types.UUID, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodDelete, Path: wire.Path("/api/v1/notifications/channels/%s", id)}, editors...)
+}
+
+// ChangeChannel calls PUT /api/v1/notifications/channels/{id}.
+func (c *Client) ChangeChannel(ctx context.Context, id openapi_types.UUID, body ChangeChannelJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPut, Path: wire.Path("/api/v1/notifications/channels/%s", id), Body: body}, editors...)
+}
+
+// TestChannel calls POST /api/v1/notifications/channels/{id}/test.
+func (c *Client) TestChannel(ctx context.Context, id openapi_types.UUID, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/api/v1/notifications/channels/%s/test", id)}, editors...)
 }
 
 // Overview calls GET /api/v1/overview.

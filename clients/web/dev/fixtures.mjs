@@ -487,6 +487,41 @@ const promotion = (n, model_, state, ago) => ({
   updated_at: at(ago),
   updated_by: 'idp-a:1002',
 });
+const notices = [
+  { kind: 'approval', title: 'ann requests the training of JPCP', path: '/approvals', author: 'idp-a:ann', ago: 4 },
+  {
+    kind: 'mention',
+    title: 'bob mentions admin in a comment on model MACK',
+    path: '/models/MACK?tab=discussion',
+    author: 'idp-a:bob',
+    ago: 9,
+  },
+  { kind: 'alert', title: 'JPCP: predictions have drifted', path: '/alerts', outcome: 'resolved', ago: 90 },
+].map(({ ago, ...notice }, n) => ({
+  id: `018f3a00-0000-7000-8000-0000000007${n}0`,
+  at: at(ago * MIN),
+  unread: !notice.outcome,
+  ...notice,
+}));
+const channels = [
+  {
+    id: '018f3a00-0000-7000-8000-000000000801',
+    name: 'On-call chat',
+    kind: 'slack',
+    host: 'chat.example.org',
+    events: ['approval.requested', 'alert'],
+    enabled: true,
+    created_by: 'local:admin',
+    created_at: at(9 * HOUR),
+    updated_at: at(9 * HOUR),
+    waiting: 2,
+    abandoned: 0,
+    last_success_at: at(60 * MIN),
+    last_error_at: at(2 * MIN),
+    last_error: 'the receiver answered 503 Service Unavailable',
+  },
+];
+
 const promotions = [
   promotion(71, 'JPCP', 'pending', 38 * MIN),
   promotion(72, 'QueueWait', 'promoted', 31 * MIN),
@@ -727,6 +762,18 @@ export function answer(method, path, query, body, role) {
         incidentTimeline: false,
       },
     };
+  if (path === '/api/v1/inbox') return { unread: notices.filter((n) => n.unread).length, items: notices };
+  if ((p = m(/^\/api\/v1\/inbox\/([^/]+)\/read$/))) {
+    for (const n of notices) if (n.id === p[0]) n.unread = false;
+    return {};
+  }
+  if (path === '/api/v1/inbox/read-all') {
+    for (const n of notices) n.unread = false;
+    return {};
+  }
+  if (path === '/api/v1/notifications/channels')
+    return { channels, mail_configured: false, allowed_hosts: ['chat.example.org:443'] };
+  if (m(/^\/api\/v1\/notifications\/channels\/([^/]+)\/test$/)) return { delivered: true };
   if (path === '/api/v1/alerts') {
     const state = query.get('state');
     const list = state === 'resolved' ? resolved : state === 'all' ? [...alerts, ...resolved] : alerts;

@@ -338,6 +338,15 @@ const flagsRoute = createRoute({
   component: lazyRouteComponent(() => import('./screens/flags/flags'), 'FlagsScreen'),
 });
 
+const notificationsRoute = createRoute({
+  getParentRoute: parent,
+  path: '/notifications',
+  staticData: {
+    page: { nav: 'notifications', crumbs: crumbsOf({ label: groups.platform }, { label: nav.notifications }) },
+  },
+  component: lazyRouteComponent(() => import('./screens/notifications/notifications'), 'NotificationsScreen'),
+});
+
 const configRoute = createRoute({
   getParentRoute: parent,
   path: '/config',
@@ -391,6 +400,7 @@ export const routeTree = rootRoute.addChildren([
     documentsRoute,
     searchRoute,
     flagsRoute,
+    notificationsRoute,
     configRoute,
     snapshotRoute,
     preferencesRoute,

@@ -12,7 +12,7 @@ import { queryClient } from '../src/state/live';
 vi.mock('../src/components/plot', () => ({ default: () => null }));
 
 /** What the dashboard keeps to admins: internal/app/routes.go and namesLedger in internal/proxy/admit.go. */
-const admins = /^\/api\/(proxy\/control_plane\/(audit|outbox)\b|audit$|v1\/flags\/admin$)/;
+const admins = /^\/api\/(proxy\/control_plane\/(audit|outbox)\b|audit$|v1\/flags\/admin$|v1\/notifications\/)/;
 let refused: string[];
 
 beforeEach(() => {
@@ -51,6 +51,7 @@ it.each([
   '/alerts',
   '/audit',
   '/flags',
+  '/notifications',
   '/config',
   '/finops',
   '/llmops',

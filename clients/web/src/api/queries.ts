@@ -350,6 +350,19 @@ export const flagsQuery = queryOptions({
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/flags', { signal })),
 });
 
+export const inboxQuery = queryOptions({
+  queryKey: ['inbox'],
+  meta: { from: 'dashboard' },
+  queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/inbox', { signal })),
+});
+
+export const channelsQuery = queryOptions({
+  queryKey: ['notifications'],
+  meta: { from: 'dashboard' },
+  queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/notifications/channels', { signal })),
+  refetchInterval: 10_000,
+});
+
 export const commentsQuery = (type: string, id: string) =>
   queryOptions({
     queryKey: ['comments', type, id],

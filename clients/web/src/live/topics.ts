@@ -20,6 +20,8 @@ export const topics = [
   'flags',
   'audit',
   'comments',
+  'inbox',
+  'notifications',
   'modelrepo',
   'assistant',
 ] as const;
@@ -46,8 +48,9 @@ const byName: Record<string, readonly Topic[]> = {
   'drift.retrain_requested': ['drift', 'approvals', 'overview'],
 };
 
-/** Returns the topics that an event changes; the ledger grows with every event. */
+/** Returns the topics that an event changes; the ledger grows with every event but a notice. */
 export function topicsOf(eventName: string): readonly Topic[] {
+  if (eventName === 'event.notice') return ['inbox'];
   const namespace = eventName.split('.', 1)[0] ?? '';
   const changed = byName[eventName] ?? byNamespace[namespace] ?? [];
   return changed.length ? [...changed, 'governance', 'audit'] : [];

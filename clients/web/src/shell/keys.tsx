@@ -14,11 +14,12 @@ const CHORD = 1200;
 export interface GlobalKeys {
   onPalette?: () => void;
   onAssistant?: () => void;
+  onInbox: () => void;
   onHelp: () => void;
 }
 
 /** Listens for the keys that work on every page. */
-export function useGlobalKeys({ onPalette, onAssistant, onHelp }: GlobalKeys): void {
+export function useGlobalKeys({ onPalette, onAssistant, onInbox, onHelp }: GlobalKeys): void {
   const navigate = useNavigate();
   const chord = useRef(-CHORD);
   useEffect(() => {
@@ -40,6 +41,7 @@ export function useGlobalKeys({ onPalette, onAssistant, onHelp }: GlobalKeys): v
         event.preventDefault();
         void navigate({ to: entry.to });
       } else if (event.key === '?') onHelp();
+      else if (event.key === 'i') onInbox();
       else if (event.key === '.' && onAssistant) onAssistant();
       else return;
       event.preventDefault();
@@ -50,7 +52,7 @@ export function useGlobalKeys({ onPalette, onAssistant, onHelp }: GlobalKeys): v
       removeEventListener('keydown', palette, { capture: true });
       removeEventListener('keydown', press);
     };
-  }, [navigate, onPalette, onAssistant, onHelp]);
+  }, [navigate, onPalette, onAssistant, onInbox, onHelp]);
 }
 
 const lists: readonly (readonly [string, string])[] = [
@@ -69,6 +71,7 @@ export function KeySheet({ isOpen, onClose }: { isOpen: boolean; onClose: () => 
       [
         ['Ctrl K', words.palette],
         ['.', words.assistant],
+        ['i', words.inbox],
         ['?', words.help],
         ['Esc', words.close],
       ],

@@ -73,6 +73,7 @@ export const navGroups: readonly NavGroup[] = [
     entries: [
       { key: 'documents', to: '/documents', icon: 'book', label: nav.documents },
       { key: 'flags', to: '/flags', icon: 'flag', label: nav.flags, adminOnly: true },
+      { key: 'notifications', to: '/notifications', icon: 'send', label: nav.notifications, adminOnly: true },
       { key: 'config', to: '/config', icon: 'gear', label: nav.config },
     ],
   },

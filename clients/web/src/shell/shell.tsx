@@ -9,6 +9,7 @@ import { useMe } from '../state/auth';
 import { stream } from '../state/live';
 import { text } from '../text';
 import { ConnectionBanner } from './connection';
+import { InboxButton } from './inbox';
 import { KeySheet, useGlobalKeys } from './keys';
 import { LoginDialog } from './login-dialog';
 import { Sidebar } from './sidebar';
@@ -38,15 +39,17 @@ export function Shell({ ssoError }: { ssoError: string | undefined }) {
   const flags = useQuery(flagsQuery).data?.flags;
   const [paletteOpen, setPaletteOpen] = useState(false);
   const [keysOpen, setKeysOpen] = useState(false);
+  const [inboxOpen, setInboxOpen] = useState(false);
   const page = useMatches({ select: (matches) => matches.at(-1)?.staticData.page });
   const params = useMatches({ select: (matches) => (matches.at(-1)?.params ?? {}) as Record<string, string> });
   const openPalette = useCallback(() => setPaletteOpen(true), []);
   const openHelp = useCallback(() => setKeysOpen(true), []);
+  const openInbox = useCallback(() => setInboxOpen(true), []);
   const hasPalette = flags?.commandPalette !== false;
   const drawer = useDrawer();
   const hasDrawer = flags?.copilotDrawer !== false;
   const onAssistant = hasDrawer ? drawer.toggle : undefined;
-  useGlobalKeys({ onPalette: hasPalette ? openPalette : undefined, onAssistant, onHelp: openHelp });
+  useGlobalKeys({ onPalette: hasPalette ? openPalette : undefined, onAssistant, onInbox: openInbox, onHelp: openHelp });
   useFocusOnNavigation();
 
   useEffect(() => {
@@ -75,7 +78,12 @@ export function Shell({ ssoError }: { ssoError: string | undefined }) {
         {text.shell.skip}
       </a>
       <Sidebar current={page?.nav} onPreferences={() => void navigate({ to: '/preferences' })} />
-      <Topbar crumbs={crumbs} onPalette={hasPalette ? openPalette : undefined} onAssistant={onAssistant} />
+      <Topbar
+        crumbs={crumbs}
+        onPalette={hasPalette ? openPalette : undefined}
+        onAssistant={onAssistant}
+        inbox={<InboxButton isOpen={inboxOpen} onOpenChange={setInboxOpen} />}
+      />
       <main className="main" id="main" tabIndex={-1}>
         {me?.break_glass && (
           <div className="banner">

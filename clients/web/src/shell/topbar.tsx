@@ -1,5 +1,5 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useSyncExternalStore } from 'react';
+import { useSyncExternalStore, type ReactNode } from 'react';
 import { Button } from '../components/button';
 import { Icon } from '../components/icon';
 import { MenuButton } from '../components/menu';
@@ -23,9 +23,10 @@ export interface TopbarProps {
   crumbs: readonly Crumb[];
   onPalette?: () => void;
   onAssistant?: () => void;
+  inbox?: ReactNode;
 }
 
-export function Topbar({ crumbs, onPalette, onAssistant }: TopbarProps) {
+export function Topbar({ crumbs, onPalette, onAssistant, inbox }: TopbarProps) {
   return (
     <header className="top">
       <nav className="grow trunc" aria-label={text.shell.breadcrumb}>
@@ -56,6 +57,7 @@ export function Topbar({ crumbs, onPalette, onAssistant }: TopbarProps) {
           <span>{text.shell.search}</span> <kbd>Ctrl K</kbd>
         </button>
       )}
+      {inbox}
       {onAssistant && <Button kind="ghost" icon="chat" iconOnly label={text.shell.assistant} onPress={onAssistant} />}
       <ThemeMenu />
     </header>

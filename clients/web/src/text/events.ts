@@ -40,5 +40,6 @@ export const events: Record<string, (data: Data) => string> = {
   'event.freshness_changed': (d) => `is now ${word(d, 'status')}`,
   'event.config_changed': () => 'configuration changed',
   'event.flag_changed': (d) => `flag ${word(d, 'name')} switched ${d.enabled ? 'on' : 'off'}`,
+  'event.notice': () => 'inboxes changed',
   'event.mention': (d) => `mentioned ${word(d, 'user')}`,
 };

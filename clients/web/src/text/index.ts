@@ -6,6 +6,7 @@ import { alerts } from './alerts';
 import { approvals } from './approvals';
 import { assistant } from './assistant';
 import { common } from './common';
+import { deeds, runStates } from './deeds';
 import { drift } from './drift';
 import { events } from './events';
 import { gallery } from './gallery';
@@ -24,6 +25,8 @@ import { documents } from './documents';
 import { llmops } from './llmops';
 import { facility } from './facility';
 import { flags } from './flags';
+import { inbox } from './inbox';
+import { notifications } from './notifications';
 import { snapshot } from './snapshot';
 import { config } from './config';
 import { finops } from './finops';
@@ -44,6 +47,8 @@ const english = {
   drift,
   alerts,
   events,
+  deeds,
+  runStates,
   gallery,
   audit,
   governance,
@@ -59,6 +64,8 @@ const english = {
   preferences,
   assistant,
   promote,
+  inbox,
+  notifications,
 };
 
 export type Catalogue = typeof english;

@@ -101,7 +101,7 @@ export const overview = {
     audit: 'Open the audit log',
     governance: 'Open the ledger',
     none: 'Nothing has happened yet',
-    by: (who: string) => `by ${who}`,
+    refused: (outcome: string, what: string) => (outcome === 'denied' ? `was refused: ${what}` : `failed: ${what}`),
     ledger: (seq: string) => `ledger ${seq}`,
   },
 };

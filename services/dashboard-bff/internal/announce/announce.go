@@ -36,6 +36,12 @@ type Mention struct {
 	CommentID string `json:"comment_id"`
 }
 
+// Notice is the data of event.notice; Object is the comment, approval record or alert.
+type Notice struct {
+	Kind   string `json:"kind"`
+	Object string `json:"object"`
+}
+
 // Acked is the data of alert.acked.
 type Acked struct {
 	ID    string `json:"id"`
@@ -53,6 +59,7 @@ var Events = outbox.NewCatalogue(
 	outbox.AuditDeclaration,
 	declareEvent("event", "flag_changed", FlagChanged{}, "an admin overrode a flag for the tenant, or dropped the override"),
 	declareEvent("event", "mention", Mention{}, "a comment mentions a person"),
+	declareEvent("event", "notice", Notice{}, "inboxes have changed: a notice was added or has ended"),
 	declareEvent("alert", "acked", Acked{}, "an alert was acknowledged"),
 	outbox.Declaration{
 		Namespace: "event", Name: "config_changed", Data: ConfigChanged{}, Platform: true, // one configuration for all tenants

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/dashboard"
@@ -13,6 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service/listener"
 	"github.com/mlp-platform/platform/libs/service/startup"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/access"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/notify"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/sealing"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/settings"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/snapshot"
@@ -79,13 +81,15 @@ func RotateSecrets(ctx context.Context, cfg Config) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return stored.RotateSecrets(ctx)
+	return stored.RotateSecrets(ctx, func(ctx context.Context, tx pgx.Tx) ([]string, error) {
+		return notify.RotateSecrets(ctx, tx, keys)
+	})
 }
 
 // wire creates the parts, adds their routes and starts their work.
 func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.Logger) error {
 	p := &parts{ctx: ctx, cfg: cfg, base: base, log: log}
-	for _, step := range []func() error{p.wireSessions, p.wireRecords, p.wireUpstreams, p.wireViews, p.wireAssistant, p.wireStream, p.wireProxy} {
+	for _, step := range []func() error{p.wireSessions, p.wireRecords, p.wireUpstreams, p.wireViews, p.wirePeople, p.wireAssistant, p.wireStream, p.wireProxy} {
 		if err := step(); err != nil {
 			return err
 		}

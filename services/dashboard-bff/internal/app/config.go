@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/access"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/login"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/notify"
 )
 
 // Config of the service; docs/dashboard.md lists the variables with their meaning.
@@ -78,6 +79,18 @@ type Config struct {
 	// ActKeyFile holds the key that signs delegations; made once, mode 0600. Empty: none, services then see
 	// the configured tokens instead of the person.
 	ActKeyFile string `env:"DASHBOARD_ACT_KEY_FILE"`
+
+	// NotifyAllow lists where webhook and slack channels may send: host:port, or a host for the ports 80 and 443. Default:
+	// nowhere. Comma-separated.
+	NotifyAllow []string `env:"DASHBOARD_NOTIFY_ALLOW"`
+	// SMTPAddr is host:port of the mail server for notifications, SMTPFrom their sender. Empty: no mail.
+	SMTPAddr string `env:"DASHBOARD_SMTP_ADDR"`
+	SMTPFrom string `env:"DASHBOARD_SMTP_FROM"`
+	// SMTPTLS is starttls, tls, or none for a mail server on loopback.
+	SMTPTLS string `env:"DASHBOARD_SMTP_TLS" envDefault:"starttls"`
+	// SMTPUser and SMTPPassword sign in at the mail server; both empty: without signing in.
+	SMTPUser     string         `env:"DASHBOARD_SMTP_USER"`
+	SMTPPassword service.Secret `env:"DASHBOARD_SMTP_PASSWORD"`
 
 	// DocsRoot is the directory of README.md and docs/; default the pages inside the binary.
 	DocsRoot string `env:"PLATFORM_DOCS_ROOT"`
@@ -206,10 +219,18 @@ func (c *Config) Validate() error {
 	if err := access.CheckProxies(c.TrustedProxies); err != nil {
 		faults = append(faults, err)
 	}
+	if err := c.mail().Check(); err != nil {
+		faults = append(faults, err)
+	}
 	if err := access.CheckStepUpActions(c.StepUpActions); err != nil {
 		faults = append(faults, err)
 	}
 	return errors.Join(faults...)
+}
+
+// mail returns the mail server for notifications.
+func (c *Config) mail() notify.Mail {
+	return notify.Mail{Addr: c.SMTPAddr, TLS: c.SMTPTLS, User: c.SMTPUser, Password: c.SMTPPassword, From: c.SMTPFrom}
 }
 
 // environment returns the values of configuration keys that this process was given.

@@ -34,9 +34,11 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/governance"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/health"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/idp"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/inbox"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/llmops"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/login"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/mlops"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/notify"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/proxy"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/sealing"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/search"
@@ -79,6 +81,8 @@ type parts struct {
 	governance *governance.Views
 	finops     *finops.Views
 	alerts     *alert.Inbox
+	inbox      *inbox.Inbox
+	notifier   *notify.Notifier
 	collab     *collab.Collab
 	audit      *audit.Log
 	effects    *effect.API

@@ -25,7 +25,9 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/compose"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/fault"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/inbox"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/input"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/notice"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/store"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
 )
@@ -169,6 +171,13 @@ func (s *Collab) bury(ctx context.Context, who caller.Caller, e entity, id uuid.
 			return nil
 		}
 		if err := q.BuryComment(ctx, store.BuryCommentParams{Tenant: who.Tenant, ID: id, DeletedBy: &who.Subject}); err != nil {
+			return err
+		}
+		now, err := q.ReadClock(ctx) // the clock of the mention
+		if err != nil {
+			return err
+		}
+		if err := inbox.End(ctx, tx, who.Tenant, notice.Mention, id.String(), "removed", now); err != nil {
 			return err
 		}
 		return announce.Insert(ctx, tx, auditComment(ctx, who, "comment.delete", e, id, map[string]any{"author": row.Author}))

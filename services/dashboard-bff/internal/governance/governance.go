@@ -3,6 +3,7 @@ package governance
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -125,7 +126,7 @@ func ledgerView(l controlplane.AuditEventList) *api.GovernanceView_Audit {
 	out := &api.GovernanceView_Audit{Count: int(l.Count), HeadDigest: genesis, Entries: make([]api.LedgerEntry, len(l.Items))}
 	for i, e := range l.Items {
 		outcome := string(e.Outcome)
-		out.Entries[i] = api.LedgerEntry{Seq: e.Seq, Hash: e.Hash, PrevHash: e.PrevHash, Actor: &e.Actor, Action: &e.Action, Target: &e.Target, Outcome: &outcome}
+		out.Entries[i] = api.LedgerEntry{Seq: e.Seq, Hash: e.Hash, PrevHash: e.PrevHash, Actor: &e.Actor, Action: &e.Action, Target: &e.Target, Outcome: &outcome, Run: runOf(e.Details)}
 		if at, err := time.Parse(time.RFC3339, e.Ts); err == nil {
 			out.Entries[i].Ts = &at
 		}
@@ -201,4 +202,15 @@ func (v *Views) verify(ctx context.Context, who caller.Caller, _ compose.None) (
 		return controlplane.AuditVerdict{}, err
 	}
 	return wire.Decode[controlplane.AuditVerdict](client.VerifyAudit(ctx, &controlplane.VerifyAuditParams{}))
+}
+
+// runOf returns the training run that the details of a fact name; nil without one.
+func runOf(details json.RawMessage) *string {
+	var d struct {
+		Run string `json:"flow_run_id"`
+	}
+	if json.Unmarshal(details, &d) != nil || d.Run == "" { // details with another type of it name none
+		return nil
+	}
+	return &d.Run
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/fault"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/outbound"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
 )
 
@@ -271,7 +272,7 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 		return known
 	case errors.Is(cause, context.Canceled):
 		return problem.ClientClosed.New("The caller closed the connection.").WithCause(err)
-	case errors.Is(err, errForbiddenAddress):
+	case errors.Is(err, outbound.ErrForbiddenAddress):
 		return fault.UpstreamUnavailable.New("The configured address of " + name + " leads to an address that the proxy never connects to (link-local, multicast, unspecified, cloud metadata, or loopback that is not configured as such); correct " + name + "_url.").WithCause(err)
 	case errors.As(err, &unknown):
 		return fault.UpstreamUnavailable.New("The host of " + name + " has no address; check " + name + "_url in the configuration.").WithCause(err)

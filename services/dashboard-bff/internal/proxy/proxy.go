@@ -22,6 +22,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/outbound"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/sealing"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
 )
@@ -127,7 +128,7 @@ func New(cfg Config) (*Proxy, error) {
 }
 
 // connect creates the transport; tests pass their own resolver.
-func (p *Proxy) connect(r resolver) {
+func (p *Proxy) connect(r outbound.Resolver) {
 	p.transport = newTransport(r, p.timeouts)
 	p.reverse = &httputil.ReverseProxy{
 		Transport: roundTripper{}, Rewrite: rewriteRequest, ModifyResponse: modifyResponse, ErrorHandler: keepFailure,

@@ -162,9 +162,10 @@ func (s *Settings) write(ctx context.Context, q *store.Queries, who caller.Calle
 	return &fact, nil
 }
 
-// RotateSecrets seals every stored secret by the first configured key and returns how many it rewrote. If one
-// cannot be opened, nothing is rewritten and the error names it.
-func (s *Settings) RotateSecrets(ctx context.Context) (int, error) {
+// RotateSecrets seals every stored secret by the first configured key and returns how many it rewrote; more rewrites
+// those of other packages in the same transaction and names them. If one cannot be opened, nothing is rewritten and the
+// error names it.
+func (s *Settings) RotateSecrets(ctx context.Context, more ...func(context.Context, pgx.Tx) ([]string, error)) (int, error) {
 	rotated := 0
 	err := postgres.InTx(ctx, s.cfg.Pool, func(tx pgx.Tx) error {
 		rotated = 0
@@ -193,6 +194,13 @@ func (s *Settings) RotateSecrets(ctx context.Context) (int, error) {
 				return err
 			}
 			keys = append(keys, r.Key)
+		}
+		for _, rotate := range more {
+			names, err := rotate(ctx, tx)
+			if err != nil {
+				return err
+			}
+			keys = append(keys, names...)
 		}
 		rotated = len(keys)
 		if rotated == 0 {

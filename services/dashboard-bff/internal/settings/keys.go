@@ -1,14 +1,13 @@
 package settings
 
 import (
-	"net"
-	"net/url"
 	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	api "github.com/mlp-platform/platform/clients/go/dashboard"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/outbound"
 )
 
 // definition describes one key.
@@ -79,7 +78,7 @@ func define(key string) (definition, bool) {
 const maxValue = 4096
 
 // checkValue returns what is wrong with a value of the key; empty if nothing is. The text never holds the value.
-func (d definition) checkValue(value string, hosts allowedHosts) string {
+func (d definition) checkValue(value string, hosts outbound.Hosts) string {
 	switch {
 	case value == "":
 		return "must not be empty; send null to clear it"
@@ -99,50 +98,15 @@ func (d definition) checkValue(value string, hosts allowedHosts) string {
 
 // checkURL keeps out of the configuration what would carry a credential, run as a script when it is linked, or
 // send the dashboard's own calls elsewhere.
-func checkURL(value string, called bool, hosts allowedHosts) string {
-	u, err := url.Parse(value)
+func checkURL(value string, called bool, hosts outbound.Hosts) string {
+	u, msg := outbound.ParseURL(value)
 	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "":
-		return "must be an http or https URL"
-	case u.User != nil:
-		return "must hold no user and no password; secrets have keys of their own"
+	case msg != "":
+		return msg
 	case called && (u.RawQuery != "" || u.ForceQuery || u.Fragment != ""):
 		return "must have no query and no fragment: paths are added to it"
-	case called && !hosts.allow(u):
+	case called && !hosts.Allow(u):
 		return "names a host and port that DASHBOARD_UPSTREAM_ALLOW does not list"
 	}
 	return ""
-}
-
-// allowedHosts are pairs host:port in lower case.
-type allowedHosts map[string]bool
-
-// add takes host:port, or a host, which allows the default ports only: listing a machine's web server does not allow
-// access to its database.
-func (h allowedHosts) add(entry string) {
-	entry = strings.ToLower(strings.TrimSpace(entry))
-	if entry == "" {
-		return
-	}
-	if host, port, err := net.SplitHostPort(entry); err == nil {
-		h[net.JoinHostPort(host, port)] = true
-		return
-	}
-	for _, port := range defaultPorts {
-		h[net.JoinHostPort(strings.Trim(entry, "[]"), port)] = true
-	}
-}
-
-// allow reports whether calls may go to the URL's host and port.
-func (h allowedHosts) allow(u *url.URL) bool { return h[hostPort(u)] }
-
-var defaultPorts = map[string]string{"http": "80", "https": "443"}
-
-// hostPort returns where calls to the URL go.
-func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = defaultPorts[u.Scheme]
-	}
-	return net.JoinHostPort(strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), port)
 }

@@ -23,6 +23,7 @@ import (
 
 	api "github.com/mlp-platform/platform/clients/go/dashboard"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/outbound"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/refresh"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/sealing"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/store"
@@ -51,7 +52,7 @@ type Config struct {
 // Settings are the configuration. Its methods may be called at once from many goroutines.
 type Settings struct {
 	cfg   Config
-	hosts allowedHosts
+	hosts outbound.Hosts
 	// current is the content of the table when it was last read.
 	current atomic.Pointer[stored]
 }
@@ -85,10 +86,10 @@ func New(cfg Config) (*Settings, error) {
 }
 
 // hostsOf returns the hosts that stored addresses may name.
-func hostsOf(cfg Config) allowedHosts {
-	hosts := allowedHosts{}
+func hostsOf(cfg Config) outbound.Hosts {
+	hosts := outbound.Hosts{}
 	for _, h := range cfg.AllowedHosts {
-		hosts.add(h)
+		hosts.Add(h)
 	}
 	if len(hosts) > 0 {
 		return hosts
@@ -99,7 +100,7 @@ func hostsOf(cfg Config) allowedHosts {
 			address = d.standard
 		}
 		if u, err := url.Parse(address); d.called && err == nil && u.Hostname() != "" {
-			hosts[hostPort(u)] = true
+			hosts[outbound.HostPort(u)] = true
 		}
 	}
 	return hosts

@@ -61,6 +61,65 @@ type FlagOverride struct {
 	UpdatedBy string
 }
 
+type Notice struct {
+	ID         uuid.UUID
+	Tenant     string
+	Kind       string
+	Object     string
+	Recipient  *string
+	Author     string
+	Title      string
+	Path       string
+	HappenedAt time.Time
+}
+
+type NoticeEnding struct {
+	Tenant  string
+	Kind    string
+	Object  string
+	Outcome string
+	EndedAt time.Time
+}
+
+type NoticeRead struct {
+	Tenant   string
+	Person   string
+	NoticeID uuid.UUID
+	ReadAt   time.Time
+}
+
+type NotificationChannel struct {
+	ID           uuid.UUID
+	Tenant       string
+	Name         string
+	Kind         string
+	Events       []string
+	Enabled      bool
+	Host         string
+	Recipients   []string
+	Sealed       string
+	CreatedBy    string
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	ClaimedUntil *time.Time
+	SucceededAt  *time.Time
+	FailedAt     *time.Time
+	LastError    *string
+}
+
+type NotificationDelivery struct {
+	ID            uuid.UUID
+	Tenant        string
+	ChannelID     uuid.UUID
+	EventID       uuid.UUID
+	Message       json.RawMessage
+	Attempts      int32
+	NextAttemptAt time.Time
+	DeliveredAt   *time.Time
+	AbandonedAt   *time.Time
+	CreatedAt     time.Time
+}
+
 type ProxyTicket struct {
 	TicketDigest []byte
 	GrantSealed  []byte

@@ -849,6 +849,110 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/inbox": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Mentions of the caller, approvals that others requested and the caller may decide, and alerts; newest first (viewer) */
+        get: operations["listInbox"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/inbox/read-all": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Mark all notices up to a time as read (viewer) */
+        post: operations["readInbox"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/inbox/{id}/read": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Mark a notice as read (viewer) */
+        post: operations["readNotice"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/channels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Notification channels of the tenant, with what they last did (admin) */
+        get: operations["listChannels"];
+        put?: never;
+        /** Add a notification channel; the signing secret of a webhook is shown this once (admin, step-up) */
+        post: operations["addChannel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/channels/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Change a notification channel; without url the address stays (admin, step-up) */
+        put: operations["changeChannel"];
+        post?: never;
+        /** Delete a notification channel with what waits for it (admin, step-up) */
+        delete: operations["deleteChannel"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/channels/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a test over a notification channel now (admin) */
+        post: operations["testChannel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/llmops/overview": {
         parameters: {
             query?: never;
@@ -1702,6 +1806,82 @@ export interface components {
             stale?: boolean;
             alerts: components["schemas"]["Alert"][];
         };
+        Inbox: {
+            unread: number;
+            items: components["schemas"]["Notice"][];
+            next_cursor?: string;
+        };
+        /** @enum {string} */
+        NoticeKind: "mention" | "approval" | "alert";
+        Notice: {
+            /** Format: uuid */
+            id: string;
+            kind: components["schemas"]["NoticeKind"];
+            title: string;
+            /** @description The page in the web UI */
+            path: string;
+            /** Format: date-time */
+            at: string;
+            unread: boolean;
+            author?: string;
+            /** @description How it ended, such as approved, resolved or removed; absent while it waits */
+            outcome?: string;
+        };
+        /** @enum {string} */
+        NotificationEvent: "approval.requested" | "approval.decided" | "alert" | "mention";
+        /** @enum {string} */
+        ChannelKind: "webhook" | "slack" | "email";
+        Channel: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            kind: components["schemas"]["ChannelKind"];
+            events: components["schemas"]["NotificationEvent"][];
+            enabled: boolean;
+            /** @description Of the address; the rest of it is a secret */
+            host?: string;
+            recipients?: string[];
+            created_by: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** @description Messages that the receiver has not accepted yet */
+            waiting: number;
+            /** @description Messages that were not accepted within a day; forgotten after 30 days */
+            abandoned: number;
+            /** Format: date-time */
+            last_success_at?: string;
+            /** Format: date-time */
+            last_error_at?: string;
+            last_error?: string;
+        };
+        Channels: {
+            channels: components["schemas"]["Channel"][];
+            mail_configured: boolean;
+            /** @description host:port that an address may name (DASHBOARD_NOTIFY_ALLOW) */
+            allowed_hosts: string[];
+        };
+        ChannelWrite: {
+            name: string;
+            kind: components["schemas"]["ChannelKind"];
+            events: components["schemas"]["NotificationEvent"][];
+            /** @default true */
+            enabled: boolean;
+            /** @description Of webhook and slack; stored encrypted and never shown again */
+            url?: string;
+            /** @description Mail addresses of email */
+            recipients?: string[];
+        };
+        ChannelCreated: {
+            channel: components["schemas"]["Channel"];
+            /** @description Signs the bodies of a webhook (Standard Webhooks); shown this once */
+            secret?: string;
+        };
+        ChannelTest: {
+            delivered: boolean;
+            error?: string;
+        };
         AlertView: components["schemas"]["Freshness"] & {
             inbox: components["schemas"]["AlertInbox"];
         };
@@ -1773,6 +1953,8 @@ export interface components {
             action?: string;
             target?: string;
             outcome?: string;
+            /** @description The training run that the fact is about */
+            run?: string;
         };
         GovernanceView: components["schemas"]["Freshness"] & {
             posture?: {
@@ -2052,6 +2234,16 @@ export type AssistantQuestion = components['schemas']['AssistantQuestion'];
 export type AssistantClusters = components['schemas']['AssistantClusters'];
 export type Alert = components['schemas']['Alert'];
 export type AlertInbox = components['schemas']['AlertInbox'];
+export type Inbox = components['schemas']['Inbox'];
+export type NoticeKind = components['schemas']['NoticeKind'];
+export type Notice = components['schemas']['Notice'];
+export type NotificationEvent = components['schemas']['NotificationEvent'];
+export type ChannelKind = components['schemas']['ChannelKind'];
+export type Channel = components['schemas']['Channel'];
+export type Channels = components['schemas']['Channels'];
+export type ChannelWrite = components['schemas']['ChannelWrite'];
+export type ChannelCreated = components['schemas']['ChannelCreated'];
+export type ChannelTest = components['schemas']['ChannelTest'];
 export type AlertView = components['schemas']['AlertView'];
 export type Ack = components['schemas']['Ack'];
 export type LlmEndpoint = components['schemas']['LLMEndpoint'];
@@ -3334,6 +3526,200 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Ack"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listInbox: {
+        parameters: {
+            query?: {
+                /** @description Only those that the caller has not read and that have not ended */
+                unread?: "true" | "false";
+                limit?: components["parameters"]["Limit"];
+                /** @description Opaque next_cursor of the previous page */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Inbox */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Inbox"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    readInbox: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: date-time
+                     * @description The time of the newest notice that the person has seen
+                     */
+                    until: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Marked */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    readNotice: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Marked */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listChannels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Channels */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Channels"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    addChannel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChannelWrite"];
+            };
+        };
+        responses: {
+            /** @description Added */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelCreated"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    changeChannel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChannelWrite"];
+            };
+        };
+        responses: {
+            /** @description Changed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Channel"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    deleteChannel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    testChannel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Outcome */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelTest"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -3,12 +3,9 @@ import { useMemo, useState } from 'react';
 import { governanceQuery } from '../../api/queries';
 import { Blank } from '../../components/blank';
 import { Button } from '../../components/button';
-import { Feed, type FeedEntry } from '../../components/feed';
-import type { IconName } from '../../components/icon';
+import { Feed } from '../../components/feed';
 import { Panel } from '../../components/panel';
 import { Skeleton } from '../../components/skeleton';
-import { formatCount } from '../../format/numbers';
-import { parseTime } from '../../format/time';
 import type { PlatformEvent } from '../../live/stream';
 import { useMe } from '../../state/auth';
 import { useConnection, useRecentEvents } from '../../state/live';
@@ -16,59 +13,13 @@ import { orElse, read, silentSources } from '../../state/figure';
 import { useNow } from '../../state/now';
 import { text } from '../../text';
 import { useQuery } from '../../state/query';
+import { linesOf } from './activity-lines';
 
 const words = text.overview.activity;
 const LENGTH = 14;
 const noEntries: never[] = [];
 /** New rows are tinted this long. */
 const FRESH = 20_000;
-
-const namespaceIcons: Record<string, IconName> = {
-  job: 'runs',
-  drift: 'drift',
-  alert: 'bell',
-  deploy: 'up',
-  approval: 'approve',
-  event: 'commit',
-  auth: 'key',
-  model: 'cube',
-  config: 'gear',
-  proxy: 'link',
-  flag: 'flag',
-};
-
-function kindOf(name: string): FeedEntry['kind'] {
-  if (/(failed|crashed|lost|load_failed|firing)$/.test(name)) return 'critical';
-  if (/(denied|blocked|expired|rolled_back)$/.test(name)) return 'warn';
-  if (/(completed|promoted|model_loaded|resolved)$/.test(name)) return 'ok';
-  return name === 'job.started' ? 'running' : undefined;
-}
-
-/** Returns a line of the feed for an event. */
-export function describeEvent(event: PlatformEvent): FeedEntry {
-  const namespace = event.name.split('.', 1)[0] ?? '';
-  const subject = String(event.data.model ?? event.data.entity ?? '');
-  const say = text.events[event.name];
-  const kind = kindOf(event.name);
-  const icon =
-    kind === 'running'
-      ? 'running'
-      : kind === 'critical' || kind === 'warn' || kind === 'ok'
-        ? kind
-        : (namespaceIcons[namespace] ?? 'pulse');
-  return {
-    key: event.id,
-    icon,
-    kind,
-    what: (
-      <>
-        {subject && <b>{subject}</b>} {say ? say(event.data) : event.name}
-      </>
-    ),
-    who: event.actor ? words.by(event.actor) : event.name,
-    at: event.at,
-  };
-}
 
 /** What happened: live events on top of the ledger's last entries. It can be paused, so that nothing moves under the pointer. */
 export function ActivityPanel() {
@@ -81,35 +32,7 @@ export function ActivityPanel() {
   const [paused, setPaused] = useState<readonly PlatformEvent[]>();
   const events = paused ?? live;
   const entries = useMemo(() => {
-    const opened = events.at(-1)?.at.getTime() ?? Infinity;
-    const history: FeedEntry[] = orElse(ledger, noEntries).flatMap((entry) => {
-      const at = parseTime(entry.ts);
-      // What has arrived as an event since is not listed twice.
-      if (!at || at.getTime() >= opened) return [];
-      const namespace = entry.action?.split('.', 1)[0] ?? '';
-      // Sign-ins have the audit log; here they would push out the work.
-      if (namespace === 'auth') return [];
-      return [
-        {
-          key: `ledger-${entry.seq}`,
-          icon:
-            entry.outcome === 'failed'
-              ? 'critical'
-              : entry.outcome === 'denied'
-                ? 'x'
-                : (namespaceIcons[namespace] ?? 'lock'),
-          kind: entry.outcome === 'failed' ? ('critical' as const) : undefined,
-          what: (
-            <>
-              <b>{entry.target?.replace(/^[a-z_]+:/, '')}</b> {text.actions[entry.action ?? ''] ?? entry.action}
-            </>
-          ),
-          who: `${words.by(entry.actor ?? '')}, ${words.ledger(formatCount(entry.seq))}`,
-          at,
-        },
-      ];
-    });
-    return [...events.map(describeEvent), ...history].slice(0, LENGTH);
+    return linesOf(events, orElse(ledger, noEntries)).slice(0, LENGTH);
     // The figure is a new object at each render; its inputs are not.
   }, [events, governance.data, governance.isError]);
   const shown = entries.map((entry) => ({

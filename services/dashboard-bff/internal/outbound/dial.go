@@ -1,35 +1,35 @@
-package proxy
+// Package outbound decides where the dashboard may connect to: the hosts that an operator lists, and of their addresses
+// none that is a trap.
+package outbound
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"strings"
-	"time"
 )
 
-// errForbiddenAddress means that a service's name leads to an address that the proxy never connects to.
-var errForbiddenAddress = errors.New("address refused")
+// ErrForbiddenAddress means that a service's name leads to an address that the dashboard never connects to.
+var ErrForbiddenAddress = errors.New("address refused")
 
-// resolver finds the addresses of a host; [net.Resolver] does.
-type resolver interface {
+// Resolver finds the addresses of a host; [net.Resolver] does.
+type Resolver interface {
 	// LookupNetIP gives the addresses of host; network is "ip".
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// guard dials checked addresses only. The name is resolved here, once, and the connection goes to exactly the address
+// Guard dials checked addresses only. The name is resolved here, once, and the connection goes to exactly the address
 // that was checked: a name that resolves to another address a moment later gains nothing.
-type guard struct {
-	resolver resolver
-	dialer   net.Dialer
+type Guard struct {
+	Resolver Resolver
+	Dialer   net.Dialer
 }
 
-// dial opens a connection for [http.Transport].
-func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, g.dialer.Timeout)
+// Dial opens a connection for [http.Transport].
+func (g *Guard) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.Dialer.Timeout)
 	defer cancel()
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -43,10 +43,10 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 	var failure error
 	for _, a := range addresses {
 		if why := forbidden(a, loopback); why != "" {
-			failure = errors.Join(failure, fmt.Errorf("%s is %s: %w", a, why, errForbiddenAddress))
+			failure = errors.Join(failure, fmt.Errorf("%s is %s: %w", a, why, ErrForbiddenAddress))
 			continue
 		}
-		conn, err := g.dialer.DialContext(ctx, network, net.JoinHostPort(a.String(), port))
+		conn, err := g.Dialer.DialContext(ctx, network, net.JoinHostPort(a.String(), port))
 		if err == nil {
 			return conn, nil
 		}
@@ -58,11 +58,11 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 	return nil, failure
 }
 
-func (g *guard) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+func (g *Guard) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a.Unmap()}, nil
 	}
-	found, err := g.resolver.LookupNetIP(ctx, "ip", host)
+	found, err := g.Resolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
 		return nil, err
 	}
@@ -137,24 +137,4 @@ func forbidden(a netip.Addr, loopback bool) string {
 		}
 	}
 	return ""
-}
-
-// timeouts of calls to services.
-type timeouts struct {
-	connect time.Duration // the name's resolution and TLS included
-	header  time.Duration // from the end of the request to the first byte of the answer
-	idle    time.Duration // between two bytes of a body, either way
-}
-
-var defaultTimeouts = timeouts{connect: 2 * time.Second, header: 30 * time.Second, idle: time.Minute}
-
-// newTransport connects to services. It follows no redirect, knows no environment's proxy, which would resolve names
-// out of the guard's sight, and leaves bodies as they are.
-func newTransport(r resolver, t timeouts) *http.Transport {
-	g := &guard{resolver: r, dialer: net.Dialer{Timeout: t.connect, KeepAlive: 30 * time.Second}}
-	return &http.Transport{
-		DialContext: g.dial, TLSHandshakeTimeout: t.connect, ResponseHeaderTimeout: t.header,
-		ExpectContinueTimeout: time.Second, IdleConnTimeout: time.Minute, MaxIdleConns: 256, MaxIdleConnsPerHost: 64,
-		MaxResponseHeaderBytes: 256 << 10, DisableCompression: true, ForceAttemptHTTP2: true,
-	}
 }
