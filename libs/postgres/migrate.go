@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/tern/v2/migrate"
 )
@@ -115,9 +114,8 @@ func Check(ctx context.Context, pool *pgxpool.Pool, sets ...Set) error {
 		}
 		var current int
 		err = pool.QueryRow(ctx, "select version from "+table).Scan(&current)
-		var pg *pgconn.PgError
 		switch {
-		case errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "3F000"): // no such table, schema
+		case isUndefined(err):
 			return fmt.Errorf("postgres: %s (%s) has version 0 of %d: %w", schema, set.Name, len(known), ErrPending)
 		case err != nil:
 			return fmt.Errorf("postgres: read the version of %s (%s): %w", schema, set.Name, err)

@@ -150,6 +150,7 @@ func (c *cluster) create(ctx context.Context, cfg Config) error {
 			return err
 		}
 	}
+	_ = os.Remove(c.data) // an empty directory, which would stop the rename
 	if err := os.Rename(part, c.data); err != nil {
 		return fmt.Errorf("postgres: put the new cluster in place: %w", err)
 	}
@@ -241,7 +242,6 @@ func dataVersion(data string) (int, error) {
 		if entries, err := os.ReadDir(data); err == nil && len(entries) > 0 {
 			return 0, fmt.Errorf("postgres: %s has files but no cluster in it; empty it or choose another directory", data)
 		}
-		_ = os.Remove(data) // an empty directory would stop the rename in create
 		return 0, nil
 	}
 	if err != nil {
