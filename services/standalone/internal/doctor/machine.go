@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -87,6 +88,9 @@ func checkELF(path string) error {
 		return err
 	}
 	f, err := elf.Open(path)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("it is cut short: %d bytes", info.Size())
+	}
 	if err != nil {
 		return fmt.Errorf("it is not a library or program for Linux: %w", err)
 	}
