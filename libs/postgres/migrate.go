@@ -52,6 +52,9 @@ func MigrateAfter(ctx context.Context, wait time.Duration, url, schema string, s
 		return fmt.Errorf("postgres: the database URL cannot be read: %w", err)
 	}
 	setParams(cfg, schema, options{appName: schema + "-migrate"}) // no statement timeout: an index may take long
+	// A migration and its number are one transaction, and the log has them in their order. A crash loses at most the
+	// last of them, both parts together, and they are applied again: no commit needs to wait for the disk.
+	cfg.RuntimeParams["synchronous_commit"] = "off"
 	var conn *pgx.Conn
 	if err := awaitServer(ctx, cfg, options{wait: wait}, func(ctx context.Context) (err error) {
 		conn, err = pgx.ConnectConfig(ctx, cfg)
