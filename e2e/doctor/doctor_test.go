@@ -314,6 +314,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 	}
 	r, code = i.examine(t)
 	wantHealthy(t, r, code, "services")
+	wantNotChecked(t, i)
 
 	i.Start(t, 2*time.Minute)
 	i.Kill()
@@ -326,6 +327,27 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 	r, code = i.examine(t)
 	wantHealthy(t, r, code)
 	i.Stop(t)
+}
+
+// wantNotChecked runs platform doctor as another user: what that one cannot read is not checked, rather than ok or failed.
+func wantNotChecked(t *testing.T, i installation) {
+	t.Helper()
+	cmd := exec.Command("setpriv", "--reuid=65534", "--clear-groups", harness.Bin(t, "platform"), "doctor", "--json")
+	cmd.Env = append(i.Environ(), i.environ...)
+	out, err := cmd.Output()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	var r report
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, f := range r.Findings {
+		if f.Check == "data-directory" && f.Status == "not checked" && strings.Contains(f.Detail, "belongs to user 0") && r.State == "unknown" {
+			return
+		}
+	}
+	t.Errorf("as another user: %s; want that the data directory is not checked", out)
 }
 
 // later gives the file a time to come.

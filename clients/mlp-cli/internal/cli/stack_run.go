@@ -135,7 +135,7 @@ func (s *stack) execute(ctx context.Context, out io.Writer, line ...string) erro
 		if start, ok := invocation.Current().StartPlatform(); ok {
 			return f.WithHint("the platform runs without Docker too: %s", start)
 		}
-		return f
+		return f.WithHint("the platform runs without Docker too")
 	}
 	return f
 }

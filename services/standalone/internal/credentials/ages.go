@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func recordMade(dir string, before, after Credentials, now time.Time) error {
 	}
 	old, secrets := before.byName(), after.byName()
 	for name, secret := range secrets {
-		if secret != old[name] {
+		if subtle.ConstantTimeCompare([]byte(secret), []byte(old[name])) == 0 {
 			made[name] = now.UTC().Truncate(time.Second)
 		}
 	}

@@ -50,6 +50,9 @@ func Inspect(path string) (i Inspection, err error) {
 	if !info.IsDir() {
 		return i, fmt.Errorf("%s is not a directory", i.Path)
 	}
+	if _, err := os.ReadDir(i.Path); err != nil {
+		return i, fmt.Errorf("%s belongs to user %d: %w", i.Path, ownerOf(info), err)
+	}
 	i.Exists = true
 	if owner := ownerOf(info); owner != os.Geteuid() {
 		i.OwnerErr = fmt.Errorf("%s belongs to user %d, who can read every secret in it; this process runs as user %d", i.Path, owner, os.Geteuid())

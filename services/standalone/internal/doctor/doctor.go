@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mlp-platform/platform/libs/cli/invocation"
@@ -144,12 +145,12 @@ func (e *examination) fail(check, where, fix, format string, a ...any) {
 // platform is a command of this program on this data directory.
 func (e *examination) platform(args ...string) string { return e.Typed.Command("platform", args...) }
 
-// restart ends the platform if one runs, carries out the command, and starts the platform.
-func (e *examination) restart(command string) string {
+// restart ends the platform if one runs, carries out the commands, and starts the platform.
+func (e *examination) restart(commands ...string) string {
 	if e.dir.Held {
-		command = e.platform("stop") + " && " + command
+		commands = slices.Insert(commands, 0, e.platform("stop"))
 	}
-	return command + " && " + e.platform()
+	return strings.Join(append(commands, e.platform()), " && ")
 }
 
 // WriteJSON writes the report as one JSON document.

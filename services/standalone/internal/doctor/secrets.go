@@ -142,7 +142,7 @@ func (e *examination) checkMemberAges(file string, made map[string]time.Time) {
 			fix := e.restart("sed -i '/\"" + d.member + "\"/d' " + file)
 			if d.member == "dashboard_sealing" {
 				// Removed alone, it would make the stored secrets unreadable.
-				fix = `export DASHBOARD_SECRET_KEY="$(openssl rand -base64 32),OLD_KEY" && ` + e.restart("true") + " && dashboard-bff rotate-secrets"
+				fix = `export DASHBOARD_SECRET_KEY="$(openssl rand -base64 32),OLD_KEY" && ` + e.restart() + " && dashboard-bff rotate-secrets"
 			}
 			e.checkAge("secret-age."+d.member, file, d.name, at, fix)
 			old = true
@@ -232,6 +232,9 @@ func (e *examination) checkCertificate(where string, text []byte) {
 	end := first.NotAfter
 	detail := fmt.Sprintf("of %s, until %s", first.Subject, end.UTC().Format(time.RFC3339))
 	fix := "openssl x509 -noout -issuer -dates -in " + where[strings.Index(where, "=")+1:] + " # and ask its issuer for a new one"
+	if strings.HasPrefix(where, "KUBECONFIG=") {
+		fix = "kubectl config view # and ask the cluster's administrator for a new one"
+	}
 	switch {
 	case end.Before(e.Now):
 		e.fail("certificates", where, fix, "has ended: %s", detail)

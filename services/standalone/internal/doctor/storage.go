@@ -36,6 +36,10 @@ func (e *examination) checkDirectory() bool {
 		e.report.State = "running"
 	}
 	switch {
+	case errors.Is(err, os.ErrPermission):
+		e.report.State = "unknown"
+		e.notChecked("data-directory", e.dir.Path, "%v; run this command as its owner", err)
+		return false
 	case err != nil:
 		e.fail("data-directory", e.dir.Path, "export PLATFORM_DATA_DIR="+filepath.Join(filepath.Dir(e.dir.Path), "platform-data"), "%v", err)
 		e.report.State = "unknown"
@@ -190,7 +194,11 @@ func (e *examination) checkVersions(ctx context.Context) {
 	defer cancel()
 	conn, err := connectToRead(ctx, url)
 	if err != nil {
-		e.fail("schemas", "PLATFORM_DATABASE_URL", "psql \"$PLATFORM_DATABASE_URL\" -c 'select 1'", "the database does not answer: %v", err)
+		where, fix := e.path("postgres"), "tail -n 50 "+e.path("platform.log")
+		if e.DatabaseURL != "" {
+			where, fix = "PLATFORM_DATABASE_URL", `psql "$PLATFORM_DATABASE_URL" -c 'select 1'`
+		}
+		e.fail("schemas", where, fix, "the database does not answer: %v", err)
 		return
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // only read from
@@ -240,7 +248,7 @@ func (e *examination) compareSchema(s postgres.Schema, found map[string]int, sou
 			e.fail(check, s.Name, e.platform("version"), "%s has version %d of %s, and this program knows %d: install the version that migrated it, or restore an older backup", source, have, set.Name, want)
 			return
 		case have < want && e.dir.Held:
-			e.fail(check, s.Name, e.restart("true"), "%s has version %d of %s, and this program needs %d: restart the platform with this program", source, have, set.Name, want)
+			e.fail(check, s.Name, e.restart(), "%s has version %d of %s, and this program needs %d: restart the platform with this program", source, have, set.Name, want)
 			return
 		case have < want:
 			e.warn(check, s.Name, e.platform("backup", "FILE")+" && "+e.platform(), "%s has version %d of %s; the next start migrates to %d, and older programs cannot use it then", source, have, set.Name, want)
