@@ -161,6 +161,7 @@ require github.com/mlp-platform/platform/libs v0.0.0
 replace github.com/mlp-platform/platform/libs => ../libs
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/mlp-platform/platform/libs/samplecluster v0.0.0
 	github.com/rogpeppe/go-internal v1.14.1
 	go.opentelemetry.io/proto/otlp v1.11.1

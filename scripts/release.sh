@@ -67,6 +67,7 @@ export GOFLAGS GOTOOLCHAIN
 module=github.com/mlp-platform/platform
 ldflags="-s -w -buildid="
 cyclonedx=$(scripts/tool.sh cyclonedx-gomod)
+nfpm=$(scripts/tool.sh nfpm)
 for variable in libs/service.Version services/evidence-api.Version clients/svc-cli/internal/app.Version; do
 	ldflags="$ldflags -X $module/$variable=$version"
 done
@@ -117,6 +118,17 @@ sbom() {
 	sed "s/(devel)/v$version/g" "$work/sbom.json" >"$files/$2.cdx.json"
 }
 
+# deb CONFIG ARCH: the Debian package of deploy/debian/CONFIG.yaml from the files in $tree. Its times come from the commit.
+deb() {
+	gzip -n9 -k "$tree"/*.1 "$tree"/man/man1/*.1 2>/dev/null || true # one of the two
+	# The tool copies modes and times of folders; those of symbolic links it sets itself.
+	chmod -R u=rwX,go=rX "$tree"
+	find "$tree" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
+	sed "s|@VERSION@|$version|; s|@ARCH@|$2|; s|@TREE@|$tree|" "deploy/debian/$1.yaml" >"$work/$1.yaml"
+	"$nfpm" package --packager deb --config "$work/$1.yaml" --target "$files/" >/dev/null
+	say "the Debian package of $1 for $2"
+}
+
 platform_archive() {
 	os=linux arch=amd64
 	name=platform_${version}_linux_amd64
@@ -146,6 +158,8 @@ platform_archive() {
 		case "$program" in *.so.* | */postgres) ;; *) sbom "$program" "$name.${program##*/}" ;; esac
 	done
 	pack "$name" "$name.tar.zst"
+	tree=$to
+	deb platform amd64
 }
 
 # single_archives OS ARCH: mlp, svc and assistant, each in an archive without C code in it.
@@ -160,6 +174,13 @@ single_archives() {
 	[ "$os" != darwin ] || ldflags=$(printf '%s' "$ldflags" | sed 's/ -buildid=//')
 	GOOS=$os GOARCH=$arch build "$work/$os-$arch" ./clients/mlp-cli/cmd/mlp ./clients/svc-cli/cmd/svc ./services/assistant/cmd/assistant
 	ldflags=$common
+	if [ "$os" = linux ]; then
+		tree=$work/deb-$arch
+		mkdir "$tree"
+		cp "$work/$os-$arch/mlp" "$work/$os-$arch/svc" LICENSE NOTICE THIRD_PARTY_LICENSES.md "$platform"/man/man1/*.1 "$platform"/completions/*.bash "$platform"/completions/_* "$tree/"
+		deb cli "$arch"
+		rm -r "$tree"
+	fi
 	for program in mlp svc assistant; do
 		name=${program}_${version}_${os}_$arch
 		to=$work/$name

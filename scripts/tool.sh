@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prints the path of a pinned developer tool, building it into .cache/bin when it is not there yet
-# or its module changed. usage: scripts/tool.sh sqlc|staticcheck|deadcode|oapi-codegen|gotestsum|govulncheck|vale|alertmanager|coredns|cyclonedx-gomod|docker-compose|etcd|helm|kwok|versitygw|kube-apiserver|kube-controller-manager|kube-proxy|kube-scheduler|kubelet
+# or its module changed. usage: scripts/tool.sh sqlc|staticcheck|deadcode|oapi-codegen|gotestsum|govulncheck|vale|alertmanager|coredns|cyclonedx-gomod|nfpm|docker-compose|etcd|helm|kwok|versitygw|kube-apiserver|kube-controller-manager|kube-proxy|kube-scheduler|kubelet
 set -eu
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 mod=${1:-} cgo=0
@@ -15,13 +15,14 @@ vale) pkg=github.com/vale-cli/vale/v3/cmd/vale cgo=1 ;; # its parsers of other l
 alertmanager) pkg=github.com/prometheus/alertmanager/cmd/alertmanager ;;
 coredns) pkg=. ;; # a program of our own
 cyclonedx-gomod) pkg=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod ;;
+nfpm) pkg=github.com/goreleaser/nfpm/v2/cmd/nfpm ;;
 docker-compose) pkg=github.com/docker/compose/v5/cmd ;;
 etcd) pkg=go.etcd.io/etcd/server/v3 ;;
 helm) pkg=helm.sh/helm/v4/cmd/helm ;;
 kwok) pkg=sigs.k8s.io/kwok/cmd/kwok ;;
 versitygw) pkg=github.com/versity/versitygw/cmd/versitygw ;;
 kube-apiserver | kube-controller-manager | kube-proxy | kube-scheduler | kubelet) mod=kubernetes pkg=k8s.io/kubernetes/cmd/$1 ;;
-*) echo "tool.sh: unknown tool '${1:-}'; known: sqlc staticcheck deadcode oapi-codegen gotestsum govulncheck vale alertmanager coredns cyclonedx-gomod docker-compose etcd helm kwok versitygw kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubelet" >&2; exit 2 ;;
+*) echo "tool.sh: unknown tool '${1:-}'; known: sqlc staticcheck deadcode oapi-codegen gotestsum govulncheck vale alertmanager coredns cyclonedx-gomod nfpm docker-compose etcd helm kwok versitygw kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubelet" >&2; exit 2 ;;
 esac
 flags='-s -w'
 mod="$root/e2e/tools/$mod"

@@ -76,13 +76,13 @@ func New(t testing.TB, extra ...string) *Platform {
 	t.Cleanup(func() {
 		p.Kill()
 		// A killed platform's Postgres notices a moment later, and still writes to the directory.
-		Eventually(t, 20*time.Second, p.postgresEnded)
+		Eventually(t, 20*time.Second, p.PostgresEnded)
 	})
 	return p
 }
 
-// postgresEnded returns nil once no embedded Postgres runs on the platform's directory.
-func (p *Platform) postgresEnded() error {
+// PostgresEnded returns nil once no embedded Postgres runs on the platform's directory.
+func (p *Platform) PostgresEnded() error {
 	lock, err := os.ReadFile(filepath.Join(p.Dir, "postgres", "data", "postmaster.pid"))
 	if err != nil {
 		return nil // it removed its lock file, or never started

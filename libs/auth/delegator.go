@@ -69,6 +69,11 @@ func LoadOrCreateDelegator(issuer, path string) (*Delegator, error) {
 			return nil, fmt.Errorf("make the delegation key: %w", err)
 		}
 	}
+	return LoadDelegator(issuer, path)
+}
+
+// LoadDelegator reads the key of issuer from a file.
+func LoadDelegator(issuer, path string) (*Delegator, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the delegation key: %w", err)

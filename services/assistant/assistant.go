@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service/startup"
 	"github.com/mlp-platform/platform/services/assistant/internal/app"
 	"github.com/mlp-platform/platform/services/assistant/internal/diagnose"
@@ -23,6 +24,9 @@ func LoadConfig(environ []string) (Config, error) { return app.LoadConfig(enviro
 
 // Migrate brings the assistant's schema up to date.
 func Migrate(ctx context.Context, cfg Config) error { return app.Migrate(ctx, cfg) }
+
+// Schema is the service's schema with every migration that this program knows.
+func Schema() postgres.Schema { return app.Schema() }
 
 // Run serves until ctx ends. It returns nil after an orderly stop.
 func Run(ctx context.Context, cfg Config, log *slog.Logger) error { return app.Run(ctx, cfg, log) }

@@ -7,7 +7,9 @@ import (
 	"log/slog"
 
 	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/services/control-plane/internal/app"
+	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 )
 
@@ -19,6 +21,12 @@ func LoadConfig(environ []string) (Config, error) { return app.LoadConfig(enviro
 
 // Migrate brings the control plane's schema up to date.
 func Migrate(ctx context.Context, cfg Config) error { return app.Migrate(ctx, cfg) }
+
+// Schema is the service's schema with every migration that this program knows.
+func Schema() postgres.Schema { return app.Schema() }
+
+// CheckAuditKey reads the key that signs the audit ledger's checkpoints, and reports why it cannot be used.
+func CheckAuditKey(path string) error { return chain.CheckKey(path) }
 
 // Run serves until ctx ends. It returns nil after an orderly stop.
 func Run(ctx context.Context, cfg Config, log *slog.Logger) error { return app.Run(ctx, cfg, log) }

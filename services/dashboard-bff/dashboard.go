@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/announce"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/app"
 )
@@ -19,6 +20,9 @@ func LoadConfig(environ []string) (Config, error) { return app.LoadConfig(enviro
 
 // Migrate updates the service's schema.
 func Migrate(ctx context.Context, cfg Config) error { return app.Migrate(ctx, cfg) }
+
+// Schema is the service's schema with every migration that this program knows.
+func Schema() postgres.Schema { return app.Schema() }
 
 // Run serves until ctx ends. The schema must have been migrated.
 func Run(ctx context.Context, cfg Config, log *slog.Logger) error { return app.Run(ctx, cfg, log) }

@@ -121,7 +121,7 @@ require (
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/go-ole/go-ole v1.3.0 // indirect
-	github.com/goccy/go-yaml v1.19.2 // indirect
+	github.com/goccy/go-yaml v1.19.2
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8 // indirect
 	github.com/google/go-tpm v0.9.8 // indirect
 	github.com/huandu/xstrings v1.5.0 // indirect
@@ -145,7 +145,7 @@ require (
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
 	github.com/mlp-platform/platform/clients/go v0.0.0
 	github.com/mlp-platform/platform/libs/evidence v0.0.0
-	github.com/mlp-platform/platform/libs/onnx v0.0.0 // indirect
+	github.com/mlp-platform/platform/libs/onnx v0.0.0
 	github.com/mlp-platform/platform/services/assistant v0.0.0
 	github.com/mlp-platform/platform/services/evidence-api v0.0.0
 	github.com/moby/docker-image-spec v1.3.1 // indirect

@@ -122,11 +122,7 @@ func inspectBinaries(dir string) (binaries, bool) {
 // chooseBinaries prefers the release's own binaries to installed ones, installed ones to a download, and of all the
 // version that made the data: a cluster can be served by its own major version only. major is 0 for new data.
 func chooseBinaries(major int, data, cacheDir string, root bool, log io.Writer) (binaries, error) {
-	found := findInstalled()
-	own, ownErr := findBesideProgram(root)
-	if own != nil {
-		found = slices.Insert(found, 0, *own)
-	}
+	found, ownErr := listBinaries(root)
 	if ownErr != nil {
 		fmt.Fprintf(log, "%v\n", ownErr) // another server may do
 	}
@@ -146,6 +142,16 @@ func chooseBinaries(major int, data, cacheDir string, root bool, log io.Writer) 
 	default:
 		return binaries{}, fmt.Errorf("postgres: %w and none could be downloaded (%w); install one or set PLATFORM_DATABASE_URL", ErrNoBinaries, err)
 	}
+}
+
+// listBinaries lists the servers that need no download, the best first, and why the release's own cannot be used.
+func listBinaries(root bool) ([]binaries, error) {
+	found := findInstalled()
+	own, err := findBesideProgram(root)
+	if own != nil {
+		found = slices.Insert(found, 0, *own)
+	}
+	return found, err
 }
 
 // releases are the versions that can be downloaded.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // cluster is a data directory with the binaries that can serve it and the user
@@ -132,10 +134,8 @@ func (c *cluster) create(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("postgres: hand over the password: %w", err)
 	}
 	defer pw.Close()
-	args := []string{"-D", c.arg, "-U", User, "-A", "scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-instructions"}
-	if cfg.Throwaway {
-		args = append(args, "--no-sync")
-	}
+	// The programs leave their files to syncTree, which syncs them in a fraction of the time.
+	args := []string{"-D", c.arg, "-U", User, "-A", "scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-instructions", "--no-sync"}
 	initdb := c.command("initdb", args...)
 	initdb.ExtraFiles = append(initdb.ExtraFiles, pw)
 	initdb.Args = append(initdb.Args, fmt.Sprintf("--pwfile=/dev/fd/%d", 2+len(initdb.ExtraFiles)))
@@ -144,16 +144,53 @@ func (c *cluster) create(ctx context.Context, cfg Config) error {
 	}
 	if cfg.Database != "postgres" {
 		// Single-user mode needs no port, no driver and no second start.
-		single := c.command("postgres", "--single", "-D", c.arg, "-c", "log_min_messages=warning", "postgres")
+		single := c.command("postgres", "--single", "-F", "-D", c.arg, "-c", "log_min_messages=warning", "postgres")
 		single.Stdin = strings.NewReader(`create database "` + strings.ReplaceAll(cfg.Database, `"`, `""`) + "\"\n")
 		if err := c.run(ctx, single, "the database could not be made"); err != nil {
 			return err
 		}
 	}
+	if !cfg.Throwaway {
+		if err := syncTree(part); err != nil {
+			return fmt.Errorf("postgres: write the new cluster to the disk: %w", err)
+		}
+	}
+	_ = os.Remove(c.data) // an empty directory, which would stop the rename
 	if err := os.Rename(part, c.data); err != nil {
 		return fmt.Errorf("postgres: put the new cluster in place: %w", err)
 	}
+	if cfg.Throwaway {
+		return nil
+	}
+	if err := syncFile(c.dir); err != nil {
+		return fmt.Errorf("postgres: write the new cluster to the disk: %w", err)
+	}
 	return nil
+}
+
+// syncers is the number of files synced side by side: a file system writes waiting syncs to its journal together, so a
+// thousand files take a tenth of the time that they take one after another.
+const syncers = 32
+
+// syncTree writes a folder and everything in it to the disk.
+func syncTree(dir string) error {
+	var g errgroup.Group
+	g.SetLimit(syncers)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && (d.IsDir() || d.Type().IsRegular()) {
+			g.Go(func() error { return syncFile(path) })
+		}
+		return err
+	})
+	return errors.Join(err, g.Wait())
+}
+
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // removeTries limits the wait for processes that a killed parent left behind.
@@ -241,7 +278,6 @@ func dataVersion(data string) (int, error) {
 		if entries, err := os.ReadDir(data); err == nil && len(entries) > 0 {
 			return 0, fmt.Errorf("postgres: %s has files but no cluster in it; empty it or choose another directory", data)
 		}
-		_ = os.Remove(data) // an empty directory would stop the rename in create
 		return 0, nil
 	}
 	if err != nil {

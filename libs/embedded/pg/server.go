@@ -217,15 +217,16 @@ func (s *Server) URL(db string) string {
 	if db == "" {
 		db = "platform"
 	}
-	query := url.Values{"sslmode": {"disable"}, "require_auth": {"scram-sha-256"}}
-	u := url.URL{Scheme: "postgres", User: url.UserPassword(User, s.password), Path: "/" + db}
 	if s.port != 0 {
-		u.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
-	} else {
-		query.Set("host", s.socket.dir)
-		query.Set("port", strconv.Itoa(socketPort))
+		return databaseURL(s.password, db, net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)), url.Values{})
 	}
-	u.RawQuery = query.Encode()
+	return databaseURL(s.password, db, "", url.Values{"host": {s.socket.dir}, "port": {strconv.Itoa(socketPort)}})
+}
+
+func databaseURL(password, db, host string, query url.Values) string {
+	query.Set("sslmode", "disable")
+	query.Set("require_auth", "scram-sha-256")
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(User, password), Host: host, Path: "/" + db, RawQuery: query.Encode()}
 	return u.String()
 }
 

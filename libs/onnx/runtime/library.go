@@ -69,6 +69,9 @@ func LibraryPath() string {
 	return loaded
 }
 
+// FindLibrary returns the library that Init would load, without loading it. The error wraps ErrMissing.
+func FindLibrary() (string, error) { return newLookup(nil).find() }
+
 // lookup holds the places to search, in order.
 type lookup struct {
 	env        string   // value of ORT_LIB: when set, nothing else is searched
@@ -135,7 +138,7 @@ func (l lookup) find() (string, error) {
 	if len(refused) > 0 {
 		return "", fmt.Errorf("%w: %s; delete it and run make setup to fetch it again", ErrMissing, strings.Join(refused, "; "))
 	}
-	return "", fmt.Errorf("%w: set ORT_LIB to libonnxruntime.so.1, put that file beside the binary or in one of %s, or run make setup to fetch it",
+	return "", fmt.Errorf("%w: set ORT_LIB to libonnxruntime.so.1, or put that file beside the binary or in one of %s",
 		ErrMissing, strings.Join(l.dirs, ", "))
 }
 

@@ -46,14 +46,14 @@ type Options struct {
 	SoleProcess bool
 }
 
-// tables are the service's migrations and those of the libraries that keep rows in its schema.
-func (o Options) tables() []postgres.Set {
-	return append([]postgres.Set{outbox.Migrations(), coord.Migrations()}, o.Migrations...)
+// Tables are the service's schema, with its migrations and those of the libraries that keep rows in it.
+func (o Options) Tables() postgres.Schema {
+	return postgres.Schema{Name: o.Schema, Sets: append([]postgres.Set{outbox.Migrations(), coord.Migrations()}, o.Migrations...)}
 }
 
 // Migrate brings the service's schema up to date.
 func Migrate(ctx context.Context, o Options) error {
-	return postgres.MigrateAfter(ctx, o.Base.StartTimeout, o.Base.DatabaseURL.Reveal(), o.Schema, o.tables()...)
+	return postgres.MigrateAfter(ctx, o.Base.StartTimeout, o.Base.DatabaseURL.Reveal(), o.Schema, o.Tables().Sets...)
 }
 
 // Foundation holds the parts that Open opened. Wire the service onto it, then Run; if wiring fails,
@@ -200,7 +200,7 @@ func (f *Foundation) checkOutbox(ctx context.Context) service.Check {
 
 // CheckSchema reports whether the schema is up to date; the error explains how to migrate.
 func (f *Foundation) CheckSchema(ctx context.Context) error {
-	return postgres.Check(ctx, f.Pool, f.opt.tables()...)
+	return postgres.Check(ctx, f.Pool, f.opt.Tables().Sets...)
 }
 
 // ConnectNATS opens a connection for the service's consumers; it reconnects for ever and is closed

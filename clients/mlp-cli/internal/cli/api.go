@@ -19,6 +19,7 @@ import (
 
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/config"
 	"github.com/mlp-platform/platform/libs/cli/fault"
+	"github.com/mlp-platform/platform/libs/cli/invocation"
 )
 
 // maxAnswer limits the bytes read from one answer.
@@ -240,16 +241,16 @@ func (s *remote) unreachable(err error) error {
 // unreachableFault returns the fault for a call without an answer, or with one that is not HTTP.
 func unreachableFault(name, key, url string, err error) *fault.Error {
 	var netErr net.Error
-	what, code, hint := "cannot be reached", "unreachable", "start the platform with: make run; or set the address with: mlp config set %s <url>"
+	what, code, hint := "cannot be reached", "unreachable", invocation.Current().StartHint()+"; or set the address with: mlp config set "+key+" <url>"
 	switch {
 	case notHTTP(err):
-		what, code, hint = "answered with something that is not HTTP", "not_http", "set the service's own address, with http:// or https:// as it has it: mlp config set %s <url>"
+		what, code, hint = "answered with something that is not HTTP", "not_http", "set the service's own address, with http:// or https:// as it has it: mlp config set "+key+" <url>"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		what = "refused the connection"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
 		what, code = "did not answer in time", "timeout"
 	}
-	f := fault.New(code, "%s at %s %s", name, url, what).WithHint(hint, key)
+	f := fault.New(code, "%s at %s %s", name, url, what).WithHint("%s", hint)
 	f.Service, f.Cause = key, err
 	return f
 }

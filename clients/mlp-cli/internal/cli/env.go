@@ -21,6 +21,7 @@ import (
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/config"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 	"github.com/mlp-platform/platform/libs/cli/fault"
+	"github.com/mlp-platform/platform/libs/cli/invocation"
 )
 
 // Env is a command's access to the outside world; tests pass buffers and a fixed clock.
@@ -239,6 +240,7 @@ func (e *Env) fail(err error) int {
 	if errors.Is(err, context.Canceled) {
 		f = fault.New("interrupted", "interrupted")
 	}
+	f = f.WithHint("%s", invocation.Current().Localize(f.Hint))
 	if e.Format.Structured() {
 		var hint, service, requestID *string
 		var status *int

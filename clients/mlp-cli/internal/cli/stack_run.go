@@ -17,6 +17,7 @@ import (
 
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 	"github.com/mlp-platform/platform/libs/cli/fault"
+	"github.com/mlp-platform/platform/libs/cli/invocation"
 )
 
 // stackScript is the script that mlp stack runs: it finds the engine and compose, makes secrets and images, and waits
@@ -131,7 +132,10 @@ func (s *stack) execute(ctx context.Context, out io.Writer, line ...string) erro
 	f := fault.New("stack_failed", "%s", cmpOr(complaint, cmpOr(last, "scripts/up.sh "+strings.Join(line, " ")+" failed: "+err.Error())))
 	if strings.Contains(f.Message, "no Docker here") || strings.Contains(f.Message, "no Docker engine") {
 		f.Code = "no_docker"
-		return f.WithHint("the platform runs without Docker too: make run")
+		if start, ok := invocation.Current().StartPlatform(); ok {
+			return f.WithHint("the platform runs without Docker too: %s", start)
+		}
+		return f.WithHint("the platform runs without Docker too")
 	}
 	return f
 }

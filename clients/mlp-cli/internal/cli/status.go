@@ -14,6 +14,7 @@ import (
 	"github.com/mlp-platform/platform/clients/go/inference"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 	"github.com/mlp-platform/platform/libs/cli/fault"
+	"github.com/mlp-platform/platform/libs/cli/invocation"
 )
 
 func statusCommand(env *Env) *cli.Command {
@@ -152,7 +153,7 @@ func showStatus(ctx context.Context, env *Env) error {
 	}
 	if errHealth != nil && errServing != nil && describeNoAnswer(errHealth) == unreachable && describeNoAnswer(errServing) == unreachable {
 		return fault.New("unreachable", "nothing answers: %v; %v", errHealth, errServing).
-			WithHint("start the platform with: make run; or see the addresses: mlp config show")
+			WithHint("%s; or see the addresses: mlp config show", invocation.Current().StartHint())
 	}
 	refused := []inference.LoadFailure{}
 	if servingHealth.Failed != nil {

@@ -61,6 +61,11 @@ func Migrate(ctx context.Context, cfg Config) error {
 	return startup.Migrate(ctx, options(cfg, slog.New(slog.DiscardHandler)))
 }
 
+// Schema is the service's schema with every migration that this program knows.
+func Schema() postgres.Schema {
+	return options(Config{}, slog.New(slog.DiscardHandler)).Tables()
+}
+
 // parts holds what handlers and background work depend on.
 type parts struct {
 	store    *store.Store

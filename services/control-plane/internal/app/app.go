@@ -69,6 +69,11 @@ func Migrate(ctx context.Context, cfg Config) error {
 	return startup.Migrate(ctx, startupOptions(cfg, slog.New(slog.DiscardHandler)))
 }
 
+// Schema is the service's schema with every migration that this program knows.
+func Schema() postgres.Schema {
+	return startupOptions(Config{}, slog.New(slog.DiscardHandler)).Tables()
+}
+
 // parts holds the handlers and the background work.
 type parts struct {
 	shared

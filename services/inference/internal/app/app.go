@@ -67,6 +67,11 @@ func Migrate(ctx context.Context, cfg Config) error {
 	return startup.Migrate(ctx, options(cfg, slog.New(slog.DiscardHandler)))
 }
 
+// Schema is the service's schema with every migration that this program knows.
+func Schema() postgres.Schema {
+	return options(Config{}, slog.New(slog.DiscardHandler)).Tables()
+}
+
 // Run serves until ctx ends. The schema must have been migrated.
 func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	if err := cfg.Validate(); err != nil { // a Config need not come from LoadConfig

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,12 +20,13 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/app"
 )
 
-const usage = `usage: platform [serve | env | password [viewer] | status [--json] | stop | backup FILE | restore FILE | health [URL] | version | help]
+const usage = `usage: platform [serve | env | password [viewer] | status [--json] | doctor [--json] | stop | backup FILE | restore FILE | health [URL] | version | help]
 
   serve              start everything and serve until Ctrl-C or SIGTERM; the default
-  env                print the addresses and tokens as export lines: eval "$(bin/platform env)"
+  env                print the addresses and tokens as export lines: eval "$(platform env)"
   password [viewer]  print the dashboard's password for admins, or for viewers
   status [--json]    what runs, where, and whether it is ready
+  doctor [--json]    examine the installation, running or stopped: what is wrong, where, and the command that mends it
   stop               ask the running platform to end, and wait for it
   backup FILE        write the data directory of a stopped platform to one file, with every secret
   restore FILE       fill an empty data directory from such a file, after checking every digest
@@ -51,7 +53,8 @@ var arguments = map[string]func(args []string) bool{
 	"serve":    noArguments,
 	"env":      noArguments,
 	"password": func(args []string) bool { return len(args) == 0 || slices.Equal(args, []string{"viewer"}) },
-	"status":   func(args []string) bool { return len(args) == 0 || slices.Equal(args, []string{"--json"}) },
+	"status":   maybeJSON,
+	"doctor":   maybeJSON,
 	"stop":     noArguments,
 	"backup":   oneArgument,
 	"restore":  oneArgument,
@@ -61,6 +64,8 @@ var arguments = map[string]func(args []string) bool{
 }
 
 func noArguments(args []string) bool { return len(args) == 0 }
+
+func maybeJSON(args []string) bool { return len(args) == 0 || slices.Equal(args, []string{"--json"}) }
 
 func oneArgument(args []string) bool { return len(args) == 1 && args[0] != "" }
 
@@ -93,6 +98,15 @@ func runCommand(ctx context.Context, args, environ []string, stdout, stderr io.W
 	}
 	if verb == "health" && len(args) == 1 { // needs no configuration
 		return startup.ReportHealth("platform", startup.CheckHealth(ctx, args[0]), stdout, stderr)
+	}
+	if verb == "doctor" { // examines the configuration too
+		if err := app.Doctor(ctx, environ, stdout, len(args) == 1); errors.Is(err, app.ErrUnsound) {
+			return startup.ExitFailed
+		} else if err != nil {
+			fmt.Fprintf(stderr, "platform: %v\n", err)
+			return startup.ExitFailed
+		}
+		return startup.ExitOK
 	}
 	cfg, err := standalone.LoadConfig(environ)
 	if err == nil {

@@ -55,7 +55,7 @@ func TestExitCodes(t *testing.T) {
 	l.Close()
 	nobody := "http://" + l.Addr().String()
 	empty := t.TempDir()
-	synopsis := "usage: platform [serve | env | password [viewer] | status [--json] | stop | backup FILE | restore FILE | health [URL] | version | help]\n"
+	synopsis := "usage: platform [serve | env | password [viewer] | status [--json] | doctor [--json] | stop | backup FILE | restore FILE | health [URL] | version | help]\n"
 	for name, c := range map[string]struct {
 		args           string
 		dir            string

@@ -9,7 +9,16 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/cli/invocation"
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/assistant"
+	controlplane "github.com/mlp-platform/platform/services/control-plane"
+	dashboard "github.com/mlp-platform/platform/services/dashboard-bff"
+	"github.com/mlp-platform/platform/services/inference"
 	"github.com/mlp-platform/platform/services/standalone/internal/datadir"
+	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord"
+	"github.com/mlp-platform/platform/services/standalone/internal/trackerd"
 	"github.com/mlp-platform/platform/services/trainer"
 )
 
@@ -22,6 +31,9 @@ func (p *platform) announce(ctx context.Context, tr *trainer.Trainer, since time
 		p.con.Step(e.name, e.url+e.probe, time.Since(since))
 	}
 	if err := p.dir.WriteRuntime(p.runtime()); err != nil {
+		return err
+	}
+	if err := p.recordReady(); err != nil {
 		return err
 	}
 	p.con.Say("%s", p.con.Bold(fmt.Sprintf("ready in %.2f s", time.Since(p.begin).Seconds())))
@@ -71,6 +83,29 @@ func awaitReady(parent context.Context, url string) error {
 	}
 }
 
+// recordReady records which program and schemas this start used, so that a stopped platform can be compared with another
+// program.
+func (p *platform) recordReady() error {
+	schemas := map[string]map[string]int{}
+	for _, s := range allSchemas() {
+		known, err := s.Known()
+		if err != nil {
+			return err
+		}
+		schemas[s.Name] = known
+	}
+	return p.dir.WriteReady(datadir.Ready{Version: service.Version, At: time.Now().UTC().Truncate(time.Second), Schemas: schemas})
+}
+
+// allSchemas are the schemas of the database, with every migration that this program knows.
+func allSchemas() []postgres.Schema {
+	return []postgres.Schema{
+		controlplane.Schema(), inference.Schema(), assistant.Schema(), dashboard.Schema(),
+		{Name: trackerd.Schema, Sets: []postgres.Set{trackerd.Migrations()}},
+		{Name: orchestratord.Schema, Sets: []postgres.Set{orchestratord.Migrations()}},
+	}
+}
+
 // runtime returns the description of the running platform for other commands.
 func (p *platform) runtime() datadir.Runtime {
 	addresses := map[string]string{}
@@ -82,24 +117,26 @@ func (p *platform) runtime() datadir.Runtime {
 
 // banner prints the addresses and the next steps; it is the last output of a start.
 func (p *platform) banner() {
+	here := invocation.Current()
+	platform, mlp := here.Command("platform"), here.Command("mlp")
 	p.con.Say(`
-  dashboard       %s   password of admin: bin/platform password
-  control plane   %s/docs
-  inference       %s/docs
-  evidence        %s
-  assistant       %s/docs
-  tracker         %s
-  orchestrator    %s
-  model repo      %s
-  credentials     %s
+  dashboard       %[1]s   password of admin: %[12]s password
+  control plane   %[2]s/docs
+  inference       %[3]s/docs
+  evidence        %[4]s
+  assistant       %[5]s/docs
+  tracker         %[6]s
+  orchestrator    %[7]s
+  model repo      %[8]s
+  credentials     %[9]s
 
-%s
-  eval "$(bin/platform env)"
-  bin/mlp status
-  bin/mlp models info RuntimeRegressor
-  for f in %s/RuntimeRegressor-job-*.json; do bin/mlp predict RuntimeRegressor -f @$f; done
-  bin/mlp retrain JPCP --follow
-Stop with Ctrl-C, or from another shell: bin/platform stop`,
+%[10]s
+  eval "$(%[12]s env)"
+  %[13]s status
+  %[13]s models info RuntimeRegressor
+  for f in %[11]s/RuntimeRegressor-job-*.json; do %[13]s predict RuntimeRegressor -f @$f; done
+  %[13]s retrain JPCP --follow
+Stop with Ctrl-C, or from another shell: %[12]s stop`,
 		p.cfg.dashboardURL(), p.cfg.controlPlaneURL(), p.cfg.inferenceURL(), p.towerLaunch(), p.cfg.assistantURL(), p.cfg.trackerURL(), p.cfg.orchestratorURL(), p.repo, p.path("credentials.json"),
-		p.con.Bold("Next:"), p.path("samples"))
+		p.con.Bold("Next:"), p.path("samples"), platform, mlp)
 }

@@ -74,6 +74,7 @@ type platform struct {
 	cfg      Config // listen puts the addresses that were taken in place of the requested ones
 	begin    time.Time
 	con      *console.Console
+	root     string // absolute path of the data directory
 	dir      *datadir.Dir
 	log      *slog.Logger
 	closeLog func()
@@ -100,7 +101,7 @@ func openPlatform(cfg Config) (*platform, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &platform{cfg: cfg, begin: time.Now(), con: console.New(os.Stderr), dir: dir}
+	p := &platform{cfg: cfg, begin: time.Now(), con: console.New(os.Stderr), root: dir.Path(), dir: dir}
 	p.repo = p.path("modelrepo")
 	p.log, p.closeLog = openLog(cfg, p.path("platform.log"))
 	if p.creds, err = credentials.LoadOrCreate(dir.Path()); err == nil && !cfg.KeepTokens {
@@ -118,7 +119,7 @@ func (p *platform) close() error {
 }
 
 func (p *platform) path(elem ...string) string {
-	return filepath.Join(append([]string{p.dir.Path()}, elem...)...)
+	return filepath.Join(append([]string{p.root}, elem...)...)
 }
 
 // openLog makes the logger; closeLog closes its file.

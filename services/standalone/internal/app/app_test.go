@@ -37,7 +37,7 @@ func preparedPlatform(t *testing.T, environ ...string) *platform {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { dir.Close() })
-	return &platform{cfg: cfg, dir: dir, repo: dir.Path() + "/modelrepo", creds: credentials.Credentials{TrainerToken: strings.Repeat("trainer-", 6)}}
+	return &platform{cfg: cfg, root: dir.Path(), dir: dir, repo: dir.Path() + "/modelrepo", creds: credentials.Credentials{TrainerToken: strings.Repeat("trainer-", 6)}}
 }
 
 func TestTrainerSeesTheEnvironment(t *testing.T) {

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/mlp-platform/platform/services/standalone/internal/backup"
+	"github.com/mlp-platform/platform/services/standalone/internal/datadir"
 )
 
 // Backup writes the data directory of the stopped platform to the file.
@@ -24,6 +26,13 @@ func Backup(ctx context.Context, cfg Config, file string, w io.Writer) error {
 	info, err := os.Stat(file)
 	if err != nil {
 		return err
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	if err := datadir.WriteBackup(cfg.DataDir, datadir.Backup{File: path, At: begin.UTC().Truncate(time.Second)}); err != nil {
+		return fmt.Errorf("%s is complete, but its time was not recorded: %w", file, err)
 	}
 	_, err = fmt.Fprintf(w, "%s: %d files, %s in %s, %s. It holds every secret of the platform: keep it as you keep those.\n",
 		file, r.Files, megabytes(r.Bytes), megabytes(info.Size()), time.Since(begin).Round(100*time.Millisecond))

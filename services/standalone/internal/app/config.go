@@ -41,11 +41,18 @@ type Config struct {
 
 // LoadConfig reads the environment; all faults are reported at once.
 func LoadConfig(environ []string) (Config, error) {
-	cfg := Config{environ: environ}
-	if err := service.LoadConfig(&cfg, environ); err != nil {
+	cfg, err := readConfig(environ)
+	if err != nil {
 		return Config{}, err
 	}
 	return cfg, nil
+}
+
+// readConfig is LoadConfig with what could be read in spite of an error.
+func readConfig(environ []string) (Config, error) {
+	cfg := Config{environ: environ}
+	err := service.LoadConfig(&cfg, environ)
+	return cfg, err
 }
 
 // Validate reports every fault of the configuration at once.

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -57,7 +58,7 @@ func (p *platform) common() map[string]string {
 		"TRACKING_URI":          p.cfg.trackerURL(),
 		"MLFLOW_TRACKING_TOKEN": p.creds.TrackerToken,
 		"NATS_STREAM_MAX_BYTES": strconv.Itoa(streamMaxBytes),
-		"PLATFORM_DATA_DISK":    p.dir.Path(),
+		"PLATFORM_DATA_DISK":    p.root,
 		"LOG_LEVEL":             p.cfg.LogLevel,
 		"OTEL_SERVICE_NAME":     "",   // each service keeps its own
 		"DRAIN_DELAY":           "0s", // there is no other replica to send requests to
@@ -182,13 +183,21 @@ const delegationKeyFile = "delegation.key"
 
 // trustDashboard makes the delegation key on the first start and lets the services accept its signatures.
 func (p *platform) trustDashboard() error {
-	delegator, err := auth.LoadOrCreateDelegator("dashboard", p.path(delegationKeyFile))
+	delegator, err := auth.LoadOrCreateDelegator(delegationIssuer, p.path(delegationKeyFile))
 	if err != nil {
 		return err
 	}
+	return p.trustKey(delegator.PublicKey())
+}
+
+// delegationIssuer is the name in which the dashboard signs delegations.
+const delegationIssuer = "dashboard"
+
+// trustKey lets the services accept delegations of the dashboard that are signed with this key.
+func (p *platform) trustKey(publicKey string) (err error) {
 	trust := func(scopes ...string) (string, error) {
-		text, err := json.Marshal(map[string]any{"dashboard": map[string]any{
-			"public_key": delegator.PublicKey(), "tenants": []string{auth.LegacyTenant}, "scopes": scopes,
+		text, err := json.Marshal(map[string]any{delegationIssuer: map[string]any{
+			"public_key": publicKey, "tenants": []string{auth.LegacyTenant}, "scopes": scopes,
 		}})
 		return string(text), err
 	}
@@ -219,35 +228,43 @@ type hosted struct {
 	run     func(context.Context, *slog.Logger) error
 }
 
+// configs are the configurations of all services.
+type configs struct {
+	dashboard    dashboard.Config
+	assistant    assistant.Config
+	evidence     evidenceapi.Config
+	inference    inference.Config
+	bridge       inference.BridgeConfig
+	controlPlane controlplane.Config
+}
+
+// configs reads them all; each error names the service that rejects a variable.
+func (p *platform) configs() (c configs, errs []error) {
+	load := func(name string, read func() error) {
+		for _, err := range splitErrors(read()) {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	load("dashboard", func() (err error) { c.dashboard, err = p.dashboardConfig(); return err })
+	load("assistant", func() (err error) { c.assistant, err = p.assistantConfig(); return err })
+	load("evidence API", func() (err error) { c.evidence, err = p.evidenceConfig(); return err })
+	load("inference", func() (err error) { c.inference, err = p.inferenceConfig(); return err })
+	load("bus bridge", func() (err error) { c.bridge, err = p.bridgeConfig(); return err })
+	load("control plane", func() (err error) { c.controlPlane, err = p.controlPlaneConfig(); return err })
+	load("trainer", func() (err error) { _, err = p.trainerConfig(); return err })
+	return c, errs
+}
+
 // services configures every service onto its listener.
 func (p *platform) services(ls *listeners) ([]hosted, error) {
 	if err := p.trustDashboard(); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
 	}
-	db, err := p.dashboardConfig()
-	if err != nil {
-		return nil, fmt.Errorf("dashboard: %w", err)
+	c, errs := p.configs()
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
-	as, err := p.assistantConfig()
-	if err != nil {
-		return nil, fmt.Errorf("assistant: %w", err)
-	}
-	ev, err := p.evidenceConfig()
-	if err != nil {
-		return nil, fmt.Errorf("evidence API: %w", err)
-	}
-	inf, err := p.inferenceConfig()
-	if err != nil {
-		return nil, fmt.Errorf("inference: %w", err)
-	}
-	br, err := p.bridgeConfig()
-	if err != nil {
-		return nil, fmt.Errorf("bus bridge: %w", err)
-	}
-	cp, err := p.controlPlaneConfig()
-	if err != nil {
-		return nil, fmt.Errorf("control plane: %w", err)
-	}
+	db, as, ev, inf, br, cp := c.dashboard, c.assistant, c.evidence, c.inference, c.bridge, c.controlPlane
 	db.Listener, db.ToolsListener = ls.dashboard, ls.tools
 	as.Listener, ev.Listener, inf.Listener, cp.Listener = ls.assistant, ls.evidence, ls.inference, ls.controlPlane
 	br.Listener, inf.GRPCListener = ls.bus, ls.inferenceGRPC

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -102,24 +103,42 @@ func LoadOrCreate(dir string) (Credentials, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Credentials{}, err
 	}
-	added := false
-	for _, s := range c.each() {
-		if *s == "" {
-			*s, added = rand.Text()+rand.Text(), true // the evidence API takes none below 32 characters
-		}
-	}
-	if !added {
+	before := c
+	c.complete()
+	if c == before {
 		return c, nil
 	}
-	return c, writeFile(dir, c)
+	if err := writeFile(dir, c); err != nil {
+		return c, err
+	}
+	return c, recordMade(dir, before, c, time.Now())
+}
+
+// complete makes the secrets that are absent.
+func (c *Credentials) complete() {
+	for _, s := range c.each() {
+		if *s == "" {
+			*s = rand.Text() + rand.Text() // the evidence API takes none below 32 characters
+		}
+	}
+}
+
+// Placeholders returns secrets that open nothing, to check a configuration with.
+func Placeholders() (c Credentials) {
+	c.complete()
+	return c
 }
 
 // RenewStandIns renews the secrets of the tracker and orchestrator stand-ins at each start. Their clients send the
 // secret to any process that holds the port: one collected there while the platform was down is worthless once it is
 // up. The caller holds the directory's lock.
 func RenewStandIns(dir string, c Credentials) (Credentials, error) {
+	before := c
 	c.TrackerToken, c.OrchestratorKey = rand.Text()+rand.Text(), rand.Text()+rand.Text()
-	return c, writeFile(dir, c)
+	if err := writeFile(dir, c); err != nil {
+		return c, err
+	}
+	return c, recordMade(dir, before, c, time.Now())
 }
 
 func writeFile(dir string, c Credentials) error {

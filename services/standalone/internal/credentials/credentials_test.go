@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestMadeOnce(t *testing.T) {
@@ -42,8 +43,40 @@ func TestMadeOnce(t *testing.T) {
 	if loaded, err := Load(dir); err != nil || loaded != first {
 		t.Fatalf("load: %v; want loaded == first", err)
 	}
-	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-		t.Fatalf("left behind: %v; want len(entries) == 1", entries)
+	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+		t.Fatalf("left behind: %v; want the secrets and their times", entries)
+	}
+}
+
+func TestTimesOfTheSecrets(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, File), []byte(`{"ci_token":"of-an-earlier-version"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := LoadOrCreate(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := Made(dir)
+	if _, known := made["ci_token"]; err != nil || known || len(made) != len(c.each())-1 {
+		t.Fatalf("%v, %v; want a time for each secret but ci_token, whose time nobody kept", made, err)
+	}
+	long := time.Now().Add(-time.Hour)
+	if err := recordMade(dir, Credentials{}, c, long); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := RenewStandIns(dir, c); err != nil {
+		t.Fatal(err)
+	}
+	if made, err = Made(dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, at := range made {
+		renewed := name == "tracker_token" || name == "orchestrator_key"
+		if renewed != at.After(long.Add(time.Minute)) {
+			t.Errorf("%s was made at %s; want now if and only if it was renewed", name, at)
+		}
 	}
 }
 

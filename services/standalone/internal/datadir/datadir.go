@@ -113,9 +113,15 @@ func checkLayout(dir string) error {
 		}
 		return nil
 	}
+	return parseLayout(dir, b, err)
+}
+
+// parseLayout checks the content of the layout file, or the error of reading it.
+func parseLayout(dir string, b []byte, err error) error {
 	if err != nil {
 		return fmt.Errorf("the layout of the data directory: %w", err)
 	}
+	name := filepath.Join(dir, layoutFile)
 	version, err := strconv.Atoi(strings.TrimSpace(string(b)))
 	switch {
 	case err != nil || version < 1:
@@ -158,14 +164,7 @@ type Runtime struct {
 
 // WriteRuntime announces the running platform to other commands.
 func (d *Dir) WriteRuntime(r Runtime) error {
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err == nil {
-		err = renameio.WriteFile(filepath.Join(d.path, runtimeFile), append(b, '\n'), 0o600)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", runtimeFile, err)
-	}
-	return nil
+	return writeRecord(d.path, runtimeFile, r)
 }
 
 // ErrNotRunning means that no platform has the directory.

@@ -39,7 +39,7 @@ func explainListenError(err error, addr, name, env string) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		_, port, _ := net.SplitHostPort(addr) // net.Listen has parsed it
 		by := ""
-		if p, ok := findHolder(port); ok {
+		if p, pid := Holder(port); pid != 0 {
 			by = " by " + p
 		}
 		return fmt.Errorf("port %s of the %s is in use%s: stop that program, or set %s to another address", port, name, by, env)
@@ -49,12 +49,12 @@ func explainListenError(err error, addr, name, env string) error {
 	return fmt.Errorf("the %s cannot listen on %s; set %s to another address: %w", name, addr, env, err)
 }
 
-// findHolder names the process that listens on the TCP port, as far as /proc shows it: not on other systems, and not
-// for other users' processes.
-func findHolder(port string) (string, bool) {
+// Holder names the process that listens on the TCP port, as far as /proc shows it: not on other systems, and not for
+// other users' processes. pid is 0 if it is unknown.
+func Holder(port string) (name string, pid int) {
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return "", false
+		return "", 0
 	}
 	inodes := map[string]bool{}
 	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -65,11 +65,11 @@ func findHolder(port string) (string, bool) {
 		addListeners(string(b), uint16(n), inodes)
 	}
 	if len(inodes) == 0 {
-		return "", false
+		return "", 0
 	}
 	fds, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	if err != nil {
-		return "", false
+		return "", 0
 	}
 	for _, fd := range fds {
 		link, err := os.Readlink(fd)
@@ -84,9 +84,13 @@ func findHolder(port string) (string, bool) {
 		if b, err := os.ReadFile(filepath.Join(process, "comm")); err == nil {
 			name = strings.TrimSpace(string(b))
 		}
-		return fmt.Sprintf("%s (pid %s)", name, filepath.Base(process)), true
+		pid, err := strconv.Atoi(filepath.Base(process))
+		if err != nil {
+			continue
+		}
+		return fmt.Sprintf("%s (pid %d)", name, pid), pid
 	}
-	return "", false
+	return "", 0
 }
 
 // addListeners adds the inodes of the sockets that listen on port, from a table of

@@ -427,6 +427,12 @@ func Complete(stateFile string, models []Model) bool {
 	return everyModel(stateFile, models, state.complete)
 }
 
+// CheckState reports why the record of the samples cannot be read; nil without one.
+func CheckState(stateFile string) error {
+	_, err := loadState(stateFile)
+	return err
+}
+
 // Trained reports whether every model is served, even if records of it are missing.
 func Trained(stateFile string, models []Model) bool {
 	return everyModel(stateFile, models, func(st state, m Model) bool { _, ok := st.Done[m.Name]; return ok })

@@ -16,6 +16,9 @@ func New(cfg Config, log *slog.Logger) (*training.Trainer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	if err := cfg.MakeCacheDir(); err != nil {
+		return nil, err
+	}
 	delays := cfg.RetryDelays
 	if delays == nil {
 		delays = DefaultRetryDelays

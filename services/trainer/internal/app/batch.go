@@ -37,8 +37,6 @@ func (c *Config) checkSlurm() error {
 	}
 	if !filepath.IsAbs(c.HPCWorkDir) {
 		faults = append(faults, errors.New("HPC_WORK_DIR must be the absolute path of a folder that the cluster's nodes share"))
-	} else if err := os.MkdirAll(c.HPCWorkDir, 0o700); err != nil {
-		faults = append(faults, fmt.Errorf("HPC_WORK_DIR: %w", err))
 	}
 	if c.HPCPollSeconds < 0 {
 		faults = append(faults, errors.New("HPC_POLL_SECONDS must not be negative"))
@@ -73,6 +71,9 @@ func (c *Config) batch() (training.Batch, error) {
 	run, err := c.runner()
 	if err != nil {
 		return training.Batch{}, err
+	}
+	if err := os.MkdirAll(c.HPCWorkDir, 0o700); err != nil {
+		return training.Batch{}, fmt.Errorf("HPC_WORK_DIR: %w", err)
 	}
 	return training.Batch{
 		Mode:    scheduler.SlurmMode,

@@ -176,11 +176,6 @@ func (c *Config) Validate() error {
 	if c.SchedulerMode == scheduler.SlurmMode {
 		faults = append(faults, c.checkSlurm())
 	}
-	if c.DataCacheDir != "" {
-		if err := os.MkdirAll(c.DataCacheDir, 0o755); err != nil {
-			faults = append(faults, fmt.Errorf("DATA_CACHE_DIR: %w", err))
-		}
-	}
 	if c.CommandTimeout < 0 {
 		faults = append(faults, errors.New("TRAINER_COMMAND_TIMEOUT must not be negative"))
 	}
@@ -188,4 +183,15 @@ func (c *Config) Validate() error {
 		faults = append(faults, errors.New("GPU_COST_PER_HOUR must not be negative"))
 	}
 	return errors.Join(faults...)
+}
+
+// MakeCacheDir makes DATA_CACHE_DIR. It is apart from Validate, since reading a configuration must change nothing.
+func (c *Config) MakeCacheDir() error {
+	if c.DataCacheDir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(c.DataCacheDir, 0o755); err != nil {
+		return fmt.Errorf("DATA_CACHE_DIR: %w", err)
+	}
+	return nil
 }

@@ -146,6 +146,9 @@ func withModelRepo(environ []string) []string {
 
 func loadData(c *cli.Context, environ []string) (trainer.Data, error) {
 	cfg, err := loadConfig(c, environ)
+	if err == nil {
+		err = cfg.MakeCacheDir()
+	}
 	return trainer.Data{RepoDir: cfg.ModelRepoDir, Env: cfg.Env, Model: c.String("model"), Dataset: c.String("dataset"), Log: c.String("log"), Remote: cfg.Sources(), CacheDir: cfg.DataCacheDir}, err
 }
 

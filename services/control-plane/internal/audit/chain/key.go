@@ -37,6 +37,12 @@ func OpenKey(path string) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
+// CheckKey reports why the key in a file cannot be used; it makes none.
+func CheckKey(path string) error {
+	_, err := readKey(path)
+	return err
+}
+
 func readKey(path string) (ed25519.PrivateKey, error) {
 	f, err := os.Open(path)
 	if err != nil {
