@@ -69,6 +69,8 @@ func setUp(t *testing.T, p *harness.Platform, env *testscript.Env) error {
 		env.Setenv(k, v)
 	}
 	env.Setenv("HOME", env.WorkDir)
+	// Hints say mlp, as where it is installed.
+	env.Setenv("PATH", filepath.Join(harness.Root(t), "bin")+string(filepath.ListSeparator)+env.Getenv("PATH"))
 	env.Setenv("ROOT", harness.Root(t))
 	env.Setenv("NOW", time.Now().UTC().Format(time.RFC3339Nano))
 	env.Setenv("REQUESTER", p.Secret(t, "control_plane_token"))
