@@ -246,7 +246,7 @@ func TestCommandLineSignsIn(t *testing.T) {
 	// The provider has ended the sign-in.
 	s.expire()
 	w.issuer.forgetSignIns("frank")
-	s.mlp(1, "hint: sign in again: mlp auth login --provider campus", "alerts", "list")
+	s.mlp(1, "hint: sign in again: "+harness.Bin(t, "mlp")+" auth login --provider campus", "alerts", "list") // it is not in PATH
 	s.mlp(0, "logged out", "auth", "logout")
 	if data, err := os.ReadFile(s.config()); err != nil || bytes.Contains(data, []byte("token")) {
 		t.Errorf("got %s (%v), want no token left", data, err)

@@ -105,7 +105,7 @@ const parts = {
     const admin = await openTab(browser, "admin");
     await admin.signIn(told.admin);
     const id = await fileNotice();
-    await feed(viewer, /waits for approval/);
+    await feed(viewer, /requested the training of/);
     await admin.page.getByRole("link", { name: "Approvals" }).first().click();
     await admin.at("/approvals", "Approvals");
     await admin.page.locator(".inbox a", { hasText: told.model }).first().click();
@@ -118,14 +118,14 @@ const parts = {
     await admin.judge("confirm");
     await admin.page.locator("[role=alertdialog] .primary").click();
     await feed(viewer, /approved/);
-    await feed(viewer, /training started|training was requested/);
+    await feed(viewer, /requested training of|training started|it is running/);
     await admin.gone("[role=alertdialog]"); // until then it covers the page
     await admin.page.getByRole("link", { name: "Runs" }).first().click();
     await admin.at("/runs", "Runs");
     await admin.sees("main", told.model);
     await admin.shot("training");
-    await feed(viewer, /trained version 2|training completed/);
-    await feed(viewer, /v2 promoted to Production|v2 moved to Production/);
+    await feed(viewer, /version 2 is trained|trained version 2|training completed|it has completed/);
+    await feed(viewer, /v2 (promoted |moved )?to Production/);
     await viewer.judge("watched");
     await viewer.page.getByRole("link", { name: "Registry" }).first().click();
     await viewer.at("/models", "Registry");
