@@ -1,6 +1,11 @@
 package investigate
 
 import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
@@ -22,6 +27,9 @@ func (w *work) drainPlan(t *topic) {
 		w.say("No node was named, so this is the plan for each.")
 	}
 	w.say(report.DrainPlan(t.view(), nodes))
+	if elsewhere := func(p corev1.Pod) bool { return p.Namespace != t.namespace }; t.namespace != "" && !slices.ContainsFunc(t.snap.Pods, elsewhere) {
+		w.say(fmt.Sprintf("Pods of other namespaces than %s were not read, so those on the node are not listed.", report.Code(t.namespace)))
+	}
 	for _, f := range playbook.Findings(t.snap, "") {
 		if f.Class == engine.PendingPlacement {
 			w.say("Pods may not start on other nodes: for " + engine.RefTitle(f.Object) + " this is so already. " + f.Cause)

@@ -150,7 +150,11 @@ func insteadOf(s *engine.Snapshot) string {
 		list = append(list, fmt.Sprintf("autoscaler %s in namespace %s wants %d of %d to %d replicas", report.Code(h.Name), report.Code(h.Namespace), h.Status.DesiredReplicas, minReplicas(h.Spec.MinReplicas), h.Spec.MaxReplicas))
 	}
 	if len(list) == 0 {
-		return " The cluster itself has no trace of it: no Service of type ExternalName or LoadBalancer, and no autoscaler."
+		autoscaler := "and no autoscaler"
+		if s.Unread["horizontalpodautoscalers"] {
+			autoscaler = "and not all autoscalers could be read"
+		}
+		return " What the cluster itself shows of an outside system: no Service of type ExternalName or LoadBalancer, " + autoscaler + "."
 	}
 	if len(list) > most {
 		list = append(list[:most], fmt.Sprintf("and %d more", len(list)-most))

@@ -259,6 +259,9 @@ func absentName(t *topic, m question.Mention) string {
 		kind = m.Kind
 	}
 	text := fmt.Sprintf("There is no %s %s %s.", kind, report.Code(m.Name), t.where())
+	if plural := report.PluralOf(m.Kind); t.snap != nil && t.snap.Unread[plural] {
+		text = fmt.Sprintf("Not all %s could be read, so whether there is %s %s is not known.", plural, report.Code(m.Name), t.where())
+	}
 	if hosts := servedHosts(t.snap); m.Kind == "" && t.lacksHost(m.Name, hosts) {
 		return fmt.Sprintf("No ingress, route or gateway is for the host %s. The hosts that are served are %s.", report.Code(m.Name), engine.QuoteCodes(hosts))
 	}

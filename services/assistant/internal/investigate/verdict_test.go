@@ -43,6 +43,7 @@ func TestVerdicts(t *testing.T) {
 		}, []string{"was restarted 40 times, last 5h0m0s ago"}, []string{allClear}},
 		{"one restart hours ago, asked about", "healthy", "why does gallery restart?", func(s *engine.Snapshot) { ended(s, 139, 5*time.Hour) }, []string{"was restarted 1 time, last 5h0m0s ago"}, []string{allClear}},
 		{"one restart hours ago, not asked about", "healthy", "what is wrong?", func(s *engine.Snapshot) { ended(s, 139, 5*time.Hour) }, []string{"No object shows a fault"}, []string{"exit code 139"}},
+		{"object of a kind that was not read", "healthy", "what is wrong with networkpolicy guard-2?", func(s *engine.Snapshot) { s.Unread["networkpolicies"] = true }, []string{"whether there is `guard-2`", "is not known"}, []string{"There is no networkpolicy"}},
 		{"kinds unread", "healthy", "what is wrong?", func(s *engine.Snapshot) { s.Unread["networkpolicies"] = true }, []string{"Not looked at:", "networkpolicies", "kubectl get networkpolicies -A"}, []string{allClear}},
 		{"repeated warning", "healthy", "is everything ok?", func(s *engine.Snapshot) {
 			s.Events = append(s.Events, corev1.Event{
