@@ -101,7 +101,7 @@ func TestMarkdownHoldsNoTextBack(t *testing.T) {
 		view := newChatView(&Env{Out: &b, OutTTY: true, OutWidth: 40, Getenv: func(string) string { return "1" }})
 		for _, c := range []struct{ part, want string }{{"a **bold", "a bold"}, {" wor", "a bold wor"}, {"d*", "a bold word"}, {"*, `co", "a bold word, `co"}} {
 			writeInParts(t, view.out, c.part, 1)
-			time.Sleep(2 * longestHeld)
+			<-time.After(2 * longestHeld)
 			synctest.Wait()
 			if got := b.String(); got != c.want {
 				t.Errorf("after %q got %q, want %q", c.part, got, c.want)

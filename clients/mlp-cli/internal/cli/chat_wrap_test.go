@@ -59,7 +59,7 @@ func TestAnswersThatHaltAreShown(t *testing.T) {
 			if _, err := w.Write([]byte(c.part)); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(2 * longestHeld)
+			<-time.After(2 * longestHeld)
 			synctest.Wait()
 			if got := b.String(); got != c.want {
 				t.Errorf("after %q got %q, want %q", c.part, got, c.want)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mlp-platform/platform/libs/testenv"
 )
 
 // argoWire serves Argo CD applications in front of a cluster that lacks them.
@@ -61,7 +63,7 @@ func TestManagedByArgoCD(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.propose("kubectl scale deploy/cart --replicas=5") // opens the connection
 				w.wire.next = argoWire{w.wire.next, c.applications}
-				time.Sleep(31 * time.Second) // the API discovery is refreshed
+				testenv.Advance(31 * time.Second) // the API discovery is refreshed
 				for _, line := range []string{"kubectl scale deploy/cart --replicas=3", "kubectl set env deployment/cart MODE=fast", "kubectl delete deployment/cart"} {
 					notes := strings.Join(w.propose(line).Verdict.Notes, " ")
 					if c.want == "" && strings.Contains(notes, "Argo") || !strings.Contains(notes, c.want) {

@@ -3,7 +3,6 @@ package app_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/hmac"
@@ -15,7 +14,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -116,11 +114,12 @@ func startKillable(t *testing.T, environ ...string) killable {
 // await waits until a condition holds.
 func (r *replica) await(what string, holds func() bool) {
 	r.t.Helper()
-	for deadline := time.Now().Add(90 * time.Second); !holds(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			r.t.Fatalf("not within 90 s: %s\n%s", what, r.log)
+	testenv.Eventually(r.t, 30*time.Second, func() error {
+		if holds() {
+			return nil
 		}
-	}
+		return fmt.Errorf("%s\n%s", what, r.log)
+	})
 }
 
 // receipt is what a receiver got.
@@ -277,18 +276,10 @@ func publish(t *testing.T, broker, namespace, name string, data any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	for { // the stream is there once the dashboard has connected
-		_, err := js.Publish(ctx, "platform.default."+namespace+"."+name, body, jetstream.WithMsgID(id.String()))
-		if err == nil {
-			return
-		}
-		if ctx.Err() != nil || !errors.Is(err, jetstream.ErrNoStreamResponse) {
-			t.Fatal(err)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	testenv.Eventually(t, 20*time.Second, func() error { // the stream is there once the dashboard has connected
+		_, err := js.Publish(t.Context(), "platform.default."+namespace+"."+name, body, jetstream.WithMsgID(id.String()))
+		return err
+	})
 }
 
 var (

@@ -17,6 +17,7 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/dashboard"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/notice"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/notify"
@@ -250,15 +251,16 @@ func TestAFactOfThePlatformGoesToEveryTenantAndOneOfATenantToItself(t *testing.T
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- b.notifier.Run(ctx) }()
-	waiting := func() (n int) {
-		t.Helper()
-		if err := pool.QueryRow(t.Context(), "select count(*) from notification_deliveries where delivered_at is null").Scan(&n); err != nil {
-			t.Fatal(err)
+	testenv.Eventually(t, 10*time.Second, func() error {
+		var waiting int
+		if err := pool.QueryRow(t.Context(), "select count(*) from notification_deliveries where delivered_at is null").Scan(&waiting); err != nil {
+			return err
 		}
-		return n
-	}
-	for deadline := time.Now().Add(20 * time.Second); waiting() > 0 && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-	}
+		if waiting > 0 {
+			return fmt.Errorf("%d deliveries wait", waiting)
+		}
+		return nil
+	})
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
