@@ -153,6 +153,9 @@ func Command(log engine.Log) string {
 	return line
 }
 
+// mostReasons limits the reasons in a summary.
+const mostReasons = 3
+
 // Summary describes the logs that were read, as a sentence; empty if no log was wanted.
 func (l *Logs) Summary() string {
 	if len(l.wanted) == 0 {
@@ -177,7 +180,15 @@ func (l *Logs) Summary() string {
 			}
 		}
 	}
-	for _, why := range reasons {
+	for i, why := range reasons {
+		if i == mostReasons { // each may name its log
+			rest := 0
+			for _, why := range reasons[i:] {
+				rest += unread[why]
+			}
+			text += fmt.Sprintf("; %s for similar reasons", engine.CountNoun(rest, "more log was not read", "more logs were not read"))
+			break
+		}
 		text += "; " + engine.CountNoun(unread[why], "log was", "logs were") + " not read"
 		if why != "" {
 			text += ": " + strings.TrimSuffix(why, ".")

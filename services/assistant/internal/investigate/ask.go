@@ -131,6 +131,12 @@ func (w *work) askOne(ctx context.Context, a question.Ask) error {
 		w.say(fmt.Sprintf("This is not limited to %s; say, for example, %s.", report.Code(a.UnreadTime), report.Code("in the last 2 hours")))
 	}
 	w.sink.Status(chat.Investigating, "Matching known problems")
+	if w.besideOnNode(&a, t) {
+		return w.reply(ctx, a, t)
+	}
+	if done, err := w.askFacts(ctx, &a, t); done || err != nil {
+		return err
+	}
 	if a.Intent == question.Diagnosis && !assertsFault(a) && !question.TellsFault(a.Words) {
 		words := t.unread(a.Words)
 		if len(words) > 0 || len(a.Symptoms) == 0 || factExpr.MatchString(a.Words) {
@@ -164,17 +170,8 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 			a.Intent = question.Keys // "what is in the settings of shop?"
 		}
 	}
-	if a.Intent == question.Images && len(t.objects) > 0 && !slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Kind != "Node" }) {
-		if said, err := w.sayFields(ctx, t, a, contentWords(a.Words)); said || err != nil { // "what kernel version is worker-3 on?"
-			return err
-		}
-	}
 	if a.Intent == question.Usage && len(t.objects) > 0 && !slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Kind != "Node" }) && !question.AskedRanking(a).Ranked {
 		a.Intent = question.Capacity // "how many cpus has worker-2?"
-	}
-	if a.Intent == question.Images && a.Kind == "node" && len(t.objects) == 0 { // "what kubernetes version do the nodes run?"
-		w.call(ctx, operation.Operation{Verb: operation.List, Kind: a.Kind, Output: "wide"}, "The nodes:")
-		return ctx.Err()
 	}
 	if a.Intent == question.Certificates && len(t.objects) > 0 {
 		a.Intent = question.Diagnosis
@@ -216,15 +213,13 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 	switch a.Intent {
 	case question.Users:
 		w.synthesize()
+		t.nameUsed(a)
 		if text := askWhich(a, t); text != "" {
 			w.say(text)
 			return nil
 		}
 		if !t.view().HasUsers() {
-			if done, err := w.dependencies(ctx, t); done || err != nil { // "who uses api?"
-				return err
-			}
-			return w.diagnose(ctx, a, t)
+			return w.sayDependencies(ctx, a, t) // "who uses api?"
 		}
 		w.say(report.Users(t.view()))
 		return nil
@@ -234,7 +229,16 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		}
 		w.synthesize()
 		if wanted := question.Wanted(a.Words); wanted != "" && !asksFuture(a) {
+			if !question.TellsFault(a.Words) && !assertsFault(a) {
+				w.say(fmt.Sprintf("No rule, table or field answers %s here.", wanted))
+				w.sayStandings(t)
+				return nil
+			}
 			w.say(fmt.Sprintf("No rule and no table here answers %s. What the cluster shows:", wanted))
+		}
+		if words := t.contentWords(a.Words); len(t.objects) == 0 && factExpr.MatchString(a.Words) && !question.TellsFault(a.Words) && !question.AsksWhy(a.Words) && len(words) > 0 && len(a.Symptoms) == 0 {
+			w.say(fmt.Sprintf("I cannot answer that: no rule, table or field covers %s.", joinCodes(words)))
+			return nil
 		}
 		return w.diagnose(ctx, a, t)
 	case question.Reach:
@@ -249,10 +253,7 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		w.say(report.Applications(t.view()).String())
 		return nil
 	case question.Dependencies:
-		if done, err := w.dependencies(ctx, t); done || err != nil {
-			return err
-		}
-		return w.diagnose(ctx, a, t)
+		return w.sayDependencies(ctx, a, t)
 	case question.Releases:
 		w.synthesize()
 		w.say(report.Releases(t.view()).String())
@@ -292,6 +293,9 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 			w.say(text)
 			return nil
 		}
+		if err := w.widen(ctx, a, t); err != nil {
+			return err
+		}
 		if text, ok := report.Count(t.view(), a.Count); ok {
 			w.synthesize()
 			w.say(text)
@@ -320,19 +324,26 @@ var whetherFineExpr = question.Pattern(`^(is|are) `)
 // health shows the table, and under it what is wrong. For one place or workload it reads the logs, too: a ready object
 // may still fail.
 func (w *work) health(ctx context.Context, a question.Ask, t *topic) error {
-	if len(t.objects) == 0 && len(a.Symptoms) > 0 {
+	if len(t.objects) == 0 && len(a.Symptoms) > 0 && a.Kind == "" {
 		return w.diagnose(ctx, a, t) // "is dns working?"
 	}
 	about, _ := t.found(nil)
+	if len(t.objects) == 0 && a.Kind != "" {
+		if text, ok := report.Count(t.view(), question.Count{Kind: a.Kind}); ok { // "are the nodes ok?"
+			w.say(text)
+			about, _ = partition(about, func(f engine.Finding) bool { return strings.EqualFold(f.Object.Kind, a.Kind) })
+			if len(about) > 0 {
+				return w.sayFindings(ctx, t, about, nil)
+			}
+			w.say(fmt.Sprintf("No finding is about one of them. For all that is wrong, ask %s.", report.Code("what is wrong?")))
+			return nil
+		}
+	}
 	certain := slices.ContainsFunc(about, func(f engine.Finding) bool { return f.Confidence == engine.High })
 	if certain && whetherFineExpr.MatchString(a.Words) && !question.TellsFault(a.Words) {
 		w.say("No, something is wrong.")
 	}
-	for _, r := range t.objects {
-		if line := describeStanding(t.snap, r); line != "" {
-			w.say(line)
-		}
-	}
+	w.sayStandings(t)
 	if len(t.objects) == 0 {
 		w.say(report.Health(t.view()).String())
 	}
@@ -417,11 +428,11 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 		return ctx.Err()
 	}
 	op := operation.Operation{Verb: operation.List, Kind: a.Kind, Namespace: t.namespace, AllNamespaces: t.namespace == "", FieldSelector: fieldSelector(a.Kind, t.except)}
-	for _, cluster := range []string{"node", "namespace", "persistentvolume", "storageclass", "clusterrole", "clusterrolebinding", "customresourcedefinition", "gatewayclass", "clusterissuer"} {
-		if a.Kind == cluster {
-			op.Namespace, op.AllNamespaces = "", false
-			op.FieldSelector = fieldSelector(a.Kind, report.Exclusion{Objects: t.except.Objects})
-		}
+	place := t.where()
+	if report.IsClusterScoped(a.Kind) {
+		op.Namespace, op.AllNamespaces = "", false
+		op.FieldSelector = fieldSelector(a.Kind, report.Exclusion{Objects: t.except.Objects})
+		place = report.Place("", t.except)
 	}
 	rest := conditionExpr.FindString(a.Words)
 	if before, _, found := strings.Cut(rest, " in "); found && t.namespace != "" {
@@ -430,7 +441,7 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 	if rest != "" {
 		w.say(fmt.Sprintf("I cannot filter by %s, so the list is unfiltered.", report.Code(rest)))
 	}
-	if text, ok := w.call(ctx, op, fmt.Sprintf("The %s %s:", report.PluralOf(a.Kind), t.where())); ok && strings.HasPrefix(a.Words, "how many") {
+	if text, ok := w.call(ctx, op, fmt.Sprintf("The %s %s:", report.PluralOf(a.Kind), place)); ok && strings.HasPrefix(a.Words, "how many") {
 		w.say(fmt.Sprintf("That is %d rows.", max(0, strings.Count(strings.TrimRight(text, "\n"), "\n"))))
 	}
 	return ctx.Err()

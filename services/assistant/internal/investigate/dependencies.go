@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool/registry"
 )
@@ -41,6 +42,18 @@ func (w *work) dependencies(ctx context.Context, t *topic) (done bool, err error
 	}
 	w.say(out.Text)
 	return true, nil
+}
+
+// sayDependencies answers a question for dependencies. One that reports a fault, of no workload, is about its cause.
+func (w *work) sayDependencies(ctx context.Context, a question.Ask, t *topic) error {
+	if done, err := w.dependencies(ctx, t); done || err != nil {
+		return err
+	}
+	if question.TellsFault(a.Words) || len(t.objects) > 0 {
+		return w.diagnose(ctx, a, t)
+	}
+	w.say(fmt.Sprintf("I read that as a question for what a workload needs and what calls it, and it names none: ask, for example, %s.", report.Code("what does NAME depend on?")))
+	return nil
 }
 
 // sayWhetherNeeded states for each other object in a question whether the first one needs it.

@@ -65,17 +65,22 @@ func (w *work) sayFields(ctx context.Context, t *topic, a question.Ask, words []
 			return false, nil
 		}
 		w.synthesize()
-		for _, r := range t.objects {
-			if line := describeStanding(t.snap, r); line != "" {
-				w.say(line)
-			}
-		}
+		w.sayStandings(t)
 		w.say(fmt.Sprintf("I cannot answer more: no rule, table or field of %s covers %s.", refTitles(t.objects), joinCodes(words)))
 	}
 	if about, _ := t.found(nil); len(about) > 0 {
 		w.say(fmt.Sprintf("Something is wrong with it, too: ask %s.", report.Code("what is wrong with "+t.objects[0].Name+"?")))
 	}
 	return true, nil
+}
+
+// sayStandings describes the state of each object of a topic in a line.
+func (w *work) sayStandings(t *topic) {
+	for _, r := range t.objects {
+		if line := describeStanding(t.snap, r); line != "" {
+			w.say(line)
+		}
+	}
 }
 
 // nameParts matches the parts of a name such as failureThreshold or app.kubernetes.io/part-of.

@@ -20,7 +20,7 @@ func TestFollowUps(t *testing.T) {
 		"ok and what image does that run?": {[]string{"Images of `api` in namespace `shop`"}, []string{approvesNothing}},
 		"no I meant web":                   {[]string{"**1. Deployment `web` in namespace `shop`: image pull"}, []string{approvesNothing}},
 		"no, i meant ledger in payments":   {[]string{"Deployment `ledger` in namespace `payments`"}, []string{approvesNothing, "api"}},
-		"no i mean memory":                 {[]string{"`api-"}, []string{approvesNothing}},
+		"no i mean memory":                 {[]string{"`limits: 256Mi`"}, []string{approvesNothing}},
 		"no, i meant payments":             {[]string{"`payments`"}, []string{approvesNothing}},
 		"okay thanks":                      {[]string{approvesNothing}, nil},
 		"no, wait":                         {[]string{approvesNothing}, nil},

@@ -156,7 +156,7 @@ func (w *work) environmentLeads(ctx context.Context, t *topic, pods []string) ([
 						healthy, one = append(healthy, s.Name), h
 						continue
 					}
-					leads = append(leads, fmt.Sprintf("The lines name no address, but the variable %s of the program does: %s", report.Code(v.Name), text))
+					leads = append(leads, fmt.Sprintf("No service was recognized in the lines, but the variable %s of the program names one: %s", report.Code(v.Name), text))
 				}
 			}
 		}

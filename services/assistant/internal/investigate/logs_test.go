@@ -255,7 +255,7 @@ func TestDependencyOfALine(t *testing.T) {
 		"a policy on some port, none said":    {"ERROR lookup gallery-db: i/o timeout\n", "LOG: ready\n", openOn(5432), []string{"`gallery-db` is service"}, []string{allClear, "`db-part`"}},
 		"a variable where no line has it": {"ERROR database connection refused\n", "ERROR disk quota exceeded\n", func(s *engine.Snapshot) {
 			s.Deployments[0].Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "DB_HOST", Value: "gallery-db"}}
-		}, []string{"but the variable `DB_HOST` of the program does: `gallery-db` is service `gallery-db`", "disk quota exceeded"}, []string{allClear}},
+		}, []string{"but the variable `DB_HOST` of the program names one: `gallery-db` is service `gallery-db`", "disk quota exceeded"}, []string{allClear}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

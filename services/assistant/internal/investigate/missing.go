@@ -81,6 +81,30 @@ func looksLikeName(a question.Ask, m question.Mention) bool {
 	return false
 }
 
+// nameUsed makes all objects of a kind the topic of a question for their users that names none: "which pods mount a
+// claim?" Of many, the user has to name one.
+func (t *topic) nameUsed(a question.Ask) {
+	const most = 10
+	if len(t.objects) > 0 || len(t.missing) > 0 {
+		return
+	}
+	for word := range strings.FieldsSeq(a.Kind + " " + a.Words) {
+		kind := question.KindOf(word)
+		if !report.IsUsed(kind) {
+			continue
+		}
+		for _, o := range nameableObjects(t.snap) {
+			if isKind(kind, o.ref.Kind) && withinNamespace(o.ref, t.namespace) && !t.except.Has(o.ref) {
+				t.objects = append(t.objects, o.ref)
+			}
+		}
+		if len(t.objects) > most {
+			t.objects = nil
+		}
+		return
+	}
+}
+
 // askWhich requests the name of the ConfigMap, Secret, volume claim or service account if a question about its users
 // omits it or has it wrong, and lists the existing ones. It is empty if one is found, or none of these kinds is asked
 // about.

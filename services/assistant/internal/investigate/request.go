@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -64,7 +65,7 @@ func (w *work) workOut(ctx context.Context, a question.Ask) (all []proposal, mis
 		b := &builder{topic: t, change: c, words: a.Words, wrong: map[string][]engine.Finding{}}
 		switch {
 		case t.snap == nil || t.noNamespace != "" || len(t.missing) > 0:
-			b.miss("%s", describeAbsent(t))
+			b.miss("%s", strings.TrimSpace(describeAbsent(t)+" "+w.sayAgain(a, t)))
 		default:
 			b.build()
 		}
@@ -75,6 +76,19 @@ func (w *work) workOut(ctx context.Context, a question.Ask) (all []proposal, mis
 		all = all[:mostProposals]
 	}
 	return all, missing, nil
+}
+
+// sayAgain suggests the request with the only name that is similar to an unknown one. A request is never carried out on a
+// guess.
+func (w *work) sayAgain(a question.Ask, t *topic) string {
+	if t.snap == nil || len(t.missing) != 1 {
+		return ""
+	}
+	near := nearest(similarNames(t.snap, t.namespace, t.missing[0]))
+	if len(near) == 0 || slices.ContainsFunc(near, func(r operation.Ref) bool { return r.Name != near[0].Name }) {
+		return ""
+	}
+	return fmt.Sprintf("If you mean it, say %s.", report.Code(strings.Replace(a.Words, t.missing[0].Name, near[0].Name, 1)))
 }
 
 // lookFor finds the object of a change. What the change does not name comes from the conversation.

@@ -43,6 +43,11 @@ type Count struct {
 	New                 bool   // created within the period in question
 }
 
+// HasConditions reports whether a count is not of all objects of its kind.
+func (c Count) HasConditions() bool {
+	return len(c.States)+len(c.Labels)+len(c.Annotations)+c.Restarts > 0 || c.Image != "" || c.New
+}
+
 var (
 	howManyExpr = Pattern(`\b` + wordlist.AnyOf("how many", "number of", "amount of", "(give|get|show) (me )?(a |the )?count of", "count of", "^count( up)?", "total") +
 		`( (the|all|of|my|our|total|different))*((?: \S+){1,4})`)

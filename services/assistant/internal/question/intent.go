@@ -3,6 +3,7 @@ package question
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
@@ -62,6 +63,7 @@ const (
 	Dependencies // what something needs, and what calls it
 	Prices       // what something costs
 	List
+	Facts // what the fields of objects hold
 	Describe
 	Logs
 	History // revisions
@@ -71,7 +73,7 @@ const (
 var intentNames = [...]string{
 	"unclear", "greeting", "assent", "line", "request", "held", "order", "advice", "diagnosis", "overview", "health", "unhealthy_pods", "warnings",
 	"restarts", "starts", "usage", "capacity", "quotas", "no_limits", "no_probes", "events", "empty_services", "external", "error_logs", "error_rate", "latency",
-	"recent_changes", "images", "idle", "env_secrets", "drain_plan", "who_can", "secrets", "keys", "users", "number", "clock", "manual", "runbook", "reach", "certificates", "applications", "releases", "dependencies", "prices", "list", "describe", "logs", "history",
+	"recent_changes", "images", "idle", "env_secrets", "drain_plan", "who_can", "secrets", "keys", "users", "number", "clock", "manual", "runbook", "reach", "certificates", "applications", "releases", "dependencies", "prices", "list", "facts", "describe", "logs", "history",
 }
 
 // String returns the name of an intent.
@@ -154,6 +156,14 @@ func hasSureName(p place) bool {
 	return slices.ContainsFunc(p.mentions, func(m Mention) bool { return m.Sure })
 }
 
+// AsksWhy reports whether a sentence, in lower case, asks for a cause.
+func AsksWhy(words string) bool { return whyExpr.MatchString(words) }
+
+// isPlural reports whether a word is the plural of a kind.
+func isPlural(low string) bool {
+	return strings.HasSuffix(low, "s") && kindOf(low) != "" && kindOf(strings.TrimSuffix(low, "s")) == kindOf(low)
+}
+
 // intentOf returns the intent of a sentence that is not a request for a change.
 func intentOf(s sentence, p place) Intent {
 	why := whyExpr.MatchString(s.low) || stateExpr.MatchString(s.low)
@@ -173,8 +183,8 @@ func intentOf(s sentence, p place) Intent {
 		return List
 	case describeExpr.MatchString(s.low) && slices.ContainsFunc(p.mentions, func(m Mention) bool { return m.Sure }):
 		return Describe
-	case len(s.words) == 1 && p.kind != "":
-		return List
+	case p.kind != "" && (len(s.words) == 1 || isPlural(s.words[0].low) && !s.words[0].quoted && !negatedExpr.MatchString(s.low) && !hasSureName(p) && symptomsOf(s.from(1).low) == nil):
+		return List // "pods in shop"
 	case negatedExpr.MatchString(s.low), !s.asks && len(s.words) >= 3 && slices.ContainsFunc(p.mentions, func(m Mention) bool { return m.Sure }):
 		return Diagnosis // a statement about something is a complaint
 	case len(s.words) <= 3 && len(p.mentions) > 0, len(s.words) <= 3 && p.namespace != "":

@@ -254,14 +254,14 @@ func tellsOfKind(words []word, taken []bool, i int) bool {
 	if next := i + 1; !words[i].known && strings.HasSuffix(words[i].low, "s") && next < len(words) && words[next].low != "in" && !askedFor[words[next].low] {
 		return true
 	}
-	if i > 1 && !words[i].known && indefinite[words[i-2].low] {
-		return true // "did any node reboot?"
+	if i > 1 && !words[i].known && (indefinite[words[i-2].low] || (words[i-2].low == "a" || words[i-2].low == "any") && strings.HasSuffix(words[i].low, "ing")) {
+		return true // "did any node reboot?", "is there a policy blocking it?"
 	}
 	return i > 1 && !taken[i-2] && isNameAt(words, taken, i-2)
 }
 
 // indefinite are the words before a kind of which no object is named.
-var indefinite = Words("any some each every which no another")
+var indefinite = Words("any some each every which no another its their")
 
 // beings connect a subject with its predicate.
 var beings = Words("is are was were be looks seems feels gets")

@@ -54,6 +54,7 @@ type Ask struct {
 	message string
 	parts   []string // the clauses of a message that has several
 	named   Named
+	unread  bool // it wants a number under a condition that is not understood
 }
 
 // bareExpr matches a follow-up question without a subject.
@@ -111,7 +112,7 @@ func Parse(message string, named Named) Ask {
 		a.Intent = Held
 	default:
 		a.Intent = questionIntent(s, p)
-		if (a.Intent == Diagnosis || a.Intent == Describe || a.Intent == Unclear || a.Intent == Logs && request.starts("set")) && isOrder(request) {
+		if (a.Intent == Diagnosis || a.Intent == Describe || a.Intent == Unclear || a.Intent == Health || a.Intent == Logs && request.starts("set")) && isOrder(request) {
 			a.Intent = Order
 		}
 		if a.Intent != Assent && asksAdvice(s) && a.Intent != DrainPlan && a.Intent != WhoCan && a.Intent != RecentChanges {
@@ -133,6 +134,9 @@ func Parse(message string, named Named) Ask {
 	}
 	if a.Intent == Manual {
 		a.drop(setOf("port-forward port-forwarding portforward portforwarding forward forwarding exec shell ssh terminal console"))
+	}
+	if a.asksFact(s) {
+		a.Intent = Facts
 	}
 	a.Leans = len(a.Mentions) == 0 && p.namespace == "" && !p.everywhere && (p.pronoun || p.several && a.Intent == Request || bareExpr.MatchString(s.low))
 	if a.Intent == WhoCan {
@@ -170,7 +174,7 @@ func (a *Ask) readNumber(s sentence, p place) {
 	case reading == noCount, a.Intent == Idle && !suspended:
 		return
 	case reading == unreadCount:
-		a.Intent = Unclear
+		a.Intent, a.unread = Unclear, true
 		return
 	}
 	a.Intent, a.Count, a.Kind = Number, c, c.Kind

@@ -36,7 +36,7 @@ type sentence struct {
 // shortened are short forms of several words, also as people type them in a hurry.
 var shortened = map[string]string{
 	"what's": "what is", "whats": "what is", "why's": "why is", "whys": "why is", "where's": "where is", "who's": "who is",
-	"how's": "how is", "hows": "how is", "it's": "it is", "that's": "that is", "there's": "there is", "let's": "let us", "lets": "let us",
+	"how's": "how is", "hows": "how is", "it's": "it is", "that's": "that is", "thats": "that is", "there's": "there is", "let's": "let us", "lets": "let us",
 	"isn't": "is not", "isnt": "is not", "aren't": "are not", "arent": "are not", "wasn't": "was not", "don't": "do not", "dont": "do not",
 	"doesn't": "does not", "doesnt": "does not", "didn't": "did not", "didnt": "did not", "won't": "will not", "wont": "will not",
 	"can't": "can not", "cant": "can not", "cannot": "can not", "couldn't": "could not", "shouldn't": "should not", "wouldn't": "would not",

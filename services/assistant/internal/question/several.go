@@ -18,8 +18,10 @@ var (
 	interrogatives = Words("who whose whom what which where when why how")
 	auxiliaries    = Words("is are was were do does did has have had can could will would")
 	// elidedExpr matches a question that leaves out the kind it is about.
-	elidedExpr = Pattern(`(?i)\bwhich(?: ones?)? (is|are|was|were|has|have|do|does|can)\b`)
-	asking     = Words("show list tell give check describe explain count find compare inspect")
+	elidedExpr = Pattern(`(?i)\bwhich(?: ones?)? (is|are|was|were|has|have|do|does|can|runs?)\b`)
+	// elidedNumberExpr matches one for a number that leaves out what is counted.
+	elidedNumberExpr = Pattern(`(?i)^how many (of them )?(on|in|are|is|have|has|run)\b`)
+	asking           = Words("show list tell give check describe explain count find compare inspect")
 )
 
 // clauses splits a message into its clauses: behind the end of a sentence, and where a new question or order begins
@@ -147,6 +149,7 @@ func (a Ask) independent(parts []string) (all []Ask, left []string) {
 		part := text
 		if len(all) > 0 && all[len(all)-1].Kind != "" { // "which nodes are there and which one is full?"
 			part = elidedExpr.ReplaceAllString(part, "which "+all[len(all)-1].Kind+" $1")
+			part = elidedNumberExpr.ReplaceAllString(part, "how many "+all[len(all)-1].Kind+"s $2")
 		}
 		q := Parse(part, a.named)
 		if q.Intent == Unclear || q.Intent > Request {
@@ -200,6 +203,9 @@ func inherit(all []Ask) {
 				continue
 			}
 			all[i].Namespace, all[i].Perhaps, all[i].Everywhere = from.Namespace, from.Perhaps, from.Everywhere
+			if pronoun && all[i].Kind == "" && len(from.Mentions) == 0 {
+				all[i].Kind = from.Kind // "which configmaps are there and who uses them?"
+			}
 			if pronoun || all[i].Kind == "" && len(all[i].Mentions) == 0 || all[i].Intent == Logs {
 				all[i].Mentions = slices.Clone(from.Mentions)
 			}

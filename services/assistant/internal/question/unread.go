@@ -103,6 +103,9 @@ func Affects(words, word, other string, known Named) bool {
 	return readingOf(strings.Join(fields, " "), known) != readingOf(words, known)
 }
 
+// Ignores reports whether a question is read the same without one of its words.
+func (a Ask) Ignores(word string) bool { return !Affects(a.Words, word, placeholder, a.named) }
+
 // TellsFault reports whether a sentence, in lower case, reports that something does not work.
 func TellsFault(words string) bool { return badExpr.MatchString(words) }
 
@@ -145,6 +148,9 @@ func readingOf(text string, known Named) string {
 	switch a.Intent { // what else an answer of the intent depends on
 	case Diagnosis, Health, Unclear, Advice:
 		reading += fmt.Sprint(a.Symptoms, TellsFault(a.Words))
+	case Facts:
+		q := a.FactQuery()
+		reading += fmt.Sprint(q.Kind, q.HowMany, q.Whether, q.Compares, q.Most, q.Least, q.Read)
 	case Usage:
 		reading += fmt.Sprintf("%+v", AskedRanking(a))
 	case Restarts: // its table has the most restarts first

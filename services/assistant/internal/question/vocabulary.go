@@ -14,13 +14,21 @@ import (
 //go:embed vocabulary.yaml
 var vocabularyFile []byte
 
-// vocabulary is vocabulary.yaml.
+//go:embed facts.yaml
+var factsFile []byte
+
+// vocabulary is vocabulary.yaml, and facts.yaml.
 type vocabulary struct {
 	Words    map[string][]string // with the same meaning in patterns, by name
 	Intents  []entry
 	Orders   []struct{ Say, As string }
 	Symptoms []entry
 	Kinds    map[string][]string // the words for each kind
+	Facts    []struct {
+		Fact         string
+		Any, Narrows []string
+		At           map[string]string
+	}
 }
 
 // entry is an intent or a symptom with its patterns.
@@ -31,26 +39,62 @@ type entry struct {
 }
 
 var (
-	vocab = readVocabulary(vocabularyFile)
+	vocab = readVocabulary(vocabularyFile, factsFile)
 	// rules are tried in order.
 	rules = vocab.rules()
 	// orders are applied in order.
 	orders = vocab.orders()
 	// symptoms are looked for in order; a sentence may name several.
 	symptoms = vocab.symptoms()
+	// facts are looked for in order; the words of one are not those of another.
+	facts = vocab.facts()
 	// kinds maps every word for a kind to that kind, and pairs those of two words to one word for it.
 	kinds, pairs = vocab.kinds()
 )
 
-// readVocabulary panics on an error in the file, which is part of the program.
-func readVocabulary(file []byte) vocabulary {
+// readVocabulary panics on an error in the files, which are part of the program.
+func readVocabulary(files ...[]byte) vocabulary {
 	var v vocabulary
-	d := yaml.NewDecoder(bytes.NewReader(file))
-	d.KnownFields(true)
-	if err := d.Decode(&v); err != nil {
-		panic(fmt.Sprintf("vocabulary.yaml: %v", err))
+	for _, file := range files {
+		d := yaml.NewDecoder(bytes.NewReader(file))
+		d.KnownFields(true)
+		if err := d.Decode(&v); err != nil {
+			panic(fmt.Sprintf("vocabulary: %v", err))
+		}
 	}
 	return v
+}
+
+// anyKind and templateKind are the keys of facts that objects of every kind have, or those with a pod template.
+const anyKind, templateKind = "any", "template"
+
+// podSpecs are the paths of the pod's spec in the kinds that have one.
+var podSpecs = map[string]string{
+	"pod": ".spec", "deployment": ".spec.template.spec", "statefulset": ".spec.template.spec", "daemonset": ".spec.template.spec", "replicaset": ".spec.template.spec",
+	"job": ".spec.template.spec", "cronjob": ".spec.jobTemplate.spec.template.spec",
+}
+
+func (v vocabulary) facts() []Fact {
+	var all []Fact
+	for _, e := range v.Facts {
+		f := Fact{Name: e.Fact, paths: map[string][]string{}, narrows: e.Narrows, expr: v.compile(e.Any)}
+		for of, at := range e.At {
+			paths := strings.Fields(at)
+			for kind := range strings.FieldsSeq(of) {
+				if kind != templateKind {
+					f.paths[kind] = paths
+					continue
+				}
+				for templated, spec := range podSpecs {
+					for _, path := range paths {
+						f.paths[templated] = append(f.paths[templated], spec+path)
+					}
+				}
+			}
+		}
+		all = append(all, f)
+	}
+	return all
 }
 
 func (v vocabulary) rules() []rule {

@@ -160,15 +160,22 @@ var particles = Words("off on up down back away out")
 // lightVerbs are the function words that are verbs of orders: "take the label off web".
 var lightVerbs = Words("give make put let take turn move bring go run use")
 
+// orderedExpr matches the words of an order that describe its object or its result, and so complain of nothing: "delete
+// the broken pod", "set the log level to debug".
+var orderedExpr = Pattern(`^\S+ (the |all |every |any )?(broken|failed|failing|crashed|crashing|stuck|dead|evicted|pending|unhealthy|terminating|missing) | to \S+$`)
+
 // isOrder reports whether a sentence that no rule understands is most likely an order: it begins with a verb and its
 // object, and neither asks nor complains.
 func isOrder(s sentence) bool {
 	s = stripLead(s)
-	if s.asks || len(s.words) < 2 || badExpr.MatchString(s.low) || negatedExpr.MatchString(s.low) || whyExpr.MatchString(s.low) {
+	if s.asks || len(s.words) < 2 || badExpr.MatchString(orderedExpr.ReplaceAllString(s.low, " ")) || negatedExpr.MatchString(s.low) || whyExpr.MatchString(s.low) {
 		return false
 	}
 	first, next := s.words[0], s.words[1]
 	_, changes := verbs[first.low]
+	if changes && verbs[first.low] == "" {
+		return false // "fix the broken pod" wants the diagnosis
+	}
 	if !changes && !lightVerbs[first.low] && symptomsOf(s.low) != nil && !quantityWords(s) {
 		return false
 	}

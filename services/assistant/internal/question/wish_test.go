@@ -65,12 +65,12 @@ func TestWishes(t *testing.T) {
 func TestOrders(t *testing.T) {
 	t.Parallel()
 	named := func(name string) bool { return name == "web" || name == "api" }
-	for _, order := range []string{"halve web", "double the replicas of web", "kick the web pod", "let web breathe a bit: 512Mi", "put the pod of web on worker-2", "restart everything but web", "turn off web for now and keep the rest"} {
+	for _, order := range []string{"halve web", "double the replicas of web", "kick the web pod", "let web breathe a bit: 512Mi", "put the pod of web on worker-2", "restart everything but web", "set the log level of web to debug", "delete the broken pod of web"} {
 		if a := question.Parse(order, named); a.Intent != question.Order {
 			t.Errorf("%q is %v; want an order", order, a.Intent)
 		}
 	}
-	for _, other := range []string{"web is slow", "web crashes", "customers complain about web", "people get kicked from web", "check web", "is web ok", "look at web", "the web is down", "debug web", "nobody can reach web", "web", "memory of web", "empty services in shop"} {
+	for _, other := range []string{"web is slow", "web crashes", "customers complain about web", "people get kicked from web", "check web", "is web ok", "look at web", "the web is down", "debug web", "nobody can reach web", "web", "memory of web", "fix the broken pod of web", "empty services in shop"} {
 		if a := question.Parse(other, named); a.Intent == question.Order {
 			t.Errorf("%q is an order", other)
 		}

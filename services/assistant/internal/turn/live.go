@@ -27,7 +27,7 @@ type live struct {
 	frames  *chat.Encoder // nil if there are no readers
 	fence   int64
 	burst   int           // frames added, guarded by one
-	burstAt time.Time     // when the last of burstFrames was, guarded by one
+	burstAt time.Time     // when the last of burstFrames was written and its pause over, guarded by one
 	one     chan struct{} // held while a frame is added, so that all readers see one order
 	writer  chan struct{} // held while frames are written to the store
 
@@ -95,7 +95,7 @@ func (l *live) spread(ctx context.Context) error {
 		return nil
 	}
 	quick := time.Since(l.burstAt) < burstPause
-	l.burstAt = time.Now()
+	defer func() { l.burstAt = time.Now() }() // after the pause, else the next frames would get none
 	if !quick {
 		return nil
 	}

@@ -25,6 +25,9 @@ func Count(v View, c question.Count) (text string, ok bool) {
 		}
 		v.Objects = nil
 	}
+	if IsClusterScoped(c.Kind) {
+		v.Namespace = ""
+	}
 	all, known := v.countable(c.Kind)
 	if !known {
 		return "", false
@@ -57,6 +60,12 @@ func Count(v View, c question.Count) (text string, ok bool) {
 	}
 	return head + "\n\n" + v.listCounted(fit, c), true
 }
+
+// clusterScoped are the kinds that belong to no namespace.
+var clusterScoped = []string{"node", "namespace", "persistentvolume", "storageclass", "clusterrole", "clusterrolebinding", "customresourcedefinition", "gatewayclass", "clusterissuer"}
+
+// IsClusterScoped reports whether a kind belongs to no namespace.
+func IsClusterScoped(kind string) bool { return slices.Contains(clusterScoped, kind) }
 
 // countable is one object that can be counted.
 type countable struct {

@@ -125,6 +125,19 @@ func Code(s string) string {
 // tableCell is Code for a table, where a bar would end the cell.
 func tableCell(s string) string { return strings.ReplaceAll(Code(s), "|", `\|`) }
 
+// Grid formats rows as a table; each cell is a list of foreign texts.
+func Grid(head []string, rows [][][]string) string {
+	t := newTable(head...)
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, texts := range row {
+			cells[i] = tableCells(texts)
+		}
+		t.add(cells...)
+	}
+	return t.String()
+}
+
 func tableCells(list []string) string {
 	const most = 8
 	var all []string
