@@ -55,7 +55,8 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 			a.Intent = question.Diagnosis // about an existing object this is most likely a complaint
 		}
 	}
-	if w.cfg.Complaints && (a.Intent == question.Unclear || foreign) {
+	asks := !assertsFault(a) && !question.TellsFault(a.Words) && !question.AsksWhy(a.Words)
+	if w.cfg.Complaints && (a.Intent == question.Unclear && !asks || foreign && !asks) {
 		a.Intent, a.Mentions, foreign = question.Diagnosis, nil, false
 	}
 	if a.Intent == question.Unclear || foreign {

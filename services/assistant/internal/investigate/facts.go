@@ -38,10 +38,29 @@ type told struct {
 // tellFacts answers a question for facts. done is false if no object of the question has one of them.
 func (w *work) tellFacts(ctx context.Context, a question.Ask, t *topic) (done bool, err error) {
 	q := a.FactQuery()
+	general := q.Facts == nil && q.Compares
+	if general {
+		q = q.Comparison()
+	}
 	refs := t.factSubjects(q)
-	q.Facts = slices.DeleteFunc(slices.Clone(q.Facts), func(f question.Fact) bool {
-		return !slices.ContainsFunc(refs, func(r operation.Ref) bool { return f.Paths(strings.ToLower(r.Kind)) != nil })
-	})
+	if general {
+		refs = ofOneKind(refs)
+	}
+	has := func(f question.Fact) bool {
+		return slices.ContainsFunc(refs, func(r operation.Ref) bool { return f.Paths(strings.ToLower(r.Kind)) != nil })
+	}
+	for _, f := range q.Facts {
+		if has(f) || len(q.Facts) == 1 || general {
+			continue
+		}
+		for _, kind := range f.Kinds() { // "how big is the volume of web?" is about its claim
+			if of, _ := t.belonging(kind); len(of) > 0 {
+				refs = append(refs, of...)
+				break
+			}
+		}
+	}
+	q.Facts = slices.DeleteFunc(slices.Clone(q.Facts), func(f question.Fact) bool { return !has(f) })
 	if len(refs) == 0 || len(q.Facts) == 0 {
 		return false, nil
 	}
@@ -67,7 +86,7 @@ func (w *work) tellFacts(ctx context.Context, a question.Ask, t *topic) (done bo
 
 // inTables are the intents whose tables answer a question unless they leave out the words for a fact.
 var inTables = map[question.Intent]bool{
-	question.Number: true, question.List: true, question.Images: true, question.Starts: true, question.Overview: true, question.Users: true,
+	question.Number: true, question.List: true, question.Describe: true, question.Images: true, question.Starts: true, question.Overview: true, question.Users: true,
 	question.Health: true, question.Restarts: true, question.Keys: true, question.Dependencies: true,
 }
 
@@ -84,7 +103,7 @@ func (w *work) askFacts(ctx context.Context, a *question.Ask, t *topic) (done bo
 		if a.Intent != question.Restarts { // which rank by themselves
 			read = slices.Concat(read, q.Operators)
 		}
-		if len(q.Facts) == 0 || !slices.ContainsFunc(read, a.Ignores) {
+		if len(q.Facts) == 0 && !(q.Compares && len(t.objects) > 1) || !slices.ContainsFunc(read, a.Ignores) {
 			return false, nil
 		}
 	}
@@ -174,6 +193,16 @@ func (t *topic) factSubjects(q question.FactQuery) []operation.Ref {
 	}
 	found, _ = partitionRefs(t.objects, has)
 	return found
+}
+
+// ofOneKind returns the objects of the first kind of which there are several, or all.
+func ofOneKind(all []operation.Ref) []operation.Ref {
+	for _, r := range all {
+		if same, _ := partitionRefs(all, func(o operation.Ref) bool { return o.Kind == r.Kind }); len(same) > 1 {
+			return same
+		}
+	}
+	return all
 }
 
 func partitionRefs(all []operation.Ref, ok func(operation.Ref) bool) (yes, no []operation.Ref) {
@@ -289,6 +318,9 @@ func flattenValue(now time.Time, value any, words []string) (parts, used []strin
 	case []any:
 		for _, item := range v {
 			more, key := flattenValue(now, item, words)
+			if _, is := item.(map[string]any); is {
+				more = []string{strings.Join(more, ", ")}
+			}
 			parts, used = append(parts, more...), append(used, key...)
 		}
 		if named, ok := chosenByName(v, words); ok {
@@ -381,12 +413,11 @@ func (w *work) sayFacts(t *topic, q question.FactQuery, rows []told) {
 		return
 	}
 	w.say(compareFacts(t, q, rows))
-	head := []string{"Object"}
+	grid := [][][]string{{{"Object"}}}
 	for _, f := range q.Facts {
-		head = append(head, engine.UpperFirst(f.Name))
+		grid[0] = append(grid[0], []string{engine.UpperFirst(f.Name)})
 	}
 	counts := q.HowMany || q.Most || q.Least || q.Compares && slices.ContainsFunc(rows, func(row told) bool { return len(row.values[0]) > fewObjects })
-	var cells [][][]string
 	for _, row := range rows {
 		line := [][]string{{strings.ToLower(row.ref.Kind) + " " + row.ref.Name}}
 		for i := range q.Facts {
@@ -399,9 +430,29 @@ func (w *work) sayFacts(t *topic, q question.FactQuery, rows []told) {
 			}
 			line = append(line, cell)
 		}
-		cells = append(cells, line)
+		grid = append(grid, line)
 	}
-	w.say(report.Grid(head, cells))
+	if len(q.Facts) > len(rows) { // side by side
+		grid = transposed(grid)
+		grid[0][0] = []string{"Fact"}
+	}
+	var head []string
+	for i, cell := range grid[0] {
+		if head = append(head, cell[0]); i > 0 && len(q.Facts) > len(rows) {
+			head[i] = report.Code(cell[0])
+		}
+	}
+	w.say(report.Grid(head, grid[1:]))
+}
+
+func transposed(grid [][][]string) [][][]string {
+	turned := make([][][]string, len(grid[0]))
+	for _, line := range grid {
+		for i, cell := range line {
+			turned[i] = append(turned[i], cell)
+		}
+	}
+	return turned
 }
 
 // tellOne tells one fact of one object.
@@ -437,6 +488,10 @@ func listValues(values []string) string {
 // for a comparison it says whether the values are equal. Otherwise it returns nothing.
 func compareFacts(t *topic, q question.FactQuery, rows []told) string {
 	name := q.Facts[0].Name
+	if q.Sorted {
+		slices.SortStableFunc(rows, func(x, y told) int { return cmp.Compare(amountOf(x.values[0]), amountOf(y.values[0])) })
+		return ""
+	}
 	if q.Most || q.Least {
 		slices.SortStableFunc(rows, func(x, y told) int {
 			if q.Least {
@@ -451,6 +506,8 @@ func compareFacts(t *topic, q question.FactQuery, rows []told) string {
 			}
 		}
 		switch which := map[bool]string{true: "most", false: "least"}[q.Most]; {
+		case len(first) == len(rows) && !isQuantity(rows[0].values[0]):
+			return fmt.Sprintf("All %d have the same number of %s:", len(rows), name)
 		case len(first) == len(rows):
 			return fmt.Sprintf("All %d have the same %s:", len(rows), name)
 		case len(first) > fewObjects:
@@ -462,6 +519,7 @@ func compareFacts(t *topic, q question.FactQuery, rows []told) string {
 	if !q.Compares {
 		return ""
 	}
+	var equal, differ []string
 	for i, f := range q.Facts {
 		same := func(x, y told) bool {
 			if len(x.values[i]) > fewObjects || len(y.values[i]) > fewObjects { // then only their number is shown
@@ -470,10 +528,26 @@ func compareFacts(t *topic, q question.FactQuery, rows []told) string {
 			return slices.Equal(x.values[i], y.values[i])
 		}
 		if slices.ContainsFunc(rows, func(row told) bool { return !row.known[i] || !same(row, rows[0]) }) {
-			return fmt.Sprintf("They differ in %s:", f.Name)
+			differ = append(differ, f.Name)
+		} else {
+			equal = append(equal, f.Name)
 		}
 	}
-	return "They are equal in this:"
+	switch {
+	case len(equal) == 0:
+		return fmt.Sprintf("They differ in %s:", joinPlain(differ))
+	case len(differ) == 0:
+		return fmt.Sprintf("They are equal in %s:", joinPlain(equal))
+	}
+	return fmt.Sprintf("They differ in %s, and are equal in %s:", joinPlain(differ), joinPlain(equal))
+}
+
+// joinPlain joins names for a sentence.
+func joinPlain(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
 // isQuantity reports whether values are numbers, amounts or times.

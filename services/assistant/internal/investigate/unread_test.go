@@ -21,7 +21,7 @@ func TestWhatAnAnswerIsNotAbout(t *testing.T) {
 		{"which team owns ledger?", []string{"I cannot answer more", "`team`, `owns`"}, []string{"out of memory"}},
 		{"which deployments are not at the latest version?", []string{"left out: `latest`, `version`"}, nil},
 		{"is the disk full anywhere", []string{"How full the volume is", "`kubectl exec POD -- df -h`"}, nil},
-		{"what is the memory limit of ledger?", []string{"memory: 64Mi"}, nil},
+		{"what is the memory limit of ledger?", []string{"limits: `memory=64Mi`"}, nil},
 		{"would it help to scale web to 5?", []string{"would not remove the cause"}, nil},
 		{"is any deployment out of date because of the registry", nil, []string{allClear}},
 		{"which variables hold secrets in plain text", nil, []string{"There is no secret"}},

@@ -53,7 +53,7 @@ var (
 		`( (the|all|of|my|our|total|different))*((?: \S+){1,4})`)
 	// howManyAreExpr matches a question that omits what is counted: pods, if it names a state of theirs.
 	howManyAreExpr = Pattern(`\bhow many (are|is|were|have|got|of them are)\b`)
-	fitExpr        = Pattern(`\b(fit|fits|room|schedulable|more can|more could|can i|could i)\b`)
+	fitExpr        = Pattern(`\b(fit|fits|room|schedulable|more can|more could|can i|could i)\b|\b(can|could) \S+ (take|hold|run)\b`)
 	// whichExpr matches the beginning of a question for a list, which has a number as well.
 	whichExpr = Pattern(`^(please )?(which|what|list|show|get|find|give)\b`)
 

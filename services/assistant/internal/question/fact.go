@@ -48,6 +48,7 @@ type FactQuery struct {
 	HowMany, Whether, Compares bool
 	// Most and Least want the object with the greatest or the smallest value.
 	Most, Least bool
+	Sorted      bool // wants all in the order of their values
 	// Operators are the words that compare and rank.
 	Operators []string
 }
@@ -55,6 +56,7 @@ type FactQuery struct {
 var (
 	comparesExpr = Pattern(`\b(compare|compared|versus|vs|differ|differs|differences?|different|same|equal)\b|\b(more|less|fewer|bigger|smaller|higher|lower) (\S+ ){0,2}than\b`)
 	whetherExpr  = Pattern(`^(do|does|did|has|have|is|are|was) (?:there )?`)
+	sortedExpr   = Pattern(`\b(sort|sorted|order|ordered) by\b`)
 	clusterAge   = Pattern(`\b(cluster) (is|was|running|up|created)\b|\b(is|age of|was) (the|this|our|my)? ?cluster\b`)
 )
 
@@ -64,7 +66,8 @@ func (a Ask) FactQuery() FactQuery {
 		HowMany: strings.Contains(a.Words, "how many"), Whether: whetherExpr.MatchString(a.said.low), Compares: comparesExpr.MatchString(a.said.low),
 		Most: mostExpr.MatchString(a.said.low) || strings.Contains(a.Words, "oldest"), Least: leastExpr.MatchString(a.said.low) || strings.Contains(a.Words, "newest"),
 	}
-	for _, expr := range []*regexp.Regexp{comparesExpr, mostExpr, leastExpr} {
+	q.Sorted = sortedExpr.MatchString(a.said.low)
+	for _, expr := range []*regexp.Regexp{comparesExpr, mostExpr, leastExpr, sortedExpr} {
 		q.Operators = append(q.Operators, strings.Fields(expr.FindString(a.said.low))...)
 	}
 	low := a.said.low
@@ -96,6 +99,22 @@ func (a Ask) FactQuery() FactQuery {
 	return q
 }
 
+// sizes are the facts that make an object of a kind the biggest or the smallest.
+var sizes = map[string][]string{"node": {"memory", "cpu"}, "persistentvolumeclaim": {"size"}}
+
+// compared are the facts in which two objects are compared if the question names none.
+var compared = setOf("type image replicas requests limits ports selector environment strategy")
+
+// Comparison returns the question with the facts in which two objects are compared if it names none.
+func (q FactQuery) Comparison() FactQuery {
+	for _, f := range facts {
+		if compared[f.Name] {
+			q.Facts = append(q.Facts, f)
+		}
+	}
+	return q
+}
+
 // takeKind finds the kind in question. The word for one is that of a fact only if the question has no other: the labels of
 // pods, but the pods of a node.
 func (q *FactQuery) takeKind(a Ask) {
@@ -115,6 +134,14 @@ func (q *FactQuery) takeKind(a Ask) {
 		case kind == "":
 		case slices.ContainsFunc(q.Rest, isKind):
 			q.Kind = kind
+			return
+		case at >= 0 && (q.Most || q.Least) && len(q.Facts) == 1 && sizes[kind] != nil: // "the smallest node"
+			q.Kind, q.Facts = kind, nil
+			for _, f := range facts {
+				if slices.Contains(sizes[kind], f.Name) {
+					q.Facts = append(q.Facts, f)
+				}
+			}
 			return
 		case at >= 0 && len(q.Facts) > 1:
 			q.Kind, q.Facts = kind, slices.Delete(q.Facts, at, at+1)

@@ -179,7 +179,7 @@ func intentOf(s sentence, p place) Intent {
 	switch {
 	case why || badExpr.MatchString(s.low), lacksExpr.MatchString(s.low), hypothesisExpr.MatchString(s.low):
 		return Diagnosis
-	case listExpr.MatchString(s.low) && p.kind != "":
+	case p.kind != "" && (listExpr.MatchString(s.low) || s.starts("any")):
 		return List
 	case describeExpr.MatchString(s.low) && slices.ContainsFunc(p.mentions, func(m Mention) bool { return m.Sure }):
 		return Describe

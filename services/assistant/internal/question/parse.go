@@ -75,9 +75,12 @@ var insteadExpr = Pattern(`(?is)^(?:please )?(?:do not|don'?t|dont|never) [^,.;]
 var tellExpr = Pattern(`(?i)^(?:(?:please|hey|hi|hello|so|and|also|then|now),? )*(?:(?:can|could|would|will) you )?(?:please )?` +
 	`(?:tell me|let me know|show me|i would like to know|i want to know|i wonder|do you know|any idea)(?: please)?[,:]? ((?:which|what|who|whose|when|where|why) )`)
 
+// prepositionExpr matches a preposition before an interrogative: "on which port does web listen".
+var prepositionExpr = Pattern(`(?i)^(?:on|in|at|from|for|to|by|with|of) ((?:which|what|whose) )`)
+
 // Parse parses a message; named may be nil. It never fails: a message that is not understood is Unclear.
 func Parse(message string, named Named) Ask {
-	message = tellExpr.ReplaceAllString(message, "$1")
+	message = prepositionExpr.ReplaceAllString(tellExpr.ReplaceAllString(message, "$1"), "$1")
 	if words, ok := readPasted(message); ok {
 		message = words
 	} else if m := insteadExpr.FindStringSubmatch(message); m != nil {

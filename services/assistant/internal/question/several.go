@@ -69,6 +69,8 @@ func beginsClause(fields []string, joined bool) bool {
 		first, _, _ = strings.Cut(long, " ")
 	}
 	switch {
+	case len(fields) == 1 && first != "why":
+		return false // "can I reach it, and how"
 	case interrogatives[first]:
 		return joined || first == "what" || first == "how" || first == "why"
 	case auxiliaries[first] && len(fields) > 1:

@@ -150,7 +150,7 @@ func readingOf(text string, known Named) string {
 		reading += fmt.Sprint(a.Symptoms, TellsFault(a.Words))
 	case Facts:
 		q := a.FactQuery()
-		reading += fmt.Sprint(q.Kind, q.HowMany, q.Whether, q.Compares, q.Most, q.Least, q.Read)
+		reading += fmt.Sprint(q.Kind, q.HowMany, q.Whether, q.Compares, q.Most, q.Least, q.Sorted, q.Read)
 	case Usage:
 		reading += fmt.Sprintf("%+v", AskedRanking(a))
 	case Restarts: // its table has the most restarts first
