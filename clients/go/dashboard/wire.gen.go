@@ -848,17 +848,21 @@ type AssistantQuestion struct {
 
 // AuditEntry defines model for AuditEntry.
 type AuditEntry struct {
-	Action  string                 `json:"action"`
-	Actor   string                 `json:"actor"`
-	At      time.Time              `json:"at"`
-	Details map[string]interface{} `json:"details"`
-	Hash    string                 `json:"hash"`
-	Id      string                 `json:"id"`
-	Key     *string                `json:"key,omitempty"`
-	Outcome string                 `json:"outcome"`
-	Role    *string                `json:"role,omitempty"`
-	Source  string                 `json:"source"`
-	Target  string                 `json:"target"`
+	Action    string                 `json:"action"`
+	Actor     string                 `json:"actor"`
+	At        time.Time              `json:"at"`
+	Details   map[string]interface{} `json:"details"`
+	Hash      string                 `json:"hash"`
+	Id        string                 `json:"id"`
+	Key       *string                `json:"key,omitempty"`
+	Outcome   string                 `json:"outcome"`
+	RequestId *string                `json:"request_id,omitempty"`
+	Role      *string                `json:"role,omitempty"`
+
+	// Seq Its number in the tenant's ledger, without gaps from 1
+	Seq    int64  `json:"seq"`
+	Source string `json:"source"`
+	Target string `json:"target"`
 }
 
 // AuditPage defines model for AuditPage.
@@ -2062,13 +2066,16 @@ type ListAuditParams struct {
 	Offset *int `form:"offset,omitempty" json:"offset,omitempty"`
 
 	// Cursor Opaque next_cursor of the previous page
-	Cursor *Cursor    `form:"cursor,omitempty" json:"cursor,omitempty"`
-	Model  *string    `form:"model,omitempty" json:"model,omitempty"`
-	Action *string    `form:"action,omitempty" json:"action,omitempty"`
-	Source *string    `form:"source,omitempty" json:"source,omitempty"`
-	Actor  *string    `form:"actor,omitempty" json:"actor,omitempty"`
-	Since  *time.Time `form:"since,omitempty" json:"since,omitempty"`
-	Until  *time.Time `form:"until,omitempty" json:"until,omitempty"`
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Model  *string `form:"model,omitempty" json:"model,omitempty"`
+	Action *string `form:"action,omitempty" json:"action,omitempty"`
+	Source *string `form:"source,omitempty" json:"source,omitempty"`
+	Actor  *string `form:"actor,omitempty" json:"actor,omitempty"`
+
+	// Q Words that the entry contains, each at least in its beginning, in any case
+	Q     *string    `form:"q,omitempty" json:"q,omitempty"`
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
 }
 
 // SsoLoginParams defines parameters for SsoLogin.

@@ -35,6 +35,9 @@ const (
 	maxDetails = 16 << 10
 )
 
+// maxSearch limits the text of a search, in characters.
+const maxSearch = 200
+
 // maxDepth limits the nesting of objects and lists in a fact's details.
 const maxDepth = 32
 
@@ -78,8 +81,12 @@ func (a API) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	words := c.QueryParam("q")
+	if utf8.RuneCountInString(words) > maxSearch {
+		return fault.Invalid("must have at most "+strconv.Itoa(maxSearch)+" characters", "query", "q")
+	}
 	q := store.ListAuditEventsParams{
-		Tenant: tenant, Action: wire.OptionalText(c.QueryParam("action")), Source: wire.OptionalText(c.QueryParam("source")),
+		Words: wire.OptionalText(words), Tenant: tenant, Action: wire.OptionalText(c.QueryParam("action")), Source: wire.OptionalText(c.QueryParam("source")),
 		Actor: wire.OptionalText(c.QueryParam("actor")), Since: since, Until: until, MaxRows: int32(limit) + 1,
 	}
 	if m := c.QueryParam("model"); m != "" {
@@ -96,7 +103,7 @@ func (a API) List(c echo.Context) error {
 		return err
 	}
 	count, err := a.Ledger.Store.CountAuditEvents(ctx, store.CountAuditEventsParams{
-		Tenant: tenant, Model: q.Model, Action: q.Action, Source: q.Source, Actor: q.Actor, Since: since, Until: until,
+		Tenant: tenant, Model: q.Model, Action: q.Action, Source: q.Source, Actor: q.Actor, Since: since, Until: until, Words: q.Words,
 	})
 	if err != nil {
 		return err

@@ -354,8 +354,9 @@ where tenant = $1
     and ($3::text is null or action = $3)
     and ($4::text is null or source = $4)
     and ($5::text is null or actor = $5)
-    and ($6::timestamptz is null or ts >= $6)
-    and ($7::timestamptz is null or ts < $7)
+    and ($6::text is null or audit_words(seq, event_id, source, actor, action, target, outcome, request_id, details) @@ audit_query($6))
+    and ($7::timestamptz is null or ts >= $7)
+    and ($8::timestamptz is null or ts < $8)
 `
 
 type CountAuditEventsParams struct {
@@ -364,6 +365,7 @@ type CountAuditEventsParams struct {
 	Action *string
 	Source *string
 	Actor  *string
+	Words  *string
 	Since  *time.Time
 	Until  *time.Time
 }
@@ -375,6 +377,7 @@ func (q *Queries) CountAuditEvents(ctx context.Context, arg CountAuditEventsPara
 		arg.Action,
 		arg.Source,
 		arg.Actor,
+		arg.Words,
 		arg.Since,
 		arg.Until,
 	)
@@ -537,10 +540,11 @@ where tenant = $1
     and ($4::text is null or action = $4)
     and ($5::text is null or source = $5)
     and ($6::text is null or actor = $6)
-    and ($7::timestamptz is null or ts >= $7)
-    and ($8::timestamptz is null or ts < $8)
+    and ($7::text is null or audit_words(seq, event_id, source, actor, action, target, outcome, request_id, details) @@ audit_query($7))
+    and ($8::timestamptz is null or ts >= $8)
+    and ($9::timestamptz is null or ts < $9)
 order by seq desc
-limit $9
+limit $10
 `
 
 type ListAuditEventsParams struct {
@@ -550,6 +554,7 @@ type ListAuditEventsParams struct {
 	Action  *string
 	Source  *string
 	Actor   *string
+	Words   *string
 	Since   *time.Time
 	Until   *time.Time
 	MaxRows int32
@@ -563,6 +568,7 @@ func (q *Queries) ListAuditEvents(ctx context.Context, arg ListAuditEventsParams
 		arg.Action,
 		arg.Source,
 		arg.Actor,
+		arg.Words,
 		arg.Since,
 		arg.Until,
 		arg.MaxRows,

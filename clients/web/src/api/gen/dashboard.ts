@@ -1172,6 +1172,12 @@ export interface components {
         };
         AuditEntry: {
             id: string;
+            /**
+             * Format: int64
+             * @description Its number in the tenant's ledger, without gaps from 1
+             */
+            seq: number;
+            request_id?: string;
             /** Format: date-time */
             at: string;
             actor: string;
@@ -2581,6 +2587,8 @@ export interface operations {
                 action?: string;
                 source?: string;
                 actor?: string;
+                /** @description Words that the entry contains, each at least in its beginning, in any case */
+                q?: string;
                 since?: string;
                 until?: string;
             };

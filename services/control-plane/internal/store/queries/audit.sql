@@ -30,6 +30,7 @@ where tenant = @tenant
     and (sqlc.narg(action)::text is null or action = sqlc.narg(action))
     and (sqlc.narg(source)::text is null or source = sqlc.narg(source))
     and (sqlc.narg(actor)::text is null or actor = sqlc.narg(actor))
+    and (sqlc.narg(words)::text is null or audit_words(seq, event_id, source, actor, action, target, outcome, request_id, details) @@ audit_query(sqlc.narg(words)))
     and (sqlc.narg(since)::timestamptz is null or ts >= sqlc.narg(since))
     and (sqlc.narg(until)::timestamptz is null or ts < sqlc.narg(until))
 order by seq desc
@@ -42,6 +43,7 @@ where tenant = @tenant
     and (sqlc.narg(action)::text is null or action = sqlc.narg(action))
     and (sqlc.narg(source)::text is null or source = sqlc.narg(source))
     and (sqlc.narg(actor)::text is null or actor = sqlc.narg(actor))
+    and (sqlc.narg(words)::text is null or audit_words(seq, event_id, source, actor, action, target, outcome, request_id, details) @@ audit_query(sqlc.narg(words)))
     and (sqlc.narg(since)::timestamptz is null or ts >= sqlc.narg(since))
     and (sqlc.narg(until)::timestamptz is null or ts < sqlc.narg(until));
 
