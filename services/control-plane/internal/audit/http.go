@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ func (a API) List(c echo.Context) error {
 		return fault.Invalid("must have at most "+strconv.Itoa(maxSearch)+" characters", "query", "q")
 	}
 	q := store.ListAuditEventsParams{
-		Words: wire.OptionalText(words), Tenant: tenant, Action: wire.OptionalText(c.QueryParam("action")), Source: wire.OptionalText(c.QueryParam("source")),
+		Tenant: tenant, Action: wire.OptionalText(c.QueryParam("action")), Source: wire.OptionalText(c.QueryParam("source")),
 		Actor: wire.OptionalText(c.QueryParam("actor")), Since: since, Until: until, MaxRows: int32(limit) + 1,
 	}
 	if m := c.QueryParam("model"); m != "" {
@@ -98,13 +99,7 @@ func (a API) List(c echo.Context) error {
 	} else if ok {
 		q.Before = &at.Before
 	}
-	rows, err := a.Ledger.Store.ListAuditEvents(ctx, q)
-	if err != nil {
-		return err
-	}
-	count, err := a.Ledger.Store.CountAuditEvents(ctx, store.CountAuditEventsParams{
-		Tenant: tenant, Model: q.Model, Action: q.Action, Source: q.Source, Actor: q.Actor, Since: since, Until: until, Words: q.Words,
-	})
+	rows, count, err := a.read(ctx, words, q)
 	if err != nil {
 		return err
 	}
@@ -121,6 +116,29 @@ func (a API) List(c echo.Context) error {
 		})
 	}
 	return c.JSON(http.StatusOK, out)
+}
+
+// read returns a page and the number of matches on all pages. Without words there is nothing to search for.
+func (a API) read(ctx context.Context, words string, q store.ListAuditEventsParams) (rows []store.AuditEvent, count int64, err error) {
+	if words == "" {
+		if rows, err = a.Ledger.Store.ListAuditEvents(ctx, q); err != nil {
+			return nil, 0, err
+		}
+		count, err = a.Ledger.Store.CountAuditEvents(ctx, store.CountAuditEventsParams{
+			Tenant: q.Tenant, Model: q.Model, Action: q.Action, Source: q.Source, Actor: q.Actor, Since: q.Since, Until: q.Until,
+		})
+		return rows, count, err
+	}
+	if rows, err = a.Ledger.Store.SearchAuditEvents(ctx, store.SearchAuditEventsParams{
+		Tenant: q.Tenant, Words: words, Model: q.Model, Action: q.Action, Source: q.Source, Actor: q.Actor, Since: q.Since, Until: q.Until,
+		Before: q.Before, MaxRows: q.MaxRows,
+	}); err != nil {
+		return nil, 0, err
+	}
+	count, err = a.Ledger.Store.CountFoundAuditEvents(ctx, store.CountFoundAuditEventsParams{
+		Tenant: q.Tenant, Words: words, Model: q.Model, Action: q.Action, Source: q.Source, Actor: q.Actor, Since: q.Since, Until: q.Until,
+	})
+	return rows, count, err
 }
 
 // parseTimeRange reads since and until.
