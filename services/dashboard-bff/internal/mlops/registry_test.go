@@ -247,7 +247,9 @@ func TestRegistryRowsWithoutASource(t *testing.T) {
 	f.Tracker.Break()
 	got := f.registry(t)
 	got.WantPartial("tracker")
-	got.Want(map[string]any{"registry": map[string]any{"count": 0, "rows": []any{}}})
+	got.Want(map[string]any{"registry": map[string]any{
+		"count": 0, "rows": []any{}, "matching": 0, "served": 0, "next_cursor": nil, "severities": map[string]any{"critical": 0, "warn": 0, "unknown": 0, "ok": 0},
+	}})
 }
 
 // searchModels is where the tracker lists its models.
