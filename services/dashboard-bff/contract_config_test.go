@@ -91,8 +91,8 @@ func TestContractAudit(t *testing.T) {
 	admin := w.signIn(adminPassword)
 	t.Run("parameters", func(t *testing.T) {
 		w := w.on(t)
-		w.want(200, admin, "GET", "/api/audit?limit=3&model=JPCP&action=a&source=cli&actor=b&since=2026-01-02T03:04:05Z&until=2027-01-02T03:04:05Z", "")
-		for name, want := range map[string]string{"limit": "3", "model": "JPCP", "action": "a", "source": "cli", "actor": "b", "since": "2026-01-02T03:04:05Z", "until": "2027-01-02T03:04:05Z"} {
+		w.want(200, admin, "GET", "/api/audit?limit=3&model=JPCP&action=a&source=cli&actor=b&q=two+words&since=2026-01-02T03:04:05Z&until=2027-01-02T03:04:05Z", "")
+		for name, want := range map[string]string{"limit": "3", "model": "JPCP", "action": "a", "source": "cli", "actor": "b", "q": "two words", "since": "2026-01-02T03:04:05Z", "until": "2027-01-02T03:04:05Z"} {
 			if got := w.records.LastQuery()[name]; got != want {
 				t.Errorf("the ledger was asked for %s=%q, want %q", name, got, want)
 			}

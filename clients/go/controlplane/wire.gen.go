@@ -3061,6 +3061,9 @@ type ListAuditEventsParams struct {
 	Source *string `form:"source,omitempty" json:"source,omitempty"`
 	Actor  *string `form:"actor,omitempty" json:"actor,omitempty"`
 
+	// Q Words that the entry contains, each at least in its beginning, in any case: number, ids, who, what, details
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
 	// Since RFC 3339, inclusive
 	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
 

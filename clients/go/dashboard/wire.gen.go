@@ -422,6 +422,30 @@ func (e RegistryRowHealth) Valid() bool {
 	}
 }
 
+// Defines values for RegistryRowSeverity.
+const (
+	RegistryRowSeverityCritical RegistryRowSeverity = "critical"
+	RegistryRowSeverityOk       RegistryRowSeverity = "ok"
+	RegistryRowSeverityUnknown  RegistryRowSeverity = "unknown"
+	RegistryRowSeverityWarn     RegistryRowSeverity = "warn"
+)
+
+// Valid indicates whether the value is a known member of the RegistryRowSeverity enum.
+func (e RegistryRowSeverity) Valid() bool {
+	switch e {
+	case RegistryRowSeverityCritical:
+		return true
+	case RegistryRowSeverityOk:
+		return true
+	case RegistryRowSeverityUnknown:
+		return true
+	case RegistryRowSeverityWarn:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RegistryRowStage.
 const (
 	Canary     RegistryRowStage = "Canary"
@@ -680,6 +704,27 @@ func (e ListInboxParamsUnread) Valid() bool {
 	}
 }
 
+// Defines values for RegistryParamsView.
+const (
+	RegistryParamsViewAll        RegistryParamsView = "all"
+	RegistryParamsViewAttention  RegistryParamsView = "attention"
+	RegistryParamsViewUnmeasured RegistryParamsView = "unmeasured"
+)
+
+// Valid indicates whether the value is a known member of the RegistryParamsView enum.
+func (e RegistryParamsView) Valid() bool {
+	switch e {
+	case RegistryParamsViewAll:
+		return true
+	case RegistryParamsViewAttention:
+		return true
+	case RegistryParamsViewUnmeasured:
+		return true
+	default:
+		return false
+	}
+}
+
 // Ack defines model for Ack.
 type Ack struct {
 	Acked   bool       `json:"acked"`
@@ -848,17 +893,21 @@ type AssistantQuestion struct {
 
 // AuditEntry defines model for AuditEntry.
 type AuditEntry struct {
-	Action  string                 `json:"action"`
-	Actor   string                 `json:"actor"`
-	At      time.Time              `json:"at"`
-	Details map[string]interface{} `json:"details"`
-	Hash    string                 `json:"hash"`
-	Id      string                 `json:"id"`
-	Key     *string                `json:"key,omitempty"`
-	Outcome string                 `json:"outcome"`
-	Role    *string                `json:"role,omitempty"`
-	Source  string                 `json:"source"`
-	Target  string                 `json:"target"`
+	Action    string                 `json:"action"`
+	Actor     string                 `json:"actor"`
+	At        time.Time              `json:"at"`
+	Details   map[string]interface{} `json:"details"`
+	Hash      string                 `json:"hash"`
+	Id        string                 `json:"id"`
+	Key       *string                `json:"key,omitempty"`
+	Outcome   string                 `json:"outcome"`
+	RequestId *string                `json:"request_id,omitempty"`
+	Role      *string                `json:"role,omitempty"`
+
+	// Seq Its number in the tenant's ledger, without gaps from 1
+	Seq    int64  `json:"seq"`
+	Source string `json:"source"`
+	Target string `json:"target"`
 }
 
 // AuditPage defines model for AuditPage.
@@ -1679,8 +1728,19 @@ type Readiness struct {
 
 // Registry defines model for Registry.
 type Registry struct {
-	Count int           `json:"count"`
-	Rows  []RegistryRow `json:"rows"`
+	// Count Models of the registry
+	Count int `json:"count"`
+
+	// Matching Models that match, on all pages
+	Matching   int           `json:"matching"`
+	NextCursor *string       `json:"next_cursor"`
+	Rows       []RegistryRow `json:"rows"`
+
+	// Served Models with a version in Production
+	Served int `json:"served"`
+
+	// Severities Models of the registry by severity
+	Severities map[string]int `json:"severities"`
 }
 
 // RegistryRow What a source without an answer would have told is missing, and health is unknown
@@ -1703,9 +1763,12 @@ type RegistryRow struct {
 	Name            string                      `json:"name"`
 
 	// Served Whether serving answers with the version that is set as Production; absent while that is not known, or without one
-	Served      *bool            `json:"served,omitempty"`
-	Stage       RegistryRowStage `json:"stage"`
-	TrackerName string           `json:"trackerName"`
+	Served *bool `json:"served,omitempty"`
+
+	// Severity Of health: critical from |z| 3 on, and if a reason is critical, corrupt or not served
+	Severity    RegistryRowSeverity `json:"severity"`
+	Stage       RegistryRowStage    `json:"stage"`
+	TrackerName string              `json:"trackerName"`
 
 	// Trend Recent mean predictions of version, oldest first
 	Trend   *[]float64 `json:"trend,omitempty"`
@@ -1720,6 +1783,9 @@ type RegistryRowFreshnessStatus string
 
 // RegistryRowHealth defines model for RegistryRow.Health.
 type RegistryRowHealth string
+
+// RegistryRowSeverity Of health: critical from |z| 3 on, and if a reason is critical, corrupt or not served
+type RegistryRowSeverity string
 
 // RegistryRowStage defines model for RegistryRow.Stage.
 type RegistryRowStage string
@@ -2062,13 +2128,16 @@ type ListAuditParams struct {
 	Offset *int `form:"offset,omitempty" json:"offset,omitempty"`
 
 	// Cursor Opaque next_cursor of the previous page
-	Cursor *Cursor    `form:"cursor,omitempty" json:"cursor,omitempty"`
-	Model  *string    `form:"model,omitempty" json:"model,omitempty"`
-	Action *string    `form:"action,omitempty" json:"action,omitempty"`
-	Source *string    `form:"source,omitempty" json:"source,omitempty"`
-	Actor  *string    `form:"actor,omitempty" json:"actor,omitempty"`
-	Since  *time.Time `form:"since,omitempty" json:"since,omitempty"`
-	Until  *time.Time `form:"until,omitempty" json:"until,omitempty"`
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Model  *string `form:"model,omitempty" json:"model,omitempty"`
+	Action *string `form:"action,omitempty" json:"action,omitempty"`
+	Source *string `form:"source,omitempty" json:"source,omitempty"`
+	Actor  *string `form:"actor,omitempty" json:"actor,omitempty"`
+
+	// Q Words that the entry contains, each at least in its beginning, in any case
+	Q     *string    `form:"q,omitempty" json:"q,omitempty"`
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
 }
 
 // SsoLoginParams defines parameters for SsoLogin.
@@ -2171,6 +2240,31 @@ type ModelSeriesParams struct {
 	// Step Seconds between points; raised so that no more than 500 are returned
 	Step *int `form:"step,omitempty" json:"step,omitempty"`
 }
+
+// RegistryParams defines parameters for Registry.
+type RegistryParams struct {
+	// Limit Rows of a page; without it, all
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque next_cursor of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Q Part of name, description or a reason of health, in any case
+	Q    *string             `form:"q,omitempty" json:"q,omitempty"`
+	View *RegistryParamsView `form:"view,omitempty" json:"view,omitempty"`
+
+	// Stage Aliases that are set, or none, separated by commas
+	Stage *string `form:"stage,omitempty" json:"stage,omitempty"`
+
+	// Freshness current, stale or unknown, separated by commas
+	Freshness *string `form:"freshness,omitempty" json:"freshness,omitempty"`
+
+	// Sort name, health (worst first), version, z, freshness or governed; with - in front, the other way. Rows without a value come last
+	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
+}
+
+// RegistryParamsView defines parameters for Registry.
+type RegistryParamsView string
 
 // SearchParams defines parameters for Search.
 type SearchParams struct {
@@ -2787,8 +2881,8 @@ func (c *Client) PromotionGate(ctx context.Context, name Model, editors ...Reque
 }
 
 // Registry calls GET /api/v1/mlops/registry.
-func (c *Client) Registry(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
-	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/api/v1/mlops/registry")}, editors...)
+func (c *Client) Registry(ctx context.Context, params *RegistryParams, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/api/v1/mlops/registry"), Params: params}, editors...)
 }
 
 // ListChannels calls GET /api/v1/notifications/channels.

@@ -82,29 +82,34 @@ const models = [
   ],
 ];
 
+/** What a registry says of all its rows. */
+export const registryOf = (rows) => {
+  const severities = { critical: 0, warn: 0, unknown: 0, ok: 0 };
+  for (const { severity } of rows) severities[severity]++;
+  const served = rows.filter(({ aliases }) => aliases.Production).length;
+  return { count: rows.length, rows, matching: rows.length, served, severities, next_cursor: null };
+};
 const registry = () => ({
-  registry: {
-    count: models.length,
-    rows: models.map(
-      ([name, description, version, aliases, health, healthReasons, zScore, freshnessStatus, age], i) => ({
-        name,
-        trackerName: name.toUpperCase(),
-        version,
-        stage: aliases.Production ? 'Production' : 'Staging',
-        health,
-        freshness: at(age),
-        governed: i !== 5,
-        aliases,
-        freshnessStatus,
-        healthReasons,
-        served: aliases.Production ? health !== 'unknown' : undefined,
-        driftStatus: zScore === null ? 'NO_BASELINE' : zScore > 3 ? 'CRITICAL' : zScore > 2 ? 'WARNING' : 'OK',
-        zScore,
-        trend: zScore === null ? [] : wander(i + 1, 24, 100, 6, zScore > 2 ? 40 : 0),
-        description,
-      }),
-    ),
-  },
+  registry: registryOf(
+    models.map(([name, description, version, aliases, health, healthReasons, zScore, freshnessStatus, age], i) => ({
+      name,
+      trackerName: name.toUpperCase(),
+      version,
+      stage: aliases.Production ? 'Production' : 'Staging',
+      health,
+      severity: health === 'warn' && zScore >= 3 ? 'critical' : health,
+      freshness: at(age),
+      governed: i !== 5,
+      aliases,
+      freshnessStatus,
+      healthReasons,
+      served: aliases.Production ? health !== 'unknown' : undefined,
+      driftStatus: zScore === null ? 'NO_BASELINE' : zScore > 3 ? 'CRITICAL' : zScore > 2 ? 'WARNING' : 'OK',
+      zScore,
+      trend: zScore === null ? [] : wander(i + 1, 24, 100, 6, zScore > 2 ? 40 : 0),
+      description,
+    })),
+  ),
   _partial: ['freshness'],
   _as_of: at(4000),
   _sources: {
@@ -744,7 +749,12 @@ export function answer(method, path, query, body, role) {
         bus_sim: { status: 'unknown' },
       },
     };
-  if (path === '/api/v1/mlops/registry') return registry();
+  if (path === '/api/v1/mlops/registry') {
+    const view = registry();
+    const q = (query.get('q') ?? '').toLowerCase();
+    const rows = view.registry.rows.filter((row) => row.name.toLowerCase().includes(q));
+    return { ...view, registry: { ...view.registry, rows, matching: rows.length } };
+  }
   if ((p = m(/^\/api\/v1\/mlops\/model\/([^/]+)$/))) return model(p[0]);
   if ((p = m(/^\/api\/v1\/mlops\/model\/([^/]+)\/series$/)))
     return series(p[0], query.get('metric'), query.get('from'), query.get('to'));
@@ -960,6 +970,7 @@ export function answer(method, path, query, body, role) {
       items: [
         {
           id: uuid(901),
+          seq: 901,
           at: at(MIN),
           actor: 'local:admin',
           action: 'model.promote',

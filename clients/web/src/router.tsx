@@ -304,6 +304,7 @@ const auditRoute = createRoute({
   getParentRoute: parent,
   path: '/audit',
   validateSearch: params((s) => ({
+    q: textParam(s.q),
     model: textParam(s.model),
     action: textParam(s.action),
     source: textParam(s.source),

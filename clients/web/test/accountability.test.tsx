@@ -173,11 +173,21 @@ describe('chainStateOf', () => {
 });
 
 describe('audit log', () => {
-  it('reads and shows instants in UTC', () => {
-    expect(readInstant('2026-11-22T10:00:05')).toBe('2026-11-22T10:00:05Z');
-    expect(showInstant('2026-11-22T10:00:05.123456Z')).toBe('2026-11-22T10:00:05');
-    expect(readInstant('')).toBeUndefined();
-    expect(showInstant('yesterday')).toBe('');
+  it.each([
+    ['2026-11-22', '2026-11-22T00:00:00Z'],
+    ['2026-11-22 10:00', '2026-11-22T10:00:00Z'],
+    [' 2026-11-22T10:00:05.123456Z ', '2026-11-22T10:00:05.123456Z'],
+    ['2026-11-22T10:00:05+02:00', '2026-11-22T10:00:05+02:00'],
+    ['', undefined],
+    ['yesterday', null],
+    ['22/11/2026', null],
+    ['2026-02-31', null],
+    ['2026-11-22 25:00', null],
+  ])('reads %j as %j', (typed, want) => expect(readInstant(typed)).toBe(want));
+  it('shows midnight as a date, and any other instant as it is', () => {
+    expect(showInstant('2026-11-22T00:00:00Z')).toBe('2026-11-22');
+    expect(showInstant('2026-11-22T10:00:05.123456Z')).toBe('2026-11-22T10:00:05.123456Z');
+    expect(showInstant(undefined)).toBe('');
   });
   it('finds the model of a target', () => {
     expect(modelOf('model:JPCP@Production')).toBe('JPCP');

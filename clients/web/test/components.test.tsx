@@ -14,7 +14,6 @@ import { Measured } from '../src/components/state';
 import { DataTable, sortRows, type Column } from '../src/components/table';
 import { isBetter } from '../src/screens/model/compare';
 import { combineSeries, perSecond } from '../src/screens/overview/overview';
-import { healthOf, type RegistryRow } from '../src/screens/registry/health';
 import { storePreference } from '../src/state/preferences';
 
 interface Row {
@@ -191,23 +190,6 @@ describe('ActDialog', () => {
 });
 
 describe('rules of the screens', () => {
-  const row = (over: Partial<RegistryRow>): RegistryRow => ({
-    name: 'M',
-    trackerName: 'M',
-    version: 1,
-    stage: 'Production',
-    health: 'warn',
-    governed: true,
-    ...over,
-  });
-  it.each([
-    [{ health: 'ok' as const }, 'ok'],
-    [{ health: 'unknown' as const }, 'unknown'],
-    [{ zScore: 2.4 }, 'warn'],
-    [{ zScore: 3 }, 'critical'],
-    [{ zScore: 0.1, healthReasons: ['drift CORRUPT: zeros'] }, 'critical'],
-  ])('judges %j as %s', (over, want) => expect(healthOf(row(over)).kind).toBe(want));
-
   it('knows which way a metric gets better', () => {
     expect(isBetter('rmse', 10, 9)).toBe(true);
     expect(isBetter('latency_p95', 7, 8)).toBe(false);

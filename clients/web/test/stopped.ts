@@ -2,7 +2,7 @@
 // through the proxy fails, and a view loses the members of that service, as docs/dashboard.md has it.
 
 // @ts-expect-error: plain JavaScript, for development and tests only
-import { answer } from '../dev/fixtures.mjs';
+import { answer, registryOf } from '../dev/fixtures.mjs';
 
 export const services = ['tracker', 'serving', 'control_plane'] as const;
 export type Service = (typeof services)[number];
@@ -53,26 +53,33 @@ function registryView(view: Doc, service: Service, mood: Mood): Doc {
   const rows = as<{ rows: Doc[] }>(view.registry).rows;
   if (service === 'tracker') {
     const kept = mood === 'full' || mood === 'well' ? rows : [];
-    const changed = { ...view, registry: { count: kept.length, rows: kept } };
+    const changed = { ...view, registry: registryOf(kept) };
     return mood === 'away' ? withPartial(changed, ['tracker']) : changed;
   }
   const changed = rows.map((row) => {
     const next: Doc = { ...row };
     if (mood === 'well') {
-      Object.assign(next, { zScore: 0, driftStatus: 'OK', served: true, health: 'ok', healthReasons: [] });
+      Object.assign(next, {
+        zScore: 0,
+        driftStatus: 'OK',
+        served: true,
+        health: 'ok',
+        severity: 'ok',
+        healthReasons: [],
+      });
       Object.assign(next, { freshnessStatus: 'current', governed: true });
     } else if (mood === 'empty') {
       if (service === 'serving')
         Object.assign(next, { zScore: 0, driftStatus: 'NO_BASELINE', served: false, trend: [] });
       else Object.assign(next, { freshnessStatus: 'unknown', governed: false });
-      Object.assign(next, { health: 'unknown', healthReasons: ['nothing was compared'] });
+      Object.assign(next, { health: 'unknown', severity: 'unknown', healthReasons: ['nothing was compared'] });
     } else {
       for (const name of unmeasured[service]) delete next[name];
-      Object.assign(next, { health: 'unknown', healthReasons: ['the source did not answer'] });
+      Object.assign(next, { health: 'unknown', severity: 'unknown', healthReasons: ['the source did not answer'] });
     }
     return next;
   });
-  const out = { ...view, registry: { count: rows.length, rows: mood === 'full' ? rows : changed } };
+  const out = { ...view, registry: registryOf(mood === 'full' ? rows : changed) };
   return mood === 'away' ? withPartial(out, registrySources[service]) : { ...out, _partial: undefined };
 }
 

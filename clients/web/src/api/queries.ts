@@ -1,6 +1,6 @@
 // Every read of the UI: a key that begins with the view's topic, and the call.
 
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { boundsOf, type TimeRange } from '../state/range';
 import { bodyOf, controlPlane, dashboard, platformFetch, sendJSON, serving } from './client';
 import { Problem } from './problem';
@@ -51,6 +51,47 @@ export const registryQuery = queryOptions({
   meta: { from: 'dashboard' },
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/mlops/registry', { signal })),
 });
+
+export interface RegistryFilters {
+  q?: string;
+  view?: 'all' | 'attention' | 'unmeasured';
+  stage?: string;
+  freshness?: string;
+  sort?: string;
+}
+
+type RegistryView = Dashboard['schemas']['RegistryView'];
+
+const fetchRegistryPage = (filters: RegistryFilters, limit: number, cursor?: string, signal?: AbortSignal) =>
+  bodyOf(dashboard.GET('/api/v1/mlops/registry', { params: { query: { ...filters, limit, cursor } }, signal }));
+
+/** The rows of a registry that match, as far as they were read; all else is of the newest page. */
+export const registryPagesQuery = (filters: RegistryFilters) =>
+  infiniteQueryOptions({
+    queryKey: ['registry', filters],
+    meta: { from: 'dashboard' },
+    queryFn: ({ pageParam, signal }) => fetchRegistryPage(filters, REGISTRY_PAGE, pageParam, signal),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.registry.next_cursor ?? undefined,
+    select: ({ pages }): RegistryView => {
+      const last = pages.at(-1) as RegistryView;
+      return { ...last, registry: { ...last.registry, rows: pages.flatMap((page) => page.registry.rows) } };
+    },
+    placeholderData: keepPreviousData,
+  });
+
+const REGISTRY_PAGE = 200;
+
+/** Every row that matches, for a file. */
+export async function fetchRegistry(filters: RegistryFilters): Promise<RegistryView['registry']['rows']> {
+  const rows: RegistryView['registry']['rows'] = [];
+  for (let cursor: string | undefined; ;) {
+    const { registry } = await fetchRegistryPage(filters, 500, cursor);
+    rows.push(...registry.rows);
+    if (!registry.next_cursor) return rows;
+    cursor = registry.next_cursor;
+  }
+}
 
 export const modelQuery = (name: string) =>
   queryOptions({
@@ -428,6 +469,7 @@ export const modelCardsQuery = queryOptions({
 });
 
 export interface AuditFilters {
+  q?: string;
   model?: string;
   action?: string;
   source?: string;
@@ -436,7 +478,7 @@ export interface AuditFilters {
   until?: string;
 }
 
-export const AUDIT_PAGE = 50;
+export const AUDIT_PAGE = 200;
 
 export const auditQuery = (filters: AuditFilters) =>
   infiniteQueryOptions({
@@ -451,6 +493,7 @@ export const auditQuery = (filters: AuditFilters) =>
       ),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
     retry: false,
   });
 

@@ -6,6 +6,8 @@ export interface DialogProps {
   isOpen: boolean;
   onClose: () => void;
   wide?: boolean;
+  /** At the right edge, as tall as the window: an object of the list beside it. */
+  side?: boolean;
   /** Asks a question whose answer has consequences: announced at once, not closed by a click outside. */
   alert?: boolean;
   footer?: ReactNode;
@@ -13,9 +15,14 @@ export interface DialogProps {
 }
 
 /** A modal that traps focus and gives it back. */
-export function Dialog({ title, isOpen, onClose, wide, alert, footer, children }: DialogProps) {
+export function Dialog({ title, isOpen, onClose, wide, side, alert, footer, children }: DialogProps) {
   return (
-    <ModalOverlay className="scrim" isOpen={isOpen} isDismissable={!alert} onOpenChange={(open) => !open && onClose()}>
+    <ModalOverlay
+      className={side ? 'scrim beside' : 'scrim'}
+      isOpen={isOpen}
+      isDismissable={!alert}
+      onOpenChange={(open) => !open && onClose()}
+    >
       <Modal className={wide ? 'dialog wide' : 'dialog'}>
         <AriaDialog role={alert ? 'alertdialog' : 'dialog'}>
           <header>

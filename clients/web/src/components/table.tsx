@@ -35,11 +35,15 @@ export interface DataTableProps<Row> {
   /** Column key, with a minus for descending. */
   sort?: string;
   onSort?: (sort: string) => void;
+  /** The rows come in this order from the server, which has more of them. */
+  isSorted?: boolean;
   selected?: ReadonlySet<string>;
   onSelect?: (keys: ReadonlySet<string>) => void;
   /** The row that the side column shows. */
   current?: string;
   empty?: ReactNode;
+  /** Called when the end of the rows comes into sight; there are more. */
+  onEnd?: () => void;
   /** Single keys on a focused row, besides j, k, Enter and x. */
   keyActs?: Record<string, (row: Row) => void>;
 }
@@ -77,7 +81,10 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, rows, columns, rowKey, onOpen, selected, onSelect, current, empty, keyActs } = props;
   const [ownSort, setOwnSort] = useState<string | undefined>(props.sort);
   const sort = props.onSort ? props.sort : ownSort;
-  const sorted = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
+  const sorted = useMemo(
+    () => (props.isSorted ? rows : sortRows(rows, columns, sort)),
+    [rows, columns, sort, props.isSorted],
+  );
   const [focusKey, setFocusKey] = useState<string>();
   const body = useRef<HTMLTableSectionElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
@@ -129,6 +136,11 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       pendingFocus.current = undefined;
     }
   });
+  const isAtEnd = isVirtual && items.length > 0 && items.at(-1)?.index === sorted.length - 1;
+  const { onEnd } = props;
+  useEffect(() => {
+    if (isAtEnd) onEnd?.();
+  }, [isAtEnd, onEnd === undefined, sorted.length]);
   // j and k enter the table from anywhere on the page.
   useEffect(() => {
     const enter = (event: globalThis.KeyboardEvent): void => {

@@ -1,8 +1,9 @@
 import { keepPreviousData } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { Command } from 'cmdk';
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { Dialog as AriaDialog, Modal, ModalOverlay } from 'react-aria-components';
+import type { components } from '../api/gen/dashboard';
 import { flagsQuery, searchQuery } from '../api/queries';
 import { Show } from '../components/figure';
 import { Icon, type IconName } from '../components/icon';
@@ -12,13 +13,15 @@ import { read } from '../state/figure';
 import { choicesOf, storePreference } from '../state/preferences';
 import { text } from '../text';
 import { visibleGroups } from './nav';
+import { Pace } from './pace';
 import { useQuery } from '../state/query';
 
 const words = text.shell.palette;
+type Result = components['schemas']['SearchResult'];
 /** Rows requested from the server. */
 const MOST = 20;
-/** Acts are offered for the best matches. */
-const MOST_ACTS = 3;
+/** The server searches from this many letters on: one letter finds most of what there is. */
+const LEAST = 2;
 
 /** Matches what contains every typed word; letters scattered over a name are no match. A word's beginning counts more. */
 export function matchWords(value: string, search: string): number {
@@ -40,14 +43,27 @@ const kindIcons: Record<string, IconName> = {
   audit: 'list',
 };
 
-/** Returns the text after a pause in typing, so that a search is sent once per word. */
-function useDebounced(value: string, wait: number): string {
-  const [settled, setSettled] = useState(value);
+/** Searches at once while typing begins, then two a second: the server takes 30 in 10 s from a person. */
+const pace = new Pace({ burst: 8, every: 500 });
+
+/** Returns the text to search for: that of each key at once, of the newest only while keys come faster than the pace. */
+function usePaced(text: string): string {
+  const [sent, setSent] = useState(text);
   useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), wait);
+    if (text === sent) return;
+    const send = (): void => {
+      if (text !== '') pace.take(performance.now());
+      setSent(text);
+    };
+    const wait = text === '' ? 0 : pace.wait(performance.now());
+    if (wait === 0) {
+      send();
+      return;
+    }
+    const timer = setTimeout(send, wait);
     return () => clearTimeout(timer);
-  }, [value, wait]);
-  return settled;
+  }, [text, sent]);
+  return sent;
 }
 
 /** Models, pages, acts and everything the search finds, by keyboard. */
@@ -60,10 +76,16 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   const flags = useQuery(flagsQuery).data?.flags;
   const typed = query.trim();
   // "retrain x" lists what can be retrained: the server looks for the name.
-  const [, act = '', subject = ''] = /^(?:(retrain|promote)\s+)?(.*)$/i.exec(useDebounced(typed, 120)) ?? [];
-  const asked = useQuery({ ...searchQuery(subject, MOST), placeholderData: keepPreviousData });
+  const [, act = '', subject = ''] = /^(?:(retrain|promote)\s+)?(.*)$/i.exec(typed) ?? [];
+  const isSearched = [...subject].length >= LEAST;
+  const sent = usePaced(isSearched ? subject : '');
+  const asked = useQuery({
+    ...searchQuery(sent, MOST),
+    enabled: isSearched && sent !== '',
+    placeholderData: keepPreviousData,
+  });
   const results = read(asked, (view) => view.search.results);
-  const found = typed === '' || asked.data === undefined ? [] : asked.data.search.results;
+  const found = isSearched && asked.data !== undefined ? asked.data.search.results : [];
   const models = found.filter((result) => result.kind === 'model');
   const go = (run: () => unknown): void => {
     onClose();
@@ -80,15 +102,38 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     },
   ].filter((page) => matchWords(`go ${page.label}`, typed) > 0);
   const themes = choicesOf('theme').filter((theme) => matchWords(words.theme(text.shell.themes[theme]), typed) > 0);
-  const acts = models.slice(0, MOST_ACTS);
-  // The server's results arrive after the keystroke that requested them: the best of them is chosen
-  // then.
+  // The server's results arrive after the keystroke that requested them: the best of them is chosen then.
   const best = models[0] && (act === '' ? `model ${models[0].id}` : `do ${act.toLowerCase()} ${models[0].id}`);
   const [chosen, setChosen] = useState('');
   useEffect(() => {
     if (best !== undefined) setChosen(best);
   }, [best]);
-  const isKnown = typed === subject || act !== '';
+  const retrain = (model: Result, key = model.id) => (
+    <Item
+      key={key}
+      value={`do retrain ${model.id}`}
+      icon="retry"
+      title={words.retrain(model.label)}
+      onSelect={() =>
+        go(() => navigate({ to: '/models/$name', params: { name: model.id }, search: { act: 'retrain' } }))
+      }
+    />
+  );
+  const promote = (model: Result, key = model.id) => (
+    <Item
+      key={key}
+      value={`do promote ${model.id}`}
+      icon="up"
+      title={words.promote(model.label)}
+      onSelect={() => go(() => navigate({ to: '/models/$name/promote', params: { name: model.id } }))}
+    />
+  );
+  // The acts of the model that was chosen last follow it, so that the next step down reaches them. Their rows move from
+  // model to model: cmdk goes to the first row when the chosen one is removed. The pointer does not choose, as what
+  // moves under it would be chosen in turn.
+  const acting = useRef<string>(undefined);
+  acting.current = /^(?:model|do retrain|do promote) (.*)$/.exec(chosen)?.[1] ?? acting.current;
+  const active = models.find((model) => model.id === acting.current) ?? models[0];
   return (
     <ModalOverlay className="scrim" isOpen isDismissable onOpenChange={(open) => !open && onClose()}>
       <Modal className="palette-m">
@@ -99,6 +144,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
             label={words.label}
             loop
             shouldFilter={false}
+            disablePointerSelection
             value={chosen}
             onValueChange={setChosen}
           >
@@ -116,15 +162,18 @@ export default function Palette({ onClose }: { onClose: () => void }) {
             <Command.List className="res" label={words.label}>
               {act === '' && models.length > 0 && (
                 <Command.Group heading={words.models}>
-                  {models.map((model) => (
+                  {models.flatMap((model) => [
                     <Item
-                      key={model.id}
+                      key={`model ${model.id}`}
                       value={`model ${model.id}`}
                       icon="cube"
                       title={model.label}
                       onSelect={() => go(() => navigate({ href: model.url }))}
-                    />
-                  ))}
+                    />,
+                    ...(model === active
+                      ? [mayRetrain && retrain(model, 'retrain'), mayPromote && promote(model, 'promote')]
+                      : []),
+                  ])}
                 </Command.Group>
               )}
               {pages.length > 0 && (
@@ -142,32 +191,8 @@ export default function Palette({ onClose }: { onClose: () => void }) {
                 </Command.Group>
               )}
               <Command.Group heading={words.run}>
-                {mayRetrain &&
-                  !/^promote/i.test(act) &&
-                  acts.map((model) => (
-                    <Item
-                      key={model.id}
-                      value={`do retrain ${model.id}`}
-                      icon="retry"
-                      title={words.retrain(model.label)}
-                      onSelect={() =>
-                        go(() =>
-                          navigate({ to: '/models/$name', params: { name: model.id }, search: { act: 'retrain' } }),
-                        )
-                      }
-                    />
-                  ))}
-                {mayPromote &&
-                  !/^retrain/i.test(act) &&
-                  acts.map((model) => (
-                    <Item
-                      key={model.id}
-                      value={`do promote ${model.id}`}
-                      icon="up"
-                      title={words.promote(model.label)}
-                      onSelect={() => go(() => navigate({ to: '/models/$name/promote', params: { name: model.id } }))}
-                    />
-                  ))}
+                {mayRetrain && /^retrain/i.test(act) && models.map((model) => retrain(model))}
+                {mayPromote && /^promote/i.test(act) && models.map((model) => promote(model))}
                 {themes.map((theme) => (
                   <Item
                     key={theme}
@@ -192,11 +217,15 @@ export default function Palette({ onClose }: { onClose: () => void }) {
                         onSelect={() => go(() => navigate({ href: result.url }))}
                       />
                     ))}
-                  {isKnown && (results.kind !== 'measured' || found.length === 0) && results.kind !== 'loading' && (
-                    <p className="pad-s muted" role="status">
-                      <Show figure={results}>{() => words.none}</Show>
-                    </p>
-                  )}
+                  {isSearched &&
+                    sent === subject &&
+                    !asked.isPlaceholderData &&
+                    (results.kind !== 'measured' || found.length === 0) &&
+                    results.kind !== 'loading' && (
+                      <p className="pad-s muted" role="status">
+                        <Show figure={results}>{() => words.none}</Show>
+                      </p>
+                    )}
                   <Item
                     value="search"
                     icon="search"

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"testing"
 	"time"
@@ -97,4 +98,35 @@ func BenchmarkAppend(t *testing.B) {
 		b.chained("default", rounds*facts)
 	}
 	t.ReportMetric(float64(facts)*float64(t.N)/t.Elapsed().Seconds(), "facts/s")
+}
+
+// BenchmarkPages reads pages of 200 from 100,000 entries over the wire, each with the number of matches.
+func BenchmarkPages(t *testing.B) {
+	const entries = 100_000
+	path := filepath.Join(t.TempDir(), "key")
+	b := startLedger(t, "AUDIT_SIGNING_KEY_FILE="+path)
+	key, err := chain.OpenKey(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.write("default", entries, key)
+	if _, err := b.pool.Exec(t.Context(), "analyze audit_events"); err != nil { // as autovacuum does a minute later
+		t.Fatal(err)
+	}
+	next := b.Want(200, "GET", "/audit/events?limit=200", controlplanetest.Reader, nil).Object(t)["next_cursor"].(string)
+	for _, c := range []struct {
+		name, query string
+		count       float64
+	}{
+		{"first", "", entries}, {"next", "&cursor=" + url.QueryEscape(next), entries}, {"filter", "&action=retrain.requested", entries}, {"no-match", "&actor=nobody", 0},
+		{"search-rare", "&q=req+99999", 2}, {"search-common", "&q=jobembeddings+retrain", entries}, {"search-none", "&q=nothing", 0},
+	} {
+		t.Run(c.name, func(t *testing.B) {
+			for t.Loop() {
+				if page := b.Want(200, "GET", "/audit/events?limit=200"+c.query, controlplanetest.Reader, nil).Object(t); page["count"] != c.count {
+					t.Fatalf("%s: got %v matches, want %v", c.query, page["count"], c.count)
+				}
+			}
+		})
+	}
 }

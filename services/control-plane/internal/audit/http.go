@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +35,9 @@ const (
 	maxTarget  = 512
 	maxDetails = 16 << 10
 )
+
+// maxSearch limits the text of a search, in characters.
+const maxSearch = 200
 
 // maxDepth limits the nesting of objects and lists in a fact's details.
 const maxDepth = 32
@@ -78,6 +82,10 @@ func (a API) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	words := c.QueryParam("q")
+	if utf8.RuneCountInString(words) > maxSearch {
+		return fault.Invalid("must have at most "+strconv.Itoa(maxSearch)+" characters", "query", "q")
+	}
 	q := store.ListAuditEventsParams{
 		Tenant: tenant, Action: wire.OptionalText(c.QueryParam("action")), Source: wire.OptionalText(c.QueryParam("source")),
 		Actor: wire.OptionalText(c.QueryParam("actor")), Since: since, Until: until, MaxRows: int32(limit) + 1,
@@ -91,13 +99,7 @@ func (a API) List(c echo.Context) error {
 	} else if ok {
 		q.Before = &at.Before
 	}
-	rows, err := a.Ledger.Store.ListAuditEvents(ctx, q)
-	if err != nil {
-		return err
-	}
-	count, err := a.Ledger.Store.CountAuditEvents(ctx, store.CountAuditEventsParams{
-		Tenant: tenant, Model: q.Model, Action: q.Action, Source: q.Source, Actor: q.Actor, Since: since, Until: until,
-	})
+	rows, count, err := a.read(ctx, words, q)
 	if err != nil {
 		return err
 	}
@@ -114,6 +116,29 @@ func (a API) List(c echo.Context) error {
 		})
 	}
 	return c.JSON(http.StatusOK, out)
+}
+
+// read returns a page and the number of matches on all pages. Without words there is nothing to search for.
+func (a API) read(ctx context.Context, words string, q store.ListAuditEventsParams) (rows []store.AuditEvent, count int64, err error) {
+	if words == "" {
+		if rows, err = a.Ledger.Store.ListAuditEvents(ctx, q); err != nil {
+			return nil, 0, err
+		}
+		count, err = a.Ledger.Store.CountAuditEvents(ctx, store.CountAuditEventsParams{
+			Tenant: q.Tenant, Model: q.Model, Action: q.Action, Source: q.Source, Actor: q.Actor, Since: q.Since, Until: q.Until,
+		})
+		return rows, count, err
+	}
+	if rows, err = a.Ledger.Store.SearchAuditEvents(ctx, store.SearchAuditEventsParams{
+		Tenant: q.Tenant, Words: words, Model: q.Model, Action: q.Action, Source: q.Source, Actor: q.Actor, Since: q.Since, Until: q.Until,
+		Before: q.Before, MaxRows: q.MaxRows,
+	}); err != nil {
+		return nil, 0, err
+	}
+	count, err = a.Ledger.Store.CountFoundAuditEvents(ctx, store.CountFoundAuditEventsParams{
+		Tenant: q.Tenant, Words: words, Model: q.Model, Action: q.Action, Source: q.Source, Actor: q.Actor, Since: q.Since, Until: q.Until,
+	})
+	return rows, count, err
 }
 
 // parseTimeRange reads since and until.

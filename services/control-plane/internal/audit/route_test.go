@@ -90,13 +90,15 @@ func TestListing(t *testing.T) {
 	for i := range 9 {
 		events = append(events, outbox.Audit(outbox.AuditFact{
 			Tenant: "default", Actor: []string{"alice", "bob"}[i%2], Action: []string{"a.made", "a.gone", "b.made"}[i%3], Target: []string{"model:JPCP", "model:MACK"}[i%2],
-			Outcome: "ok", Source: []string{"control-plane", "inference"}[i%2], Time: at.Add(time.Duration(i) * time.Hour),
+			Outcome: "ok", Source: []string{"control-plane", "inference"}[i%2], Time: at.Add(time.Duration(i) * time.Hour), Details: map[string]any{"note": fmt.Sprintf("Round-%d of the_spring", 10*i)},
 		}))
 	}
 	b.emit(append(events, auditFact("other", 1), auditFact("platform", 1), auditFact("third", 1))...)
 	b.chained("default", 9)
 	b.chained("third", 1)
+	seventh := itemsOf(t, b.Want(200, "GET", "/audit/events?limit=3", controlplanetest.Reader, nil))[2]["event_id"].(string)
 	for query, want := range map[string]string{
+		"?q=" + seventh:            "7",
 		"":                         "9 8 7 6 5 4 3 2 1",
 		"?model=jpcp":              "9 7 5 3 1",
 		"?action=a.made":           "7 4 1",
@@ -106,6 +108,13 @@ func TestListing(t *testing.T) {
 		"?since=2026-01-02T06:04:05%2B01:00&until=2026-01-02T06:04:05.001Z": "4 3",
 		"?actor=nobody":                       "",
 		"?tenant=default&actor=alice&limit=2": "9 7",
+		"?q=jpcp":                             "9 7 5 3 1", // within model:JPCP
+		"?q=MAC+goN":                          "8 2",       // every word, by its beginning
+		"?q=round-80":                         "9",         // details
+		"?q=spring&actor=bob&action=a.gone":   "8 2",
+		"?q=gone":                             "8 5 2",
+		"?q=pring":                            "",
+		"?q=%27%26%7C%21%3A*()%3C-%3E%5C":     "", // operators are punctuation
 	} {
 		r := b.Want(200, "GET", "/audit/events"+query, controlplanetest.Reader, nil)
 		var got []string

@@ -383,6 +383,48 @@ func (q *Queries) CountAuditEvents(ctx context.Context, arg CountAuditEventsPara
 	return count, err
 }
 
+const countFoundAuditEvents = `-- name: CountFoundAuditEvents :one
+with found as materialized (
+    select f.tenant, f.seq from audit_events f
+    where f.tenant = $7
+        and audit_words(f.seq, f.event_id, f.source, f.actor, f.action, f.target, f.outcome, f.request_id, f.details) @@ audit_query($8)
+)
+select count(*) from audit_events e join found using (tenant, seq)
+where ($1::text is null or e.target = 'model:' || $1)
+    and ($2::text is null or e.action = $2)
+    and ($3::text is null or e.source = $3)
+    and ($4::text is null or e.actor = $4)
+    and ($5::timestamptz is null or e.ts >= $5)
+    and ($6::timestamptz is null or e.ts < $6)
+`
+
+type CountFoundAuditEventsParams struct {
+	Model  *string
+	Action *string
+	Source *string
+	Actor  *string
+	Since  *time.Time
+	Until  *time.Time
+	Tenant string
+	Words  string
+}
+
+func (q *Queries) CountFoundAuditEvents(ctx context.Context, arg CountFoundAuditEventsParams) (int64, error) {
+	row := q.db.QueryRow(ctx, countFoundAuditEvents,
+		arg.Model,
+		arg.Action,
+		arg.Source,
+		arg.Actor,
+		arg.Since,
+		arg.Until,
+		arg.Tenant,
+		arg.Words,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const fenceAuditWriter = `-- name: FenceAuditWriter :execrows
 insert into audit_writers as w (coordinator, fence) values ($1, $2)
 on conflict (coordinator) do update set fence = excluded.fence where w.fence <= excluded.fence
@@ -879,4 +921,83 @@ type PutAuditVouchParams struct {
 func (q *Queries) PutAuditVouch(ctx context.Context, arg PutAuditVouchParams) error {
 	_, err := q.db.Exec(ctx, putAuditVouch, arg.KeyID, arg.VouchedBy, arg.Signature)
 	return err
+}
+
+const searchAuditEvents = `-- name: SearchAuditEvents :many
+with found as materialized (
+    select f.tenant, f.seq from audit_events f
+    where f.tenant = $9
+        and audit_words(f.seq, f.event_id, f.source, f.actor, f.action, f.target, f.outcome, f.request_id, f.details) @@ audit_query($10)
+)
+select e.tenant, e.seq, e.event_id, e.ts, e.source, e.actor, e.action, e.target, e.outcome, e.request_id, e.details, e.prev_hash, e.hash, e.mac from audit_events e join found using (tenant, seq)
+where ($1::text is null or e.target = 'model:' || $1)
+    and ($2::text is null or e.action = $2)
+    and ($3::text is null or e.source = $3)
+    and ($4::text is null or e.actor = $4)
+    and ($5::timestamptz is null or e.ts >= $5)
+    and ($6::timestamptz is null or e.ts < $6)
+    and ($7::bigint is null or e.seq < $7)
+order by e.seq desc
+limit $8
+`
+
+type SearchAuditEventsParams struct {
+	Model   *string
+	Action  *string
+	Source  *string
+	Actor   *string
+	Since   *time.Time
+	Until   *time.Time
+	Before  *int64
+	MaxRows int32
+	Tenant  string
+	Words   string
+}
+
+// A search is a query of its own, and its matches are found first: an optional condition, or the order, would let the
+// planner compute the words of every entry instead of using their index, which takes seconds.
+func (q *Queries) SearchAuditEvents(ctx context.Context, arg SearchAuditEventsParams) ([]AuditEvent, error) {
+	rows, err := q.db.Query(ctx, searchAuditEvents,
+		arg.Model,
+		arg.Action,
+		arg.Source,
+		arg.Actor,
+		arg.Since,
+		arg.Until,
+		arg.Before,
+		arg.MaxRows,
+		arg.Tenant,
+		arg.Words,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []AuditEvent
+	for rows.Next() {
+		var i AuditEvent
+		if err := rows.Scan(
+			&i.Tenant,
+			&i.Seq,
+			&i.EventID,
+			&i.Ts,
+			&i.Source,
+			&i.Actor,
+			&i.Action,
+			&i.Target,
+			&i.Outcome,
+			&i.RequestID,
+			&i.Details,
+			&i.PrevHash,
+			&i.Hash,
+			&i.Mac,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -101,7 +101,11 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 	}
 	renameProblems(base.Server.Echo)
 	access.AddHeaders(base.Server.Echo, cfg.PublicURL)
-	base.Server.Echo.Use(snapshot.MaskToken, p.requests.Middleware)
+	compress, err := access.CompressJSON()
+	if err != nil {
+		return err
+	}
+	base.Server.Echo.Use(compress, snapshot.MaskToken, p.requests.Middleware)
 	p.addRoutes(base.Server.Echo)
 	return nil
 }

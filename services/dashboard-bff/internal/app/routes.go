@@ -17,11 +17,6 @@ func (p *parts) addRoutes(e *echo.Echo) {
 	viewer := func(opts ...access.Option) echo.MiddlewareFunc { return p.guard.Require(caller.Viewer, opts...) }
 	admin := func(opts ...access.Option) echo.MiddlewareFunc { return p.guard.Require(caller.Admin, opts...) }
 
-	compressed := access.Compress()
-	view := func(path string, h echo.HandlerFunc, guard echo.MiddlewareFunc) {
-		service.Get(e, path, h, compressed, guard)
-	}
-
 	e.POST("/api/auth/login", p.login.Login, p.guard.Public(access.Login))
 	e.POST("/api/auth/logout", p.login.Logout, viewer())
 	service.Get(e, "/api/auth/me", p.login.Me, viewer())
@@ -37,21 +32,21 @@ func (p *parts) addRoutes(e *echo.Echo) {
 	service.Get(e, "/api/v1/selfobs/status", p.self.Status, viewer())
 	e.POST("/api/v1/selfobs/action", p.self.Action, viewer())
 
-	view("/api/v1/overview", p.views.Overview, viewer())
-	view("/api/v1/mlops/registry", p.views.Registry, viewer())
-	view("/api/v1/mlops/model/:name", p.views.Model, viewer())
-	view("/api/v1/mlops/model/:name/series", p.views.Series, viewer())
-	view("/api/v1/mlops/promotion/:name", p.views.Promotion, viewer())
-	view("/api/v1/runs", p.views.Runs, viewer())
-	view("/api/v1/runs/:id", p.views.Run, viewer())
+	service.Get(e, "/api/v1/overview", p.views.Overview, viewer())
+	service.Get(e, "/api/v1/mlops/registry", p.views.Registry, viewer())
+	service.Get(e, "/api/v1/mlops/model/:name", p.views.Model, viewer())
+	service.Get(e, "/api/v1/mlops/model/:name/series", p.views.Series, viewer())
+	service.Get(e, "/api/v1/mlops/promotion/:name", p.views.Promotion, viewer())
+	service.Get(e, "/api/v1/runs", p.views.Runs, viewer())
+	service.Get(e, "/api/v1/runs/:id", p.views.Run, viewer())
 
-	view("/api/v1/facility/overview", p.facility.Overview, viewer())
-	view("/api/v1/facility/queue", p.facility.Queue, viewer())
-	view("/api/v1/facility/job/:job_id", p.facility.Job, viewer())
-	view("/api/v1/llmops/overview", p.llmops.Overview, viewer())
-	view("/api/v1/governance/overview", p.governance.Overview, viewer())
-	view("/api/v1/finops/overview", p.finops.Overview, viewer())
-	view("/api/v1/alerts", p.alerts.List, viewer())
+	service.Get(e, "/api/v1/facility/overview", p.facility.Overview, viewer())
+	service.Get(e, "/api/v1/facility/queue", p.facility.Queue, viewer())
+	service.Get(e, "/api/v1/facility/job/:job_id", p.facility.Job, viewer())
+	service.Get(e, "/api/v1/llmops/overview", p.llmops.Overview, viewer())
+	service.Get(e, "/api/v1/governance/overview", p.governance.Overview, viewer())
+	service.Get(e, "/api/v1/finops/overview", p.finops.Overview, viewer())
+	service.Get(e, "/api/v1/alerts", p.alerts.List, viewer())
 	e.POST("/api/v1/alerts/:alert_id/ack", p.alerts.Ack, viewer())
 	service.Get(e, "/api/v1/inbox", p.inbox.List, viewer())
 	e.POST("/api/v1/inbox/read-all", p.inbox.ReadAll, viewer())
@@ -64,7 +59,7 @@ func (p *parts) addRoutes(e *echo.Echo) {
 	e.POST(channels+"/:id/test", p.notifier.Test, admin())
 	service.Get(e, "/api/v1/search", p.search.FindEntries, viewer(access.Limit(access.Search)))
 	service.Get(e, "/api/v1/approvals/:id/effect", p.effects.Get, viewer())
-	view("/api/audit", p.audit.List, admin())
+	service.Get(e, "/api/audit", p.audit.List, admin())
 
 	service.Get(e, "/api/v1/flags", p.flags.List, viewer())
 	service.Get(e, "/api/v1/flags/admin", p.flags.ListDefinitions, admin())
@@ -93,8 +88,8 @@ func (p *parts) addRoutes(e *echo.Echo) {
 	service.Get(e, "/api/v1/assistant/sessions/:session/actions", p.drawer.ListActions, viewer())
 	e.POST("/api/v1/assistant/sessions/:session/actions/:action_id", p.drawer.DecideAction, admin(access.StepUp(access.AssistantDecide)))
 
-	view("/api/docs/tree", p.docs.ListPages, viewer())
-	view("/api/docs/content", p.docs.GetPage, viewer())
+	service.Get(e, "/api/docs/tree", p.docs.ListPages, viewer())
+	service.Get(e, "/api/docs/content", p.docs.GetPage, viewer())
 	service.Get(e, "/api/v1/stream", p.stream.Serve, viewer())
 
 	p.addProxyRoutes(e)

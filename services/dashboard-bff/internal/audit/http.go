@@ -54,7 +54,7 @@ type query struct {
 }
 
 func parseQuery(c echo.Context) (query, error) {
-	if err := input.CheckQuery(c, "limit", "offset", "cursor", "model", "action", "source", "actor", "since", "until"); err != nil {
+	if err := input.CheckQuery(c, "limit", "offset", "cursor", "model", "action", "source", "actor", "q", "since", "until"); err != nil {
 		return query{}, err
 	}
 	limit, err := service.PageLimit(c)
@@ -62,7 +62,7 @@ func parseQuery(c echo.Context) (query, error) {
 		return query{}, err
 	}
 	q := query{limit: limit}
-	for name, member := range map[string]**string{"model": &q.params.Model, "action": &q.params.Action, "source": &q.params.Source, "actor": &q.params.Actor} {
+	for name, member := range map[string]**string{"model": &q.params.Model, "action": &q.params.Action, "source": &q.params.Source, "actor": &q.params.Actor, "q": &q.params.Q} {
 		if v := c.QueryParam(name); v != "" {
 			*member = &v
 		}
@@ -158,7 +158,7 @@ func (l *Log) read(ctx context.Context, who caller.Caller, q query) (controlplan
 func viewEntry(e controlplane.AuditEvent) api.AuditEntry {
 	at, _ := time.Parse(time.RFC3339Nano, e.Ts) // the ledger hashes that form
 	out := api.AuditEntry{
-		Id: e.EventId.String(), At: at.UTC(), Actor: e.Actor, Action: e.Action, Target: e.Target, Source: e.Source, Outcome: string(e.Outcome),
+		Id: e.EventId.String(), Seq: e.Seq, RequestId: e.RequestId, At: at.UTC(), Actor: e.Actor, Action: e.Action, Target: e.Target, Source: e.Source, Outcome: string(e.Outcome),
 		Details: map[string]any{}, Hash: e.Hash,
 	}
 	_ = json.Unmarshal(e.Details, &out.Details) // an object, by the ledger's rule

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/mlp-platform/platform/clients/go/controlplane"
 	api "github.com/mlp-platform/platform/clients/go/dashboard"
 	"github.com/mlp-platform/platform/libs/testenv"
@@ -50,7 +52,7 @@ func TestEntriesAreThoseOfTheLedger(t *testing.T) {
 	for i, e := range got.Items {
 		w := want[i]
 		if e.Id != w.EventId.String() || e.At.Format("2006-01-02T15:04:05.000000Z") != w.Ts || e.Actor != w.Actor || e.Action != w.Action ||
-			e.Target != w.Target || e.Source != w.Source || e.Outcome != string(w.Outcome) || e.Hash != w.Hash {
+			e.Target != w.Target || e.Source != w.Source || e.Outcome != string(w.Outcome) || e.Hash != w.Hash || e.Seq != w.Seq || cmp.Diff(e.RequestId, w.RequestId) != "" {
 			t.Errorf("got %+v, want %+v", e, w)
 		}
 	}

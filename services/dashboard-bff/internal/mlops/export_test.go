@@ -6,3 +6,5 @@ func (v *Views) Differences() int {
 	defer v.serving.mu.Unlock()
 	return len(v.serving.since)
 }
+
+var SeverityOf = severityOf

@@ -12,7 +12,6 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/dashboard"
 	"github.com/mlp-platform/platform/clients/go/inference"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/compose"
-	"github.com/mlp-platform/platform/services/dashboard-bff/internal/input"
 )
 
 // answers of a view's sources; ok marks the ones that answered.
@@ -28,7 +27,8 @@ type answers struct {
 
 // Registry serves GET /api/v1/mlops/registry.
 func (v *Views) Registry(c echo.Context) error {
-	if err := input.CheckQuery(c); err != nil {
+	q, err := parseRegistryQuery(c)
+	if err != nil {
 		return err
 	}
 	view := v.pool.Begin(c)
@@ -49,13 +49,17 @@ func (v *Views) Registry(c echo.Context) error {
 	if ok && a.ok.serving {
 		v.serving.observe(all, a.serving)
 	}
-	return view.AnswerShared("registry", func() any {
-		out := api.Registry{Count: len(all), Rows: make([]api.RegistryRow, len(all))}
+	build := func() any {
+		rows := make([]api.RegistryRow, len(all))
 		for i, m := range all {
-			out.Rows[i] = v.row(m, a)
+			rows[i] = v.row(m, a)
 		}
-		return api.RegistryView{Registry: out}
-	})
+		return api.RegistryView{Registry: q.page(c.Path(), rows)}
+	}
+	if len(c.QueryParams()) > 0 {
+		return view.Answer(build())
+	}
+	return view.AnswerShared("registry", build)
 }
 
 // row returns one model. Data of a failed source is missing, and the health is then unknown.
@@ -89,6 +93,7 @@ func (v *Views) row(m registered, a answers) api.RegistryRow {
 	}
 	verdict, reasons := v.judge(m, a)
 	row.Health, row.HealthReasons = verdict, &reasons
+	row.Severity = severityOf(row)
 	return row
 }
 

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	api "github.com/mlp-platform/platform/clients/go/dashboard"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/mlops"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/viewtest"
 )
 
@@ -244,7 +247,9 @@ func TestRegistryRowsWithoutASource(t *testing.T) {
 	f.Tracker.Break()
 	got := f.registry(t)
 	got.WantPartial("tracker")
-	got.Want(map[string]any{"registry": map[string]any{"count": 0, "rows": []any{}}})
+	got.Want(map[string]any{"registry": map[string]any{
+		"count": 0, "rows": []any{}, "matching": 0, "served": 0, "next_cursor": nil, "severities": map[string]any{"critical": 0, "warn": 0, "unknown": 0, "ok": 0},
+	}})
 }
 
 // searchModels is where the tracker lists its models.
@@ -326,6 +331,90 @@ func TestRegistryOfFiveThousandModelsTakesAFewCalls(t *testing.T) {
 	calls := f.Tracker.Calls("") + f.Serving.Calls("") + f.ControlPlane.Calls("")
 	if want := 25 + 10 + 1 + 1 + 1 + 1; calls != want {
 		t.Errorf("%d calls, want %d: one for each page of each source", calls, want)
+	}
+}
+
+// names returns those of a page's rows and the cursor to the next.
+func (f *fixture) page(t testing.TB, query string) (names []string, page api.Registry) {
+	t.Helper()
+	var v api.RegistryView
+	if err := json.Unmarshal(viewtest.Get(t, f.views.Registry, "/api/v1/mlops/registry", "/api/v1/mlops/registry?"+query).Body, &v); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range v.Registry.Rows {
+		names = append(names, r.Name)
+	}
+	return names, v.Registry
+}
+
+// Pages end to end hold each row once, in the order of the whole, whatever it is sorted by.
+func TestPagesOfTheRegistryAreTheWholeInOrder(t *testing.T) {
+	t.Parallel()
+	f := setupWithin(t, time.Minute).withRules()
+	f.manyModels(1203)
+	for _, sort := range []string{"name", "-name", "health", "-health", "version", "-version", "z", "freshness", "-governed"} {
+		whole, _ := f.page(t, "sort="+sort)
+		var got []string
+		for cursor := ""; ; {
+			names, page := f.page(t, "limit=100&sort="+sort+"&cursor="+cursor)
+			got = append(got, names...)
+			if page.Count != 1203 || page.Matching != 1203 || page.Served != 1203 || page.Severities["ok"] != 1203 {
+				t.Fatalf("%s: counts %+v, want 1203 models, all matching, served and ok", sort, page)
+			}
+			if page.NextCursor == nil {
+				break
+			}
+			cursor = *page.NextCursor
+		}
+		if len(whole) != 1203 || !slices.Equal(got, whole) {
+			t.Errorf("%s: %d rows in pages, %d in whole; want the same in the same order", sort, len(got), len(whole))
+		}
+	}
+	if first, _ := f.page(t, "limit=1&sort=-version"); !slices.Equal(first, []string{"MODEL-00006"}) {
+		t.Errorf("highest version first: got %v, want the first of version 7", first)
+	}
+	if names, page := f.page(t, "limit=2&q=DEL-0012"); !slices.Equal(names, []string{"MODEL-00120", "MODEL-00121"}) || page.Matching != 10 || page.Count != 1203 {
+		t.Errorf("got %v of %d of %d, want two of ten of 1203", names, page.Matching, page.Count)
+	}
+	for _, query := range []string{"view=attention", "view=unmeasured", "stage=none", "stage=Canary,Staging", "freshness=stale,unknown"} {
+		if names, page := f.page(t, query+"&limit=5"); len(names) != 0 || page.Matching != 0 || page.Count != 1203 {
+			t.Errorf("%s: got %v, want none", query, names)
+		}
+	}
+	if names, _ := f.page(t, "limit=1&view=all&stage=Production&freshness=current"); len(names) != 1 {
+		t.Error("models in Production that are current: got none")
+	}
+}
+
+func TestInvalidRegistryQueriesAreRefused(t *testing.T) {
+	t.Parallel()
+	f := setupWithin(t, time.Minute)
+	for _, query := range []string{"limit=0", "limit=501", "limit=", "cursor=x", "view=bad", "stage=production", "freshness=old", "sort=trend", "sort=--name", "q=" + strings.Repeat("x", 201), "page=2"} {
+		t.Run(query, func(t *testing.T) {
+			a := viewtest.Do(t, viewtest.Request{Handler: f.views.Registry, Route: "/api/v1/mlops/registry", Path: "/api/v1/mlops/registry?" + query})
+			name, _, _ := strings.Cut(query, "=")
+			if a.Status != http.StatusUnprocessableEntity || !strings.Contains(string(a.Body), "query."+name+": ") {
+				t.Errorf("got %d %s, want 422 about %s", a.Status, a.Body, name)
+			}
+		})
+	}
+}
+
+func TestSeverities(t *testing.T) {
+	t.Parallel()
+	z := func(v float64) *float64 { return &v }
+	for _, tc := range []struct {
+		row  api.RegistryRow
+		want string
+	}{
+		{api.RegistryRow{Health: "ok"}, "ok"}, {api.RegistryRow{Health: "unknown", ZScore: z(9)}, "unknown"},
+		{api.RegistryRow{Health: "warn", ZScore: z(2.4)}, "warn"}, {api.RegistryRow{Health: "warn", ZScore: z(3)}, "critical"},
+		{api.RegistryRow{Health: "warn", HealthReasons: &[]string{"drift CORRUPT under Production (zeros)"}}, "critical"},
+		{api.RegistryRow{Health: "warn", HealthReasons: &[]string{"stale: uncritically old"}}, "warn"},
+	} {
+		if got := mlops.SeverityOf(tc.row); string(got) != tc.want {
+			t.Errorf("%+v: got %s, want %s", tc.row, got, tc.want)
+		}
 	}
 }
 

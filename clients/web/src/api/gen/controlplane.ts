@@ -4020,6 +4020,8 @@ export interface operations {
                 action?: string;
                 source?: string;
                 actor?: string;
+                /** @description Words that the entry contains, each at least in its beginning, in any case: number, ids, who, what, details */
+                q?: string;
                 /** @description RFC 3339, inclusive */
                 since?: string;
                 /** @description RFC 3339, exclusive */

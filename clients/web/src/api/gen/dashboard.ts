@@ -373,7 +373,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every registered model (viewer) */
+        /** Every registered model, or a page of those that match (viewer) */
         get: operations["registry"];
         put?: never;
         post?: never;
@@ -1172,6 +1172,12 @@ export interface components {
         };
         AuditEntry: {
             id: string;
+            /**
+             * Format: int64
+             * @description Its number in the tenant's ledger, without gaps from 1
+             */
+            seq: number;
+            request_id?: string;
             /** Format: date-time */
             at: string;
             actor: string;
@@ -1276,6 +1282,11 @@ export interface components {
             /** @enum {string} */
             health: "ok" | "warn" | "unknown";
             /**
+             * @description Of health: critical from |z| 3 on, and if a reason is critical, corrupt or not served
+             * @enum {string}
+             */
+            severity: "critical" | "warn" | "unknown" | "ok";
+            /**
              * Format: date-time
              * @description Newest of version change, snapshot and traffic change
              */
@@ -1309,8 +1320,18 @@ export interface components {
             zScore?: number | null;
         };
         Registry: {
+            /** @description Models of the registry */
             count: number;
             rows: components["schemas"]["RegistryRow"][];
+            /** @description Models that match, on all pages */
+            matching: number;
+            /** @description Models with a version in Production */
+            served: number;
+            /** @description Models of the registry by severity */
+            severities: {
+                [key: string]: number;
+            };
+            next_cursor: string | null;
         };
         RegistryView: components["schemas"]["Freshness"] & {
             registry: components["schemas"]["Registry"];
@@ -2581,6 +2602,8 @@ export interface operations {
                 action?: string;
                 source?: string;
                 actor?: string;
+                /** @description Words that the entry contains, each at least in its beginning, in any case */
+                q?: string;
                 since?: string;
                 until?: string;
             };
@@ -2771,7 +2794,21 @@ export interface operations {
     };
     registry: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Rows of a page; without it, all */
+                limit?: number;
+                /** @description Opaque next_cursor of the previous page */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Part of name, description or a reason of health, in any case */
+                q?: string;
+                view?: "all" | "attention" | "unmeasured";
+                /** @description Aliases that are set, or none, separated by commas */
+                stage?: string;
+                /** @description current, stale or unknown, separated by commas */
+                freshness?: string;
+                /** @description name, health (worst first), version, z, freshness or governed; with - in front, the other way. Rows without a value come last */
+                sort?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;

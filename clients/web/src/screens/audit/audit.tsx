@@ -1,11 +1,12 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { useCallback, useMemo, useState } from 'react';
+import { useCallback, useEffect, useMemo, useState } from 'react';
 import { AUDIT_PAGE, auditQuery, type AuditFilters } from '../../api/queries';
 import type { components } from '../../api/gen/dashboard';
 import { Blank, CopyText, ErrorBlank, Message } from '../../components/blank';
 import { Button } from '../../components/button';
 import { downloadText, formatCSV } from '../../components/csv';
 import { Dialog } from '../../components/dialog';
+import { TextField } from '../../components/field';
 import { FilterBar, FilterChip, TextFilter } from '../../components/filters';
 import { ButtonLink } from '../../components/link';
 import { PageHead } from '../../components/page';
@@ -15,7 +16,7 @@ import { Facts } from '../../components/stat';
 import { State } from '../../components/state';
 import { DataTable, type Column } from '../../components/table';
 import { formatCount, shortenHash } from '../../format/numbers';
-import { formatExact, parseTime } from '../../format/time';
+import { formatExact } from '../../format/time';
 import { useMe } from '../../state/auth';
 import { read, readLast, orElse } from '../../state/figure';
 import { text } from '../../text';
@@ -30,6 +31,7 @@ const words = text.audit;
 type Entry = components['schemas']['AuditEntry'];
 
 const columns: Column<Entry>[] = [
+  { key: 'seq', header: words.columns.seq, numeric: true, drop: 'phone', cell: (row) => row.seq },
   {
     key: 'outcome',
     header: words.columns.outcome,
@@ -102,10 +104,10 @@ export function AuditScreen() {
 const noPages: { pages: { items: Entry[] }[] } = { pages: [] };
 
 function AuditLog() {
-  const { model, action, source, actor, since, until } = route.useSearch();
+  const { q, model, action, source, actor, since, until } = route.useSearch();
   const filters: AuditFilters = useMemo(
-    () => ({ model, action, source, actor, since, until }),
-    [model, action, source, actor, since, until],
+    () => ({ q, model, action, source, actor, since, until }),
+    [q, model, action, source, actor, since, until],
   );
   const query = useInfiniteQuery(auditQuery(filters));
   const navigate = useNavigate({ from: '/audit' });
@@ -115,12 +117,13 @@ function AuditLog() {
       void navigate({ to: '/audit', search: (old) => ({ ...old, ...change }), replace: true, resetScroll: false }),
     [navigate],
   );
-  const setModel = useCallback((value: string) => set({ model: value.trim() || undefined }), [set]);
+  const setText = useCallback((value: string) => set({ q: value.trim() || undefined }), [set]);
   const rows = useMemo(() => orElse(readLast(query), noPages).pages.flatMap((page) => page.items), [query.data]);
   const total = read(query, (data) => data.pages[0]?.total);
   const filtered = Object.values(filters).some(Boolean);
   const clear = (): void =>
     set({
+      q: undefined,
       model: undefined,
       action: undefined,
       source: undefined,
@@ -128,8 +131,9 @@ function AuditLog() {
       since: undefined,
       until: undefined,
     });
-  const chip = (name: 'action' | 'source' | 'actor') => {
-    const seen = [...new Set([filters[name], ...rows.map((row) => row[name])])].filter((v): v is string => !!v).sort();
+  const chip = (name: 'model' | 'action' | 'source' | 'actor') => {
+    const values = rows.map((row) => (name === 'model' ? modelOf(row.target) : row[name]));
+    const seen = [...new Set([filters[name], ...values])].filter((v): v is string => !!v).sort();
     return (
       <FilterChip
         name={words[name]}
@@ -145,8 +149,9 @@ function AuditLog() {
       words.csvFile,
       'text/csv',
       formatCSV(
-        ['at', 'actor', 'role', 'action', 'target', 'source', 'outcome', 'details', 'hash'],
+        ['seq', 'at', 'actor', 'role', 'action', 'target', 'source', 'outcome', 'details', 'hash'],
         rows.map((r) => [
+          r.seq,
           r.at,
           r.actor,
           r.role,
@@ -190,7 +195,8 @@ function AuditLog() {
         }
       >
         <FilterBar>
-          <TextFilter label={words.filterModel} value={model ?? ''} onChange={setModel} />
+          <TextFilter label={words.search} value={q ?? ''} onChange={setText} />
+          {chip('model')}
           {chip('action')}
           {chip('source')}
           {chip('actor')}
@@ -205,6 +211,8 @@ function AuditLog() {
             rowKey={(row) => row.id}
             rowName={(row) => `${row.action} ${row.target}`}
             onOpen={setOpen}
+            current={open?.id}
+            onEnd={query.hasNextPage && !query.isFetchingNextPage ? () => void query.fetchNextPage() : undefined}
             empty={
               filtered ? (
                 <Blank
@@ -230,12 +238,12 @@ function AuditLog() {
           </div>
         )}
       </Panel>
-      {open && <EntryDialog entry={open} onClose={() => setOpen(undefined)} onFilter={set} />}
+      {open && <EntryDrawer entry={open} onClose={() => setOpen(undefined)} onFilter={set} />}
     </>
   );
 }
 
-/** An instant in UTC; what a link gave to the microsecond stays as it is until someone changes it. */
+/** A date or an instant of ISO 8601, in UTC; the list follows when the field is left or Enter is pressed. */
 function InstantField({
   label,
   value,
@@ -245,22 +253,28 @@ function InstantField({
   value: string | undefined;
   onChange: (value: string | undefined) => void;
 }) {
+  const [typed, setTyped] = useState(showInstant(value));
+  useEffect(() => setTyped(showInstant(value)), [value]);
+  const at = readInstant(typed);
+  const apply = (): void => {
+    if (at !== null && at !== value) onChange(at);
+  };
   return (
-    <label className="instant">
-      <span>{label}</span>
-      <span className="input">
-        <input
-          type="datetime-local"
-          step={1}
-          value={showInstant(value)}
-          onChange={(event) => onChange(readInstant(event.currentTarget.value))}
-        />
-      </span>
-    </label>
+    <div className="instant">
+      <TextField
+        label={label}
+        placeholder={words.isoExample}
+        value={typed}
+        onChange={setTyped}
+        onBlur={apply}
+        onKeyDown={(event) => event.key === 'Enter' && apply()}
+        error={at === null ? words.notISO : undefined}
+      />
+    </div>
   );
 }
 
-function EntryDialog({
+function EntryDrawer({
   entry,
   onClose,
   onFilter,
@@ -269,14 +283,13 @@ function EntryDialog({
   onClose: () => void;
   onFilter: (change: AuditFilters) => void;
 }) {
-  const at = parseTime(entry.at);
   const model = modelOf(entry.target);
   const details = JSON.stringify(entry.details, null, 2);
   return (
     <Dialog
-      title={words.entry(entry.action)}
+      title={words.entry(entry.seq, entry.action)}
       isOpen
-      wide
+      side
       onClose={onClose}
       footer={
         <>
@@ -305,7 +318,7 @@ function EntryDialog({
       <Facts
         facts={[
           [words.columns.outcome, <Outcome outcome={entry.outcome} />],
-          [words.columns.at, at ? formatExact(at) : entry.at],
+          [words.columns.at, <code>{entry.at}</code>],
           [words.columns.actor, entry.actor],
           entry.role ? [words.role, entry.role] : undefined,
           [
@@ -322,7 +335,8 @@ function EntryDialog({
           entry.key ? [words.key, <code>{entry.key}</code>] : undefined,
           [words.columns.source, entry.source],
           [words.id, <CopyText value={entry.id} />],
-          [words.columns.hash, <CopyText value={entry.hash} shown={shortenHash(entry.hash, 10)} />],
+          entry.request_id ? [words.requestID, <CopyText value={entry.request_id} />] : undefined,
+          [words.columns.hash, <CopyText value={entry.hash} />],
         ]}
       />
       <h3 className="mt">{words.details}</h3>

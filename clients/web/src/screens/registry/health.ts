@@ -11,27 +11,9 @@ export interface Health {
   reasons: string[];
 }
 
-/** A z score from here on is critical; the same bound as alerts and `mlp drift status` use. */
-export const CRITICAL_Z = 3;
-export const WARNING_Z = 2;
-
-// Filters, counts and sorting compute the health of each row repeatedly.
-const known = new WeakMap<RegistryRow, Health>();
-
-/** Returns a row's health with its reasons. The server has three verdicts; how bad a warning is follows from z and its words. */
+/** Returns a row's health with its reasons. */
 export function healthOf(row: RegistryRow): Health {
-  let health = known.get(row);
-  if (!health) known.set(row, (health = judge(row)));
-  return health;
-}
-
-function judge(row: RegistryRow): Health {
-  const reasons = row.healthReasons ?? [];
-  if (row.health === 'ok') return { kind: 'ok', reasons };
-  if (row.health === 'unknown') return { kind: 'unknown', reasons };
-  const critical =
-    (row.zScore ?? 0) >= CRITICAL_Z || reasons.some((reason) => /\b(critical|corrupt|not served)\b/i.test(reason));
-  return { kind: critical ? 'critical' : 'warn', reasons };
+  return { kind: row.severity, reasons: row.healthReasons ?? [] };
 }
 
 /** What the health of a model is made of: each source says what it knows, and the verdict is unknown without one. */

@@ -1,6 +1,7 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
-import { registryQuery, seriesQuery, servedQuery } from '../../api/queries';
+import type { components } from '../../api/gen/dashboard';
+import { fetchRegistry, registryPagesQuery, seriesQuery, servedQuery, type RegistryFilters } from '../../api/queries';
 import { Blank } from '../../components/blank';
 import { Button } from '../../components/button';
 import { AliasChip, GeneratedChip } from '../../components/chip';
@@ -19,38 +20,37 @@ import { formatCount, formatZ } from '../../format/numbers';
 import { parseTime } from '../../format/time';
 import { readPreference, storePreference, subscribeToPreferences, type Preferences } from '../../state/preferences';
 import { useRange } from '../../state/range';
-import { countUnknown, read, readLast, orElse, mapFigure, type Figure, Unknown } from '../../state/figure';
+import { read, readLast, orElse, mapFigure, type Figure, Unknown } from '../../state/figure';
 import { text } from '../../text';
 import { healthOf, readHealth, type RegistryRow } from './health';
-import { useQuery } from '../../state/query';
+import { useInfiniteQuery, useQuery } from '../../state/query';
 import { useEvidence } from '../../components/evidence';
 import { Show } from '../../components/figure';
 
 const route = getRouteApi('/shell/models');
 const words = text.registry;
-const noRegistry: { registry: { rows: RegistryRow[] } } = { registry: { rows: [] } };
+type Registry = components['schemas']['Registry'];
+const noRegistry: { registry: Registry } = {
+  registry: { count: 0, rows: [], matching: 0, served: 0, severities: {}, next_cursor: null },
+};
 const noChoice: never[] = [];
 const aliasOrder = ['Production', 'Canary', 'Staging'];
 
-function inView(row: RegistryRow, view: string): boolean {
-  const { kind } = healthOf(row);
-  if (view === 'attention') return kind === 'critical' || kind === 'warn';
-  return view === 'unmeasured' ? kind === 'unknown' : true;
+/** How many models a view has; none needs attention only if the health of each is known. */
+function countIn({ count, severities: of }: Registry, view: string): number | Unknown {
+  const unknown = of.unknown ?? 0;
+  if (view === 'all') return count;
+  if (view === 'unmeasured') return unknown;
+  const n = (of.critical ?? 0) + (of.warn ?? 0);
+  return n === 0 && unknown > 0 ? new Unknown(text.overview.unknown(unknown, count)) : n;
 }
 
-/** How many rows a view has; none needs attention only if the health of each is known. */
-function countIn(rows: readonly RegistryRow[], view: string): number | Unknown {
-  const n = rows.filter((row) => inView(row, view)).length;
-  const unknown = rows.filter((row) => healthOf(row).kind === 'unknown').length;
-  return view === 'attention' && n === 0 && unknown > 0 ? new Unknown(text.overview.unknown(unknown, rows.length)) : n;
-}
+/** The server's names of the columns that it sorts by. */
+const sortNames: Record<string, string> = { versions: 'version', fresh: 'freshness' };
 
-function matches(row: RegistryRow, q: string): boolean {
-  const needle = q.trim().toLowerCase();
-  return (
-    needle === '' ||
-    [row.name, row.description ?? '', ...(row.healthReasons ?? [])].some((each) => each.toLowerCase().includes(needle))
-  );
+function sortName(sort: string): string {
+  const key = sort.replace(/^-/, '');
+  return sort.slice(0, sort.length - key.length) + (sortNames[key] ?? key);
 }
 
 /** Names of models whose Production copy was trained on generated data. */
@@ -314,7 +314,6 @@ function exportRows(rows: readonly RegistryRow[]): void {
 export function RegistryScreen() {
   const search = route.useSearch();
   const navigate = useNavigate();
-  const query = useQuery(registryQuery);
   const generated = useGeneratedModels();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const set = (change: Partial<typeof search>): void =>
@@ -323,8 +322,17 @@ export function RegistryScreen() {
   // What is typed filters at once; the address follows.
   const [typed, setTyped] = useState(q);
   useEffect(() => setTyped(q), [q]);
-  const all = orElse(readLast(query, ['tracker']), noRegistry).registry.rows;
-  const withRequests = all.length <= MOST_REQUESTS;
+  const filters: RegistryFilters = {
+    q: typed.trim() || undefined,
+    view,
+    stage: stage.join(',') || undefined,
+    freshness: fresh.join(',') || undefined,
+    sort: sortName(sort),
+  };
+  const query = useInfiniteQuery(registryPagesQuery(filters));
+  const registry = orElse(readLast(query, ['tracker']), noRegistry).registry;
+  const rows = registry.rows;
+  const withRequests = registry.count <= MOST_REQUESTS;
   const columns = useMemo(
     () =>
       columnsOf(generated, withRequests, {
@@ -335,20 +343,8 @@ export function RegistryScreen() {
     // The figures are new objects at each render; what they are made of is not.
     [generated, withRequests, query.data, query.isError],
   );
-  const rows = useMemo(
-    () =>
-      all.filter(
-        (row) =>
-          inView(row, view) &&
-          matches(row, typed) &&
-          (stage.length === 0 ||
-            stage.includes(row.stage) ||
-            stage.some((alias) => row.aliases?.[alias] !== undefined)) &&
-          (fresh.length === 0 || fresh.includes(row.freshnessStatus ?? 'unknown')),
-      ),
-    [all, view, typed, stage, fresh],
-  );
-  const served = all.filter((row) => row.aliases?.Production !== undefined || row.stage === 'Production').length;
+  const unknown = registry.severities.unknown ?? 0;
+  const saveAll = async (): Promise<void> => exportRows(await fetchRegistry(filters));
   const kinds = readHealth(query, (list) => list);
   const chosen = rows.filter((row) => selected.has(row.name));
   return (
@@ -356,23 +352,18 @@ export function RegistryScreen() {
       <PageHead
         title={words.title}
         says={[
-          read(query, () => words.sub(all.length, served), ['tracker']),
+          read(query, () => words.sub(registry.count, registry.served), ['tracker']),
           read(
             query,
-            () =>
-              words.verdict(
-                all.filter((row) => inView(row, 'attention')).length,
-                all.some((row) => inView(row, 'unmeasured')),
-              ),
+            () => words.verdict((registry.severities.critical ?? 0) + (registry.severities.warn ?? 0), unknown > 0),
             ['tracker'],
           ),
-          countUnknown(
-            read(query, () => all.map((row) => healthOf(row).kind), ['tracker']),
-            text.overview.unknown,
-          ),
+          read(query, () => (unknown > 0 ? new Unknown(text.overview.unknown(unknown, registry.count)) : ''), [
+            'tracker',
+          ]),
         ]}
         actions={
-          <Button icon="dl" isDisabled={rows.length === 0} onPress={() => exportRows(rows)}>
+          <Button icon="dl" isDisabled={rows.length === 0} onPress={() => void saveAll()}>
             {words.exportCSV}
           </Button>
         }
@@ -384,7 +375,7 @@ export function RegistryScreen() {
         flush
         untitled
         rowsOf={['tracker']}
-        note={() => text.common.rows(rows.length, all.length)}
+        note={() => text.common.rows(registry.matching, registry.count)}
         footer={() => (
           <KeyHints
             hints={[
@@ -396,7 +387,7 @@ export function RegistryScreen() {
           />
         )}
         empty={(data, of) =>
-          data.registry.rows.length > 0 ? undefined : (
+          data.registry.count > 0 ? undefined : (
             <Blank
               of={of}
               icon="cube"
@@ -437,7 +428,7 @@ export function RegistryScreen() {
                   segments={(['all', 'attention', 'unmeasured'] as const).map((value) => ({
                     value,
                     label: words.views[value],
-                    count: mapFigure(kinds, () => countIn(all, value)),
+                    count: mapFigure(kinds, () => countIn(registry, value)),
                   }))}
                 />
                 <FilterChip
@@ -464,10 +455,12 @@ export function RegistryScreen() {
               columns={columns}
               rowKey={(row) => row.name}
               rowName={(row) => row.name}
+              isSorted
               sort={sort}
               onSort={(value) => set({ sort: value })}
               selected={selected}
               onSelect={setSelected}
+              onEnd={query.hasNextPage && !query.isFetchingNextPage ? () => void query.fetchNextPage() : undefined}
               onOpen={(row) => void navigate({ to: '/models/$name', params: { name: row.name } })}
               empty={
                 <Blank

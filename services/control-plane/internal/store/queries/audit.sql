@@ -45,6 +45,39 @@ where tenant = @tenant
     and (sqlc.narg(since)::timestamptz is null or ts >= sqlc.narg(since))
     and (sqlc.narg(until)::timestamptz is null or ts < sqlc.narg(until));
 
+-- name: SearchAuditEvents :many
+-- A search is a query of its own, and its matches are found first: an optional condition, or the order, would let the
+-- planner compute the words of every entry instead of using their index, which takes seconds.
+with found as materialized (
+    select f.tenant, f.seq from audit_events f
+    where f.tenant = @tenant
+        and audit_words(f.seq, f.event_id, f.source, f.actor, f.action, f.target, f.outcome, f.request_id, f.details) @@ audit_query(@words)
+)
+select e.* from audit_events e join found using (tenant, seq)
+where (sqlc.narg(model)::text is null or e.target = 'model:' || sqlc.narg(model))
+    and (sqlc.narg(action)::text is null or e.action = sqlc.narg(action))
+    and (sqlc.narg(source)::text is null or e.source = sqlc.narg(source))
+    and (sqlc.narg(actor)::text is null or e.actor = sqlc.narg(actor))
+    and (sqlc.narg(since)::timestamptz is null or e.ts >= sqlc.narg(since))
+    and (sqlc.narg(until)::timestamptz is null or e.ts < sqlc.narg(until))
+    and (sqlc.narg(before)::bigint is null or e.seq < sqlc.narg(before))
+order by e.seq desc
+limit @max_rows;
+
+-- name: CountFoundAuditEvents :one
+with found as materialized (
+    select f.tenant, f.seq from audit_events f
+    where f.tenant = @tenant
+        and audit_words(f.seq, f.event_id, f.source, f.actor, f.action, f.target, f.outcome, f.request_id, f.details) @@ audit_query(@words)
+)
+select count(*) from audit_events e join found using (tenant, seq)
+where (sqlc.narg(model)::text is null or e.target = 'model:' || sqlc.narg(model))
+    and (sqlc.narg(action)::text is null or e.action = sqlc.narg(action))
+    and (sqlc.narg(source)::text is null or e.source = sqlc.narg(source))
+    and (sqlc.narg(actor)::text is null or e.actor = sqlc.narg(actor))
+    and (sqlc.narg(since)::timestamptz is null or e.ts >= sqlc.narg(since))
+    and (sqlc.narg(until)::timestamptz is null or e.ts < sqlc.narg(until));
+
 -- name: AuditPage :many
 select * from audit_events where tenant = @tenant and seq > @after and seq <= @until_seq order by seq limit @max_rows;
 
