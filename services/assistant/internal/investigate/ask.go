@@ -172,7 +172,10 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		}
 	}
 	if a.Intent == question.Usage && len(t.objects) > 0 && !slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Kind != "Node" }) && !question.AskedRanking(a).Ranked {
-		a.Intent = question.Capacity // "how many cpus has worker-2?"
+		a.Intent = question.Capacity // "how much memory of worker-2 is requested?", by the pods of every namespace
+		if err := w.widen(ctx, a, t); err != nil {
+			return err
+		}
 	}
 	if a.Intent == question.Certificates && len(t.objects) > 0 {
 		a.Intent = question.Diagnosis

@@ -555,6 +555,9 @@ func isQuantity(values []string) bool {
 	return len(values) > 0 && !slices.ContainsFunc(values, func(value string) bool {
 		at, _, _ := strings.Cut(value, " (")
 		_, err := time.Parse(time.RFC3339, at)
+		if _, of, headed := strings.Cut(value, ": "); headed {
+			value = of
+		}
 		_, amount, _ := strings.Cut("="+value, "=")
 		if _, of, pair := strings.Cut(amount, "="); pair {
 			amount = of

@@ -219,12 +219,19 @@ func (w *work) order(ctx context.Context, a question.Ask) error {
 		return err
 	}
 	for _, m := range a.Mentions {
-		if all != nil && len(objectsNamed(all, a.Namespace, m)) > 0 && !hasNamespace(all, m.Name) {
+		if all == nil || hasNamespace(all, m.Name) {
+			continue
+		}
+		if found := objectsNamed(all, a.Namespace, m); len(found) > 0 && found[0].Kind != "Node" {
 			name = m.Name
 			break
 		}
 	}
 	w.say(fmt.Sprintf(unreadOrder, name))
+	if question.TellsFault(a.Words) { // "delete what keeps crashing": the cause helps to word the request
+		a.Intent = question.Diagnosis
+		return w.ask(ctx, a)
+	}
 	return nil
 }
 

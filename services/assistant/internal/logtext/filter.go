@@ -2,6 +2,7 @@ package logtext
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,6 +113,9 @@ func hasNumber(line string, number int) bool {
 	return false
 }
 
+// errorMemberExpr matches a member that holds an error, whatever the level of its line.
+var errorMemberExpr = regexp.MustCompile(`(?i)\berr(or)?"?[:=]"?[^",\s]`)
+
 func (f Filter) chooses(s *scorer, e *entry) bool {
 	if f.Term != "" && !slices.ContainsFunc(e.lines, f.hasTerm) {
 		return false
@@ -129,7 +133,7 @@ func (f Filter) chooses(s *scorer, e *entry) bool {
 	case score == 0:
 		return false
 	case at == warnLevel:
-		return f.Warnings
+		return f.Warnings || f.Errors && errorMemberExpr.MatchString(e.lines[0])
 	case at >= errorLevel:
 		return f.Errors
 	}

@@ -91,6 +91,9 @@ var statesOfPods = []podStateWords{
 	{IsRunning, Pattern(`\b(in )?(the )?(state|phase|status) running\b|\b(is|are|that|which) running$|\brunning (pods?|jobs?)\b|\b(are|is) running\b`)},
 }
 
+// goodStates are those that no table of unhealthy pods lists.
+var goodStates = map[PodState]bool{IsReady: true, IsCompleted: true}
+
 // reading states how far a question for a number was understood.
 type reading int
 
@@ -168,7 +171,12 @@ func readCount(s sentence, p place) (c Count, words []string, read reading) {
 		c.Restarts = 1
 	}
 	if !asked {
-		marked := len(c.Labels)+len(c.Annotations)+c.Restarts > 0 || c.Image != "" || placedExpr.MatchString(low) && len(p.mentions) > 0
+		for _, st := range statesOfPods {
+			if goodStates[st.state] && st.expr.MatchString(rest) && !slices.ContainsFunc(statesOfPods, func(bad podStateWords) bool { return !goodStates[bad.state] && bad.expr.MatchString(rest) }) {
+				c.States, rest = append(c.States, st.state), st.expr.ReplaceAllString(rest, " ") // "which pods are still ready?"
+			}
+		}
+		marked := len(c.States) > 0 || len(c.Labels)+len(c.Annotations)+c.Restarts > 0 || c.Image != "" || placedExpr.MatchString(low) && len(p.mentions) > 0
 		switch {
 		case !marked || strings.Contains(low, " most"):
 			return c, words, noCount

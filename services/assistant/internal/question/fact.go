@@ -56,6 +56,7 @@ type FactQuery struct {
 var (
 	comparesExpr = Pattern(`\b(compare|compared|versus|vs|differ|differs|differences?|different|same|equal)\b|\b(more|less|fewer|bigger|smaller|higher|lower) (\S+ ){0,2}than\b`)
 	whetherExpr  = Pattern(`^(do|does|did|has|have|is|are|was) (?:there )?`)
+	headedExpr   = Pattern(`^(what|which) (is|was|are|were) (the |its |their )?(last |current )?`)
 	sortedExpr   = Pattern(`\b(sort|sorted|order|ordered) by\b`)
 	clusterAge   = Pattern(`\b(cluster) (is|was|running|up|created)\b|\b(is|age of|was) (the|this|our|my)? ?cluster\b`)
 )
@@ -154,12 +155,19 @@ func (q *FactQuery) takeKind(a Ask) {
 // asksFact reports whether a sentence that no other rule answers asks for facts: it is worded as a question or an order
 // to show something, or is a phrase that begins with the fact, and it reports no fault.
 func (a Ask) asksFact(s sentence) bool {
-	if a.unread || a.Intent != Diagnosis && a.Intent != Unclear && a.Intent != Describe || len(s.words) < 2 || badExpr.MatchString(s.low) || whyExpr.MatchString(s.low) ||
+	headed := headedExpr.FindString(s.low)
+	if a.unread || a.Intent != Diagnosis && a.Intent != Unclear && a.Intent != Describe || len(s.words) < 2 || headed == "" && badExpr.MatchString(s.low) || whyExpr.MatchString(s.low) ||
 		negatedExpr.MatchString(s.low) || hypothesisExpr.MatchString(s.low) {
 		return false
 	}
 	first := s.words[0].low
 	q := a.FactQuery()
+	if headed != "" && badExpr.MatchString(s.low) && !slices.ContainsFunc(q.Facts, func(f Fact) bool {
+		at := f.expr.FindStringIndex(s.low[len(headed):])
+		return at != nil && at[0] == 0
+	}) {
+		return false // "what is the error of web", but "what is the exit code of the crash"
+	}
 	if bare := !slices.ContainsFunc(q.Read, func(word string) bool { return kindOf(word) == "" }); bare && !q.HowMany && !q.Most && !q.Least && !q.Compares && len(a.Mentions) == 0 {
 		return false // "pods that are not on worker-1" wants a list
 	}

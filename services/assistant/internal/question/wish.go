@@ -167,12 +167,16 @@ var orderedExpr = Pattern(`^\S+ (the |all |every |any )?(broken|failed|failing|c
 // isOrder reports whether a sentence that no rule understands is most likely an order: it begins with a verb and its
 // object, and neither asks nor complains.
 func isOrder(s sentence) bool {
-	s = stripLead(s)
-	if s.asks || len(s.words) < 2 || badExpr.MatchString(orderedExpr.ReplaceAllString(s.low, " ")) || negatedExpr.MatchString(s.low) || whyExpr.MatchString(s.low) {
+	s = reworded(stripLead(s))
+	if s.asks || len(s.words) < 2 || negatedExpr.MatchString(s.low) || whyExpr.MatchString(s.low) {
 		return false
 	}
 	first, next := s.words[0], s.words[1]
 	_, changes := verbs[first.low]
+	object := next.known || articles[next.low] || severals[next.low] || placeholders[next.low] // "delete the broken pod" complains of nothing
+	if !(changes && object) && badExpr.MatchString(orderedExpr.ReplaceAllString(s.low, " ")) {
+		return false
+	}
 	if changes && verbs[first.low] == "" {
 		return false // "fix the broken pod" wants the diagnosis
 	}
@@ -185,7 +189,7 @@ func isOrder(s sentence) bool {
 		return false
 	case first.low == "give" && !next.known && !(articles[next.low] && len(s.words) > 2 && s.words[2].known):
 		return false // "give me the pods"
-	case next.known, articles[next.low] && !restricting[next.low], severals[next.low], lightVerbs[first.low] && particles[next.low]:
+	case next.known, articles[next.low] && !restricting[next.low], severals[next.low], changes && placeholders[next.low], lightVerbs[first.low] && particles[next.low]:
 		return len(s.words) > 2 || next.known
 	}
 	return changes && first.low != "rollout" && kindOf(next.low) != ""

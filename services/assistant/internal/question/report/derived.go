@@ -20,6 +20,9 @@ func (v View) Derived(r operation.Ref, of string) (values []string, known bool) 
 		}
 		return values, known && len(values) > 0
 	}
+	if r.Kind == "Namespace" {
+		v.Objects, v.Namespace = nil, r.Name
+	}
 	for _, pod := range v.pods() {
 		value := pod.Name
 		if of == "{nodes}" {
