@@ -2,12 +2,13 @@ package testenv
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -68,9 +69,13 @@ func Migrated(t testing.TB, key string, migrate func(ctx context.Context, url st
 	return createDatabase(t, template)
 }
 
+// process is unique among the test binaries of a shared server. A process id is not: the system uses it again within a
+// run.
+var process = strings.ToLower(rand.Text()[:12])
+
 // databaseName is unique among the test binaries of a shared server.
 func databaseName(kind string) string {
-	return fmt.Sprintf("%s_%d_%d", kind, os.Getpid(), databases.Add(1))
+	return fmt.Sprintf("%s_%s_%d", kind, process, databases.Add(1))
 }
 
 func createDatabase(t testing.TB, template string) string {

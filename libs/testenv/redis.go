@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -40,7 +39,7 @@ func Redis(t testing.TB) (url string) {
 // Prefix is unique to the call, for keys, subjects and names on shared servers.
 func Prefix(t testing.TB) string {
 	t.Helper()
-	return fmt.Sprintf("t%d-%d:", os.Getpid(), prefixes.Add(1))
+	return fmt.Sprintf("t%s-%d:", process, prefixes.Add(1))
 }
 
 func startRedis(ctx context.Context) (string, error) {
